@@ -1,0 +1,82 @@
+"""The errors a user can cause, each one line that says what, where and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class CranfieldError(Exception):
+    """Anything that went wrong and that the user can put right; the command line exits with 2."""
+
+
+class InputError(CranfieldError):
+    """Data that cannot be used, with the place where it stands.
+
+    Parameters
+    ----------
+    problem
+        What is wrong, as a clause: ``"'abc' is not a number"``.
+    source, row, column
+        Where: the file or a word for the frame, the row as a person counts it (the header is row 1 of a
+        file that has one), and the column.
+    remedy
+        What to do about it.
+
+    Examples
+    --------
+    >>> print(InputError("'abc' is not a number", source="r.csv", row=3, column="rating", remedy="mend it"))
+    r.csv, row 3, column 'rating': 'abc' is not a number; mend it
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str | Path | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem, self.source, self.row, self.column, self.remedy = problem, source, row, column, remedy
+        place = ", ".join(
+            part
+            for part in (
+                None if source is None else str(source),
+                None if row is None else f"row {row}",
+                None if column is None else f"column {column!r}",
+            )
+            if part is not None
+        )
+        text = f"{place}: {problem}" if place else problem
+        super().__init__(f"{text}; {remedy}" if remedy else text)
+
+
+class SettingError(CranfieldError, ValueError):
+    """A parameter, option or name that is not one of those allowed, or that contradicts another."""
+
+
+class ImpossibleSplitError(CranfieldError, ValueError):
+    """A split that these ratings do not admit."""
+
+
+class MissingExtraError(CranfieldError, ImportError):
+    """A feature whose optional libraries are not installed.
+
+    Examples
+    --------
+    >>> print(MissingExtraError("wrmf", library="implicit", extra="recommend"))
+    wrmf needs implicit, which is not installed; get it with: pip install 'cranfield[recommend]'
+    """
+
+    def __init__(self, feature: str, *, library: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs {library}, which is not installed; get it with: pip install 'cranfield[{extra}]'"
+        )
+
+
+class DownloadError(CranfieldError):
+    """A dataset that could not be fetched whole."""
+
+
+class CranfieldWarning(UserWarning):
+    """Something the user should know about their data; the result is still defined."""

@@ -1,0 +1,24 @@
+"""What holds for a whole process: how many threads, and whether to talk."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass
+class Settings:
+    """Process-wide settings; the command line sets them from ``--threads`` and ``--quiet``."""
+
+    threads: int | None = None
+    quiet: bool = False
+
+    @property
+    def workers(self) -> int:
+        """The number of threads to use: the asked one, or every core this process may run on."""
+        if self.threads is not None:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+settings = Settings()

@@ -1,0 +1,6 @@
+"""Data: ratings in, described, filtered, fetched and simulated (decision A1)."""
+
+from cranfield.data.ratings import Ratings
+from cranfield.data.vocabulary import UNKNOWN, Vocabulary
+
+__all__ = ["UNKNOWN", "Ratings", "Vocabulary"]

@@ -1,0 +1,237 @@
+"""`Ratings`: who rated what, how, and when."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data._order import canonical_order
+from cranfield.data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings as arrays, sorted by user and then by item, so that a user's profile is a slice.
+
+    Nothing in it depends on the order in which the ratings came: the vocabularies are sorted, and so are the
+    ratings. A (user, item) pair occurs once at the most.
+
+    Parameters
+    ----------
+    user_ids, item_ids
+        The vocabularies. They may hold users and items without ratings, as those of a training and a test set that
+        share them do.
+    indptr
+        The profile of user ``u`` is the slice ``indptr[u]:indptr[u + 1]`` of the arrays below.
+    items
+        Item codes (int32).
+    values
+        The ratings: float32 where that holds them exactly, else float64.
+    times
+        Seconds since 1970 (int64), or None if the data have no times.
+    name
+        What to call these ratings in tables and messages.
+    history
+        Every step since they were read.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of(["ann", "bob", "ann"], ["x", "x", "y"], [5, 3, 4])
+    >>> ratings
+    Ratings(2 users, 2 items, 3 ratings)
+    >>> ratings.frame().rows()
+    [('ann', 'x', 5.0), ('ann', 'y', 4.0), ('bob', 'x', 3.0)]
+    """
+
+    user_ids: Vocabulary
+    item_ids: Vocabulary
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    values: NDArray[Any]
+    times: NDArray[np.int64] | None = None
+    name: str | None = None
+    history: tuple[Step, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.items, self.values, self.times):
+            if array is not None:
+                array.flags.writeable = False
+
+    @classmethod
+    def of(cls, users: Any, items: Any, values: ArrayLike | None = None, times: ArrayLike | None = None) -> Ratings:
+        """Make ratings by hand from ids; without ``values`` every rating is 1 (implicit feedback)."""
+        user_ids, item_ids = Vocabulary.of(users), Vocabulary.of(items)
+        count = len(users)
+        return cls.from_codes(
+            user_ids,
+            item_ids,
+            user_ids.codes(users),
+            item_ids.codes(items),
+            np.ones(count, dtype=np.float32) if values is None else np.asarray(values, dtype=np.float64),
+            None if times is None else np.asarray(times, dtype=np.int64),
+        )
+
+    @classmethod
+    def from_codes(
+        cls,
+        user_ids: Vocabulary,
+        item_ids: Vocabulary,
+        users: NDArray[np.int32],
+        items: NDArray[np.int32],
+        values: NDArray[Any],
+        times: NDArray[np.int64] | None = None,
+        *,
+        name: str | None = None,
+        history: tuple[Step, ...] = (),
+    ) -> Ratings:
+        """Make ratings from codes in any order; a repeated (user, item) pair is an error."""
+        order = canonical_order(users, items, len(item_ids))
+        if order is not None:
+            users, items, values = users[order], items[order], values[order]
+            times = None if times is None else times[order]
+        if len(users) > 1:
+            again = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
+            if again.any():
+                first = int(np.flatnonzero(again)[0])
+                raise InputError(
+                    f"user {user_ids.ids([users[first]])[0]!r} rates item {item_ids.ids([items[first]])[0]!r} "
+                    f"more than once ({int(again.sum()):,} repeated pairs in all)",
+                    remedy="keep one of them with repeated='last', 'first', 'mean', 'max' or 'sum'",
+                )
+        indptr = np.zeros(len(user_ids) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(users, minlength=len(user_ids)), out=indptr[1:])
+        return cls(
+            user_ids,
+            item_ids,
+            indptr,
+            np.ascontiguousarray(items, dtype=np.int32),
+            _compact(values),
+            None if times is None else np.ascontiguousarray(times, dtype=np.int64),
+            name,
+            history,
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        name = f"{self.name}: " if self.name else ""
+        users, items = np.count_nonzero(self.user_counts), np.count_nonzero(self.item_counts)
+        return f"Ratings({name}{users:,} users, {items:,} items, {len(self):,} ratings)"
+
+    @property
+    def n_users(self) -> int:
+        """The size of the user vocabulary."""
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        """The size of the item vocabulary."""
+        return len(self.item_ids)
+
+    @property
+    def users(self) -> NDArray[np.int32]:
+        """The user code of each rating (made anew at each call: it is not stored)."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
+
+    @property
+    def user_counts(self) -> NDArray[np.int64]:
+        """The number of ratings of each user: |R(u)|."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def item_counts(self) -> NDArray[np.int64]:
+        """The number of ratings of each item, its popularity: |R(i)|."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the ratings, in bytes, beside the vocabularies."""
+        arrays = (self.indptr, self.items, self.values, self.times)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def profile(self, user: int) -> slice:
+        """Return the slice that holds the ratings of a user code."""
+        return slice(int(self.indptr[user]), int(self.indptr[user + 1]))
+
+    def frame(self) -> pl.DataFrame:
+        """Return the ratings with their ids: columns user, item, rating and, where known, time."""
+        columns = {
+            "user": self.user_ids.ids(self.users),
+            "item": self.item_ids.ids(self.items),
+            "rating": pl.Series(self.values),
+        }
+        if self.times is not None:
+            columns["time"] = pl.Series(self.times)
+        return pl.DataFrame(columns)
+
+    def matrix(self, values: NDArray[Any] | None = None) -> Any:
+        """Return a users × items SciPy CSR array of the ratings, or of other ``values`` at the same places."""
+        from scipy import sparse
+
+        data = self.values if values is None else values
+        return sparse.csr_array(
+            (data, self.items, self.indptr), shape=(self.n_users, self.n_items), dtype=np.asarray(data).dtype
+        )
+
+    def keep(self, mask: NDArray[np.bool_], step: Step | None = None) -> Ratings:
+        """Return the ratings where ``mask`` holds, over the same vocabularies."""
+        if mask.shape != (len(self),):
+            raise SettingError(f"the mask has {mask.shape} entries for {len(self):,} ratings; give one for each")
+        kept = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(mask, out=kept[1:])
+        return replace(
+            self,
+            indptr=kept[self.indptr],
+            items=self.items[mask],
+            values=self.values[mask],
+            times=None if self.times is None else self.times[mask],
+            history=self.history if step is None else (*self.history, step),
+        )
+
+    def compact(self) -> Ratings:
+        """Return the same ratings with users and items that have none left out of the vocabularies."""
+        some_user, some_item = self.user_counts > 0, self.item_counts > 0
+        if some_user.all() and some_item.all():
+            return self
+        new_code = np.cumsum(some_item, dtype=np.int32) - np.int32(1)
+        return replace(
+            self,
+            user_ids=Vocabulary(self.user_ids.all.filter(pl.Series(some_user))),
+            item_ids=Vocabulary(self.item_ids.all.filter(pl.Series(some_item))),
+            indptr=np.append(np.int64(0), self.indptr[1:][some_user]),
+            items=new_code[self.items],
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the ids, ratings and times: equal for equal data, whatever file or order they came in."""
+        digest = hashlib.sha256()
+        compact = self.compact()
+        for vocabulary in (compact.user_ids, compact.item_ids):
+            digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
+        digest.update(compact.indptr.astype("<i8").tobytes())
+        digest.update(compact.items.astype("<i4").tobytes())
+        for start in range(0, len(compact), 1 << 20):
+            digest.update(compact.values[start : start + (1 << 20)].astype("<f8").tobytes())
+        if compact.times is not None:
+            digest.update(compact.times.astype("<i8").tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _compact(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values as float32 if not one of them changes by it, else as float64."""
+    if values.dtype == np.float32:
+        return np.ascontiguousarray(values)
+    single = values.astype(np.float32)
+    if np.array_equal(single, values):
+        return single
+    return np.ascontiguousarray(values, dtype=np.float64)

@@ -1,0 +1,5 @@
+"""Recommenders, one family a file."""
+
+from cranfield.recommend.recommender import Recommender
+
+__all__ = ["Recommender"]

@@ -1,0 +1,30 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("cranfield")
+
+
+def _data_folder() -> Path:
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    return Path(os.environ.get("CRANFIELD_DATA", beside))
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Return the path of a real data file by name, or skip the test where it is absent."""
+
+    def find(name: str) -> Path:
+        path = _data_folder() / name
+        if not path.exists():
+            pytest.skip(f"{name} is not here; set CRANFIELD_DATA to a folder that holds it")
+        return path
+
+    return find
