@@ -10,8 +10,21 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cranfield"
-LINE = ["data", "split", "recommend", "rank", "measure", "compare", "assess", "audit", "experiment", "report", "engines",
-        "studies", "cli"]  # fmt: skip
+LINE = [
+    "data",
+    "split",
+    "recommend",
+    "rank",
+    "measure",
+    "compare",
+    "assess",
+    "audit",
+    "experiment",
+    "report",
+    "engines",
+    "studies",
+    "cli",
+]
 HEAVY = ["scipy", "pandas", "numba", "sklearn", "implicit", "altair", "torch", "rich"]
 
 

@@ -93,7 +93,7 @@ class Vocabulary:
         else:
             table = pl.DataFrame({"id": self._ids, "code": np.arange(len(self), dtype=np.int32)})
             codes = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["code"]
-        return codes.cast(pl.Int32).fill_null(UNKNOWN).to_numpy()
+        return codes.cast(pl.Int32).fill_null(UNKNOWN).to_numpy(writable=True)
 
     def code(self, one: Any) -> int:
         """Return the code of a single id, or raise `KeyError`."""
@@ -131,7 +131,8 @@ class Vocabulary:
         codes[outside] = UNKNOWN
         if missing is not None:
             codes[missing] = UNKNOWN
-        return codes
+        found: NDArray[np.int32] = codes
+        return found
 
 
 def as_series(ids: Any) -> pl.Series:

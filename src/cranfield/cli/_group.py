@@ -1,0 +1,88 @@
+"""A group of commands that are imported when they are called, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from cranfield._settings import settings
+from cranfield._spelling import nearest
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the ``command`` of the module that bears their name.
+
+    Parameters
+    ----------
+    package
+        The package that holds the modules.
+    commands
+        What each command does, in a sentence, by name.
+    """
+
+    def __init__(self, *arguments: Any, package: str, commands_help: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._package, self._commands_help = package, commands_help
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(self._commands_help)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in self._commands_help:
+            return None
+        command: click.Command = importlib.import_module(f"{self._package}.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, or suggest the nearest one."""
+        if args and args[0] not in self._commands_help and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {args[0]!r}{nearest(args[0], self._commands_help)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._commands_help.items()))
+
+
+def common_options(command: Any) -> Any:
+    """Give a command the options that all of them share: ``--seed``, ``--threads`` and ``--quiet``.
+
+    The command receives ``seed``; the other two become settings of the process.
+    """
+
+    def keep(name: str) -> Any:
+        def callback(_: click.Context, __: click.Parameter, value: Any) -> Any:
+            setattr(settings, name, value)
+            return value
+
+        return callback
+
+    at_least_one, at_least_zero = click.IntRange(min=1), click.IntRange(min=0)
+    for option in (
+        click.option(
+            "--quiet",
+            "-q",
+            is_flag=True,
+            expose_value=False,
+            callback=keep("quiet"),
+            help="Say nothing but the result.",
+        ),
+        click.option(
+            "--threads",
+            type=at_least_one,
+            expose_value=False,
+            callback=keep("threads"),
+            help="How many threads to use.",
+        ),
+        click.option("--seed", type=at_least_zero, default=0, show_default=True, help="Fixes every random choice."),
+    ):
+        command = option(command)
+    return command
