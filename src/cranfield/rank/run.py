@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data import Vocabulary
+from cranfield.rank.lists import Ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,10 @@ class Run:
         The number of items each list ranked; None if the lists are whole.
     one_relevant
         Whether each list was made for the one test item that it holds.
+    ties
+        What ordered items of equal score: ``"trec_eval"`` (item ids as text, descending), ``"input"`` (the order
+        they came in), or ``"average"``: stored as trec_eval orders them, to be measured in expectation over the
+        orders of each tied group.
     counts
         What happened on the way in, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
@@ -60,6 +66,7 @@ class Run:
     ranks: NDArray[np.int32] | None = None
     lengths: NDArray[np.int32] | None = None
     one_relevant: bool = False
+    ties: Ties = "trec_eval"
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
 
@@ -78,6 +85,27 @@ class Run:
     def list_lengths(self) -> NDArray[np.int32]:
         """The number of items each list ranked."""
         return np.diff(self.indptr).astype(np.int32) if self.lengths is None else self.lengths
+
+    def ties_across(self, n: int) -> NDArray[np.bool_]:
+        """Whether each list has a tie across the cut-off: its n-th and (n + 1)-th items have the same score.
+
+        The sum is the number of such lists, the mean their share. What such a list scores at cut-off ``n`` depends
+        on how ties are broken.
+        """
+        if n < 1:
+            raise SettingError(f"the cut-off {n} is not a positive whole number; use 1 or more")
+        tied = np.zeros(len(self), dtype=np.bool_)
+        if self.scores is None:
+            return tied
+        if self.ranks is None:
+            longer = np.diff(self.indptr) > n
+            last = self.indptr[:-1][longer] + n - 1
+            tied[longer] = self.scores[last] == self.scores[last + 1]
+            return tied
+        last = np.flatnonzero((self.ranks[:-1] == n) & (self.ranks[1:] == n + 1) & (self.scores[:-1] == self.scores[1:]))
+        owner, next_owner = (np.searchsorted(self.indptr, place, side="right") - 1 for place in (last, last + 1))
+        tied[owner[owner == next_owner]] = True
+        return tied
 
     def frame(self) -> pl.DataFrame:
         """Return the lists with their ids: columns user, item, rank and, where known, score and prediction."""

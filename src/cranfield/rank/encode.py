@@ -1,0 +1,96 @@
+"""Ids to codes in one go: the vocabulary of a column and the code of each of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
+
+# A table from integer id to code may have this many cells for each row, and this many in any case.
+_TABLE_SLACK, _TABLE_ROOM = 4, 1 << 20
+
+
+def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the vocabulary of ``ids`` and the code of each, `UNKNOWN` where an id is missing.
+
+    Integers go through a table where they are dense, text and the rest through a hash of the distinct ids. Ids that
+    come in runs, as the users of a file of lists do, are looked up once for each run.
+
+    Examples
+    --------
+    >>> vocabulary, codes = encode(["b", "a", "b"])
+    >>> vocabulary.all.to_list(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    if _is_object_column(ids):
+        codes, distinct = ids.factorize()
+        return _through_distinct(codes, distinct)
+    series = _plain(as_series(ids))
+    starts = _run_starts(series)
+    if starts is None:
+        return _encode(series)
+    vocabulary, heads = _encode(series.gather(starts))
+    return vocabulary, np.repeat(heads, np.diff(starts, append=len(series)))
+
+
+def _is_object_column(ids: Any) -> bool:
+    """Whether this is a pandas column of Python objects, which pandas hashes faster than anyone converts it."""
+    return getattr(ids, "dtype", None) == np.dtype(object) and hasattr(ids, "factorize")
+
+
+def _through_distinct(codes: NDArray[Any], distinct: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+    vocabulary, code_of = _encode(_plain(as_series(distinct.to_numpy())))
+    # The last cell is what -1, the mark of a missing id, finds.
+    return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """Bring ids to one of few types: integers to Int64 (whole floats too), categories to text."""
+    kind = series.dtype
+    if kind == pl.Object:
+        return as_series(series.to_list())
+    if kind.is_float():
+        known = series.fill_nan(None)
+        whole = known.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == known.null_count() and bool((whole == known).all()) else known
+    if kind.is_integer() and kind not in (pl.Int64, pl.UInt64):
+        return series.cast(pl.Int64)
+    return series
+
+
+def _run_starts(series: pl.Series) -> NDArray[np.int64] | None:
+    """Return where runs of one id begin, or None if the runs are too short to be worth it."""
+    if len(series) < 2:
+        return None
+    if series.dtype.is_integer() and not series.null_count():
+        values = series.to_numpy()
+        changes = values[1:] != values[:-1]
+    else:
+        changes = series.slice(1).ne_missing(series.slice(0, len(series) - 1)).to_numpy()
+    if 4 * np.count_nonzero(changes) > len(series):
+        return None
+    return np.append(0, np.flatnonzero(changes) + 1)
+
+
+def _encode(series: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+    if series.dtype == pl.Int64 and not series.null_count() and len(series):
+        values = series.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < _TABLE_SLACK * len(values) + _TABLE_ROOM:
+            return _encode_dense(values, low, high)
+    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        series = series.cast(pl.String)
+    vocabulary = Vocabulary.of(series.drop_nulls())
+    return vocabulary, vocabulary.codes(series)
+
+
+def _encode_dense(values: NDArray[np.int64], low: int, high: int) -> tuple[Vocabulary, NDArray[np.int32]]:
+    places = values - low if low else values
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[places] = True
+    code_of = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return Vocabulary(pl.Series(np.flatnonzero(present) + low)), code_of[places]
