@@ -1,0 +1,49 @@
+"""A moment as a person writes it, as seconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from numbers import Real
+
+from cranfield._errors import SettingError
+
+
+def seconds(name: str, moment: object) -> int:
+    """Return a date, a datetime, an ISO text or a number of seconds as whole seconds since 1970.
+
+    What names no time zone is taken as UTC, and a date alone as its first second.
+
+    Examples
+    --------
+    >>> seconds("start", "2001-01-01")
+    978307200
+    """
+    if isinstance(moment, Real) and not isinstance(moment, bool) and float(moment) == float(moment):
+        return int(moment)  # type: ignore[call-overload, no-any-return]
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise SettingError(
+                f"{name}={moment!r} is not a moment; write a date such as 2001-12-31, or 2001-12-31T18:00, "
+                "or seconds since 1970"
+            ) from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if not isinstance(moment, datetime):
+        raise SettingError(f"{name}={moment!r} is not a moment; give a date, an ISO text or seconds since 1970")
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def day(moment: float) -> str:
+    """Return seconds since 1970 as a readable UTC date and time.
+
+    Examples
+    --------
+    >>> day(978307200)
+    '2001-01-01 00:00:00'
+    """
+    try:
+        return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, OSError, ValueError):
+        return f"second {int(moment)}"
