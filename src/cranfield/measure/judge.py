@@ -1,0 +1,220 @@
+"""Meeting a run with a test set: the join that makes `Judged` lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield.data import UNKNOWN, Vocabulary
+from cranfield.measure.judged import Judged
+from cranfield.measure.judgments import Judgments
+from cranfield.rank.run import Run
+
+# The look-up table of a block of users has about this many cells, so that it stays in the processor's cache.
+_TABLE_CELLS = 1 << 19
+
+
+def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, Mapping[str, int]]:
+    """Meet the lists of a run with the judgments of a test set.
+
+    Returns the judged lists, and how many users and items of the run the test set does not know. Lists of users
+    without a test rating are not measured; test users without a list have one of length 0.
+    """
+    if run.one_relevant:
+        return _judge_one_relevant(run, judgments, context)
+    user_codes = _translation(run.user_ids, judgments.user_ids)
+    list_of_user = np.full(len(judgments.user_ids) + 1, UNKNOWN, dtype=np.int32)
+    list_of_user[judgments.users] = np.arange(judgments.n_lists, dtype=np.int32)
+    users = run.users if user_codes is None else user_codes[run.users]
+    number = list_of_user[users]
+    run, number = _in_order(run, number)
+    item_codes = _translation(run.item_ids, judgments.item_ids)
+
+    sizes = np.diff(run.indptr)
+    lengths = np.zeros(judgments.n_lists, dtype=np.int32)
+    lengths[number] = sizes
+    places, pointers = _hits(run, number, item_codes, judgments)
+    rows = np.searchsorted(run.indptr, places, side="right") - 1
+    tied_from, tied_to = _tied_ranks(run, places, rows)
+    judged = Judged(
+        judgments=judgments,
+        lists=number[rows],
+        ranks=(places - run.indptr[rows] + 1).astype(np.int32),
+        pointers=pointers,
+        lengths=lengths,
+        tied_from=tied_from,
+        tied_to=tied_to,
+        run=run,
+        places=places,
+        context=context,
+    )
+    return judged, _strangers(users, list_of_user, item_codes, run)
+
+
+def _translation(own: Vocabulary, theirs: Vocabulary) -> NDArray[np.int32] | None:
+    """Return the test set's code for each code of the run, or None if they are the same."""
+    return None if own == theirs else theirs.codes(own.all)
+
+
+def _in_order(run: Run, number: NDArray[np.int32]) -> tuple[Run, NDArray[np.int32]]:
+    """Return the measured lists in the order of the judgments."""
+    measured = number != UNKNOWN
+    if measured.all() and (number[1:] > number[:-1]).all():
+        return run, number
+    order = np.flatnonzero(measured)
+    order = order[np.argsort(number[order], kind="stable")]
+    if (np.diff(number[order]) == 0).any():
+        twice = int(number[order][np.flatnonzero(np.diff(number[order]) == 0)[0]])
+        raise InputError(
+            f"the run {run.name} has more than one list for a user (test user number {twice})",
+            remedy="give one list a user",
+        )
+    sizes = np.diff(run.indptr)[order]
+    indptr = np.append(0, np.cumsum(sizes))
+    entries = np.repeat(run.indptr[:-1][order] - indptr[:-1], sizes) + np.arange(indptr[-1])
+
+    def taken(values: Any) -> Any:
+        return None if values is None else values[entries]
+
+    ordered = replace(
+        run,
+        users=run.users[order],
+        indptr=indptr,
+        items=run.items[entries],
+        scores=taken(run.scores),
+        predictions=taken(run.predictions),
+    )
+    return ordered, number[order]
+
+
+def _hits(
+    run: Run, number: NDArray[np.int32], item_codes: NDArray[np.int32] | None, judgments: Judgments
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the entries of the run that are judged, and the judgment of each.
+
+    Works by blocks of lists: a table of block × items holds the place of each judgment, is asked for every entry, and
+    is emptied again by the same judgments, so its cost does not grow with the catalogue.
+    """
+    width = len(judgments.item_ids) + 1  # the last column stands for items the test set does not know
+    block = max(16, _TABLE_CELLS // width)
+    table = np.full(block * width, UNKNOWN, dtype=np.int32)
+    judgment_lists, judgment_items = judgments.lists, judgments.items
+    first_of_block = np.arange(0, judgments.n_lists + block, block)
+    judgment_bounds = judgments.indptr[np.minimum(first_of_block, judgments.n_lists)]
+    row_bounds = np.searchsorted(number, first_of_block)
+    entry_bounds = run.indptr[row_bounds]
+    sizes = np.diff(run.indptr)
+    places, pointers = [], []
+    for b, first in enumerate(first_of_block[:-1]):
+        start, stop = judgment_bounds[b], judgment_bounds[b + 1]
+        entries = slice(entry_bounds[b], entry_bounds[b + 1])
+        if entries.start == entries.stop:
+            continue
+        rows = slice(row_bounds[b], row_bounds[b + 1])
+        cells = (judgment_lists[start:stop] - first).astype(np.intp) * width + judgment_items[start:stop]
+        table[cells] = np.arange(stop - start, dtype=np.int32)
+        asked = np.repeat((number[rows] - first).astype(np.intp) * width, sizes[rows])
+        items = run.items[entries] if item_codes is None else item_codes[run.items[entries]]
+        # An unknown item is -1: modulo the width, the last column.
+        asked += items if item_codes is None else np.where(items == UNKNOWN, width - 1, items)
+        found = table[asked]
+        hits = np.flatnonzero(found != UNKNOWN)
+        places.append(hits + entries.start)
+        pointers.append(found[hits].astype(np.int64) + start)
+        table[cells] = UNKNOWN
+    if not places:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return np.concatenate(places), np.concatenate(pointers)
+
+
+def _tied_ranks(
+    run: Run, places: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+    """Return first and last rank of the group of equal scores around each hit, if ties are to be averaged."""
+    if getattr(run, "ties", None) != "average" or run.scores is None:
+        return None, None
+    new = np.ones(len(run.scores) + 1, dtype=bool)
+    new[1:-1] = run.scores[1:] != run.scores[:-1]
+    new[run.indptr] = True
+    starts = np.flatnonzero(new)
+    group = np.searchsorted(starts, places, side="right") - 1
+    first, last = starts[group] - run.indptr[rows] + 1, starts[group + 1] - run.indptr[rows]
+    return first.astype(np.int32), last.astype(np.int32)
+
+
+def _strangers(
+    users: NDArray[np.int32],
+    list_of_user: NDArray[np.int32],
+    item_codes: NDArray[np.int32] | None,
+    run: Run,
+) -> Mapping[str, int]:
+    unknown_items = 0
+    if item_codes is not None and (item_codes == UNKNOWN).any():
+        unknown_items = int((item_codes[run.items] == UNKNOWN).sum())
+    return {
+        "users without test ratings": int((list_of_user[users] == UNKNOWN).sum()),
+        "test users without a list": int((list_of_user[:-1] != UNKNOWN).sum() - (list_of_user[users] != UNKNOWN).sum()),
+        "recommended items unknown to the test set": unknown_items,
+    }
+
+
+def one_relevant_judgments(run: Run, judgments: Judgments) -> Judgments:
+    """Return the judgments of one-relevant lists: for each list only the test rating it was made for.
+
+    Bellogín et al. (2017), equation (1): a metric is averaged over the lists T_u^r, not over users.
+    """
+    user_codes, item_codes = (
+        _translation(run.user_ids, judgments.user_ids),
+        _translation(run.item_ids, judgments.item_ids),
+    )
+    users = run.users if user_codes is None else user_codes[run.users]
+    items = run.items if item_codes is None else item_codes[run.items]
+    keys = users.astype(np.int64) * len(judgments.item_ids) + items
+    place = np.minimum(np.searchsorted(judgments.keys, keys), max(len(judgments) - 1, 0))
+    found = (users != UNKNOWN) & (items != UNKNOWN)
+    found &= (judgments.keys[place] == keys) if len(judgments) else False
+    if not found.all():
+        raise InputError(
+            f"the run {run.name} holds {int((~found).sum()):,} one-relevant lists whose item is not in the test set",
+            remedy="measure with the test set that the lists were made for",
+        )
+    return replace(
+        judgments,
+        users=users,
+        indptr=np.arange(len(users) + 1, dtype=np.int64),
+        items=items.astype(np.int32),
+        grades=judgments.grades[place],
+        _sorted_gains={},
+    )
+
+
+def _judge_one_relevant(run: Run, judgments: Judgments, context: Any) -> tuple[Judged, Mapping[str, int]]:
+    """Meet one-relevant lists with their judgments; a list whose item the system could not rank (rank 0) has no hit."""
+    if not _same_lists(run, judgments):
+        raise InputError(
+            f"the run {run.name} has other lists than the first one-relevant run",
+            remedy="make all runs with the same targets and seed",
+        )
+    assert run.ranks is not None  # every one-relevant run has them
+    ranked = np.flatnonzero(run.ranks > 0)
+    judged = Judged(
+        judgments=judgments,
+        lists=ranked.astype(np.int32),
+        ranks=run.ranks[ranked],
+        pointers=ranked,
+        lengths=run.list_lengths,
+        run=run,
+        places=ranked,
+        context=context,
+    )
+    return judged, {"lists whose relevant item was not ranked": len(run) - len(ranked)}
+
+
+def _same_lists(run: Run, judgments: Judgments) -> bool:
+    own = one_relevant_judgments(run, judgments)
+    return np.array_equal(own.users, judgments.users) and np.array_equal(own.items, judgments.items)

@@ -1,0 +1,193 @@
+"""`Judged`: a run met with a test set. Everything that is measured is measured on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.measure.judgments import Judgments
+from cranfield.rank.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """For each list only the positions that hold a judged item, with a pointer to its judgment.
+
+    Real lists are 1 to 5 % judged, so this is 20 to 100 times smaller than the run; a metric is a function of it. An
+    entry of the arrays below is a *hit*: a judged item in a list, relevant or not. Hits stand in the order of the
+    lists, and in ranked order within a list.
+
+    Parameters
+    ----------
+    judgments
+        What is known of each list.
+    lists
+        The list of each hit.
+    ranks
+        The rank of each hit, from 1.
+    pointers
+        The place of each hit in the judgments.
+    lengths
+        The number of items of each list: 0 where the system gives none.
+    tied_from, tied_to
+        First and last rank of the group of equal scores that holds each hit; None unless ties are to be averaged.
+    run
+        The run they came from: for metrics that look at all items of a list.
+    places
+        The place of each hit among the entries of the run.
+    """
+
+    judgments: Judgments
+    lists: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    pointers: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    tied_from: NDArray[np.int32] | None = None
+    tied_to: NDArray[np.int32] | None = None
+    run: Run | None = None
+    places: NDArray[np.int64] | None = None
+    context: Any = None
+    _views: dict[Any, Judged] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists, those that the system does not give included."""
+        return self.judgments.n_lists
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """The rating of each hit."""
+        return self.judgments.grades[self.pointers]
+
+    @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Whether each hit is relevant."""
+        return self.judgments.relevant[self.pointers]
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """R: how many relevant items each list's user has in the test set."""
+        return self.judgments.n_relevant
+
+    @property
+    def n_nonrelevant(self) -> NDArray[np.int64]:
+        """N: how many judged items that are not relevant."""
+        return self.judgments.n_nonrelevant
+
+    @cached_property
+    def n_hits(self) -> NDArray[np.float64]:
+        """The number of relevant items in each list (its expectation where ties are averaged)."""
+        return self.discounted(np.ones(self.depth), self.relevant)
+
+    @property
+    def depth(self) -> int:
+        """The length of the longest list."""
+        return int(self.lengths.max(initial=0))
+
+    def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
+        lists = self.lists if where is None else self.lists[where]
+        weights = values if values is None or where is None else values[where]
+        return np.bincount(lists, weights=weights, minlength=self.n_lists).astype(np.float64, copy=False)
+
+    def above(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return for each hit how many flagged hits stand above it in its list."""
+        counts = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(flags, out=counts[1:])
+        return counts[:-1] - counts[self.starts][self.lists]
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first hit of each list."""
+        return np.searchsorted(self.lists, np.arange(self.n_lists))
+
+    def weights(self, discount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the discount of each hit's rank, 0 beyond the end of ``discount``; over tied ranks, their mean."""
+        if self.tied_from is None or self.tied_to is None:
+            return np.append(discount, 0.0)[np.minimum(self.ranks - 1, len(discount))]
+        upto = np.append(0.0, np.cumsum(discount))
+        first, last = np.minimum(self.tied_from - 1, len(discount)), np.minimum(self.tied_to, len(discount))
+        return (upto[last] - upto[first]) / (self.tied_to - self.tied_from + 1)
+
+    def discounted(self, discount: NDArray[np.float64], gains: NDArray[Any]) -> NDArray[np.float64]:
+        """Return for each list the sum of its hits' gains, discounted by rank."""
+        if gains.dtype == np.bool_:
+            return self.total(self.weights(discount), where=gains)
+        return self.total(self.weights(discount) * gains)
+
+    def cut(self, n: int) -> Judged:
+        """Return the lists cut at rank ``n``."""
+        if n >= self.depth:
+            return self
+
+        def make() -> Judged:
+            first = self.ranks if self.tied_from is None else self.tied_from
+            return replace(self._part(first <= n), lengths=np.minimum(self.lengths, n).astype(np.int32))
+
+        return self._view(("cut", n), make)
+
+    def at(self, threshold: float) -> Judged:
+        """Return the same lists under another threshold of relevance."""
+        if threshold == self.judgments.threshold:
+            return self
+        return self._view(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
+
+    def condensed(self) -> Judged:
+        """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
+
+        def make() -> Judged:
+            ranks = self.above(np.ones(len(self), dtype=bool)).astype(np.int32) + np.int32(1)
+            lengths = self.total().astype(np.int32)
+            tied_from, tied_to = self._condensed_ties(ranks)
+            return replace(self, ranks=ranks, lengths=lengths, tied_from=tied_from, tied_to=tied_to, _views={})
+
+        return self._view("condensed", make)
+
+    def only(self, mask: NDArray[np.bool_]) -> Judged:
+        """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others."""
+        judgments, place, number = self.judgments.only(mask)
+        part = self._part(mask[self.pointers])
+        return replace(
+            part,
+            judgments=judgments,
+            lists=number[part.lists].astype(np.int32),
+            pointers=place[part.pointers],
+            lengths=self.lengths[number >= 0],
+        )
+
+    def _part(self, keep: NDArray[np.bool_]) -> Judged:
+        def some(values: Any) -> Any:
+            return None if values is None else values[keep]
+
+        return replace(
+            self,
+            lists=self.lists[keep],
+            ranks=self.ranks[keep],
+            pointers=self.pointers[keep],
+            tied_from=some(self.tied_from),
+            tied_to=some(self.tied_to),
+            places=some(self.places),
+            _views={},
+        )
+
+    def _condensed_ties(self, ranks: NDArray[np.int32]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+        if self.tied_from is None or len(self) == 0:
+            return self.tied_from, self.tied_to
+        new = np.ones(len(self), dtype=bool)
+        new[1:] = (self.lists[1:] != self.lists[:-1]) | (self.tied_from[1:] != self.tied_from[:-1])
+        group = np.cumsum(new) - 1
+        first = ranks[new]
+        last = first + np.bincount(group).astype(np.int32) - np.int32(1)
+        return first[group], last[group]
+
+    def _view(self, key: Any, make: Any) -> Judged:
+        if key not in self._views:
+            self._views[key] = make()
+        return self._views[key]

@@ -1,0 +1,150 @@
+"""`Judgments`: the test side of a measurement, shared by all systems and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings, Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """What is known of each list: the test ratings of its user, and which of them are relevant.
+
+    With one list a user, the judgments of a list are the user's test profile. In the one-relevant design they are the
+    single test rating that the list was made for.
+
+    Parameters
+    ----------
+    users
+        The user code of each list.
+    indptr
+        The judgments of list ``l`` are the slice ``indptr[l]:indptr[l + 1]`` of the arrays below.
+    items, grades
+        Item code and rating of each judgment.
+    threshold
+        A judgment is relevant if its rating is at least this.
+    user_ids, item_ids
+        The vocabularies of the codes.
+    """
+
+    users: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    grades: NDArray[np.float64]
+    threshold: float
+    user_ids: Vocabulary
+    item_ids: Vocabulary
+    _sorted_gains: dict[tuple[str, float], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, test: Ratings, threshold: float) -> Judgments:
+        """Make the judgments of a test set: one list for each user with a test rating."""
+        some = np.flatnonzero(test.user_counts)
+        return cls(
+            users=some.astype(np.int32),
+            indptr=np.append(test.indptr[some], len(test)),
+            items=test.items,
+            grades=test.values.astype(np.float64),
+            threshold=threshold,
+            user_ids=test.user_ids,
+            item_ids=test.item_ids,
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists."""
+        return len(self.users)
+
+    @cached_property
+    def lists(self) -> NDArray[np.int32]:
+        """The list of each judgment."""
+        return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Whether each judgment is relevant: r >= threshold."""
+        return self.grades >= self.threshold
+
+    @cached_property
+    def n_judged(self) -> NDArray[np.int64]:
+        """The number of judgments of each list."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """R: the number of relevant judgments of each list."""
+        return np.bincount(self.lists[self.relevant], minlength=self.n_lists)
+
+    @cached_property
+    def n_nonrelevant(self) -> NDArray[np.int64]:
+        """N: the number of judgments of each list that are not relevant."""
+        return self.n_judged - self.n_relevant
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """One number for each judgment, user × items + item, ascending."""
+        return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
+
+    @property
+    def top_grade(self) -> float:
+        """The highest rating there is."""
+        return float(self.grades.max(initial=0.0))
+
+    @cached_property
+    def top_grades(self) -> NDArray[np.float64]:
+        """The highest rating of each list."""
+        return np.maximum.reduceat(self.grades, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
+
+    def at(self, threshold: float) -> Judgments:
+        """Return the same judgments with another threshold."""
+        return self if threshold == self.threshold else replace(self, threshold=threshold)
+
+    def only(self, mask: NDArray[np.bool_]) -> tuple[Judgments, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the judgments where ``mask`` holds, as if the test set had no others.
+
+        Also returns the new place of each judgment and the new number of each list, -1 for those that are gone: a
+        user without any judgment is not in the smaller test set.
+        """
+        kept = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(mask, out=kept[1:])
+        bounds = kept[self.indptr]
+        alive = np.diff(bounds) > 0
+        smaller = replace(
+            self,
+            users=self.users[alive],
+            indptr=np.append(bounds[:-1][alive], bounds[-1]),
+            items=self.items[mask],
+            grades=self.grades[mask],
+            _sorted_gains={},
+        )
+        return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
+
+    def ideal(
+        self, name: str, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the best that each list could score: its gains in descending order, discounted by rank.
+
+        The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little.
+        """
+        key = (name, self.threshold)
+        if key not in self._sorted_gains:
+            self._sorted_gains[key] = self._descending(gain(self))
+        places = np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)
+        counted = places < len(discount)
+        weighted = self._sorted_gains[key][counted] * discount[places[counted]]
+        return np.bincount(self.lists[counted], weights=weighted, minlength=self.n_lists).astype(np.float64)
+
+    def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sort the gains of each list in descending order, by one key that holds list and gain."""
+        low, high = float(gains.min(initial=0.0)), float(gains.max(initial=0.0))
+        key = self.lists * (2.0 * (high - low) + 1.0) - gains
+        return gains[np.argsort(key)]

@@ -1,0 +1,199 @@
+"""`Metric`: a name with parameters, a definition, and a value for each list."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._spelling import Spelling, nearest, parse
+from cranfield.measure.judged import Judged
+
+Values = NDArray[np.float64]
+F = TypeVar("F", bound=Callable[..., Any])
+Cutoff = Literal["optional", "required", "none"]
+Need = Literal["predictions", "train", "similarity", "whole lists"]
+
+# What every metric understands, whatever its own parameters.
+_COMMON: Mapping[str, str] = {
+    "rel": "the lowest relevant rating, in place of the threshold of the whole measurement",
+    "condensed": "take items without a test rating out of the lists first",
+}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A registered metric: its function, and what there is to know about it.
+
+    Parameters
+    ----------
+    name
+        How it is spelled.
+    function
+        Takes the `Judged` lists (already cut, condensed and under the right threshold) and the parameters; returns one
+        value a list, NaN where it is undefined. With ``whole_system`` it returns a single number.
+    family
+        The page of the documentation that holds its formula.
+    cutoff
+        Whether ``@n`` may, must or cannot follow the name.
+    lower_is_better
+        As of an error.
+    needs
+        What it needs beside lists and test ratings.
+    whole_system
+        Whether it is a property of all lists together, as catalogue coverage is.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    family: str
+    cutoff: Cutoff = "optional"
+    lower_is_better: bool = False
+    needs: tuple[Need, ...] = ()
+    whole_system: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The metric's own parameters and their defaults."""
+        signature = inspect.signature(self.function)
+        return {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "cutoff"
+        }
+
+    @property
+    def summary(self) -> str:
+        """The first line of the definition."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+
+_DEFINITIONS: dict[str, Definition] = {}
+_SPELLINGS: dict[str, str] = {}
+
+
+def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **properties: Any) -> Callable[[F], F]:
+    """Register a metric; use it as a decorator of a function of `Judged` lists.
+
+    Examples
+    --------
+    The share of users with at least two relevant items in their list:
+
+    >>> import cranfield as cf
+    >>> @cf.metric("TwoHits")
+    ... def two_hits(judged):
+    ...     return judged.n_hits >= 2
+    >>> run = {"ann": ["x", "y", "z"], "bob": ["z", "x", "y"]}
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
+    >>> cf.measure({"mine": run}, test, ["TwoHits@2"]).frame()["mean"].to_list()
+    [0.5]
+    """
+
+    def register(function: F) -> F:
+        definition = Definition(name, function, family, aliases=aliases, **properties)
+        _DEFINITIONS[name] = definition
+        for spelling in (name, *aliases):
+            _SPELLINGS[spelling.lower()] = name
+        return function
+
+    return register
+
+
+def known_metrics() -> Mapping[str, Definition]:
+    """Return every registered metric by name."""
+    _load()
+    return dict(_DEFINITIONS)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its parameters and cut-off; its text is its name and its key.
+
+    Examples
+    --------
+    >>> Metric.of("ndcg(gain=exp)@100")
+    Metric(nDCG(gain=exp)@100)
+    >>> Metric.of("Precison@10")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: there is no metric 'Precison'; did you mean 'Precision'?
+    """
+
+    definition: Definition
+    parameters: tuple[tuple[str, Any], ...] = ()
+    cutoff: int | None = None
+
+    @classmethod
+    def of(cls, spelling: str | Metric) -> Metric:
+        """Read a metric as it is spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``."""
+        if isinstance(spelling, Metric):
+            return spelling
+        _load()
+        parsed = parse(spelling)
+        name = _SPELLINGS.get(parsed.name.lower())
+        if name is None:
+            known = {*_DEFINITIONS, *(alias for one in _DEFINITIONS.values() for alias in one.aliases)}
+            raise SettingError(f"there is no metric {parsed.name!r}{nearest(parsed.name, known)}")
+        definition = _DEFINITIONS[name]
+        _check(definition, parsed)
+        return cls(definition, parsed.parameters, parsed.cutoff)
+
+    def __str__(self) -> str:
+        return str(Spelling(self.definition.name, self.parameters, self.cutoff))
+
+    def __repr__(self) -> str:
+        return f"Metric({self})"
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a smaller value is the better one."""
+        return self.definition.lower_is_better
+
+    def __call__(self, judged: Judged) -> Any:
+        """Return the metric's value for each list (or one number, for a property of the whole system)."""
+        parameters = dict(self.parameters)
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", False)
+        if rel is not None:
+            judged = judged.at(float(rel))
+        if condensed:
+            judged = judged.condensed()
+        if self.cutoff is not None:
+            judged = judged.cut(self.cutoff)
+        if "cutoff" in inspect.signature(self.definition.function).parameters:
+            parameters["cutoff"] = self.cutoff
+        values = self.definition.function(judged, **parameters)
+        return float(values) if self.definition.whole_system else np.asarray(values, dtype=np.float64)
+
+
+def _check(definition: Definition, parsed: Spelling) -> None:
+    known = [*definition.parameters, *_COMMON]
+    for key, value in parsed.parameters:
+        if key not in known:
+            raise SettingError(f"{definition.name} has no parameter {key!r}{nearest(key, known)}")
+        if key == "rel" and not isinstance(value, int | float):
+            raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
+        if key == "condensed" and not isinstance(value, bool):
+            raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
+    if definition.cutoff == "required" and parsed.cutoff is None:
+        raise SettingError(f"{definition.name} needs a cut-off; write {definition.name}@10")
+    if definition.cutoff == "none" and parsed.cutoff is not None:
+        raise SettingError(f"{definition.name} takes no cut-off; write {definition.name}")
+
+
+def choice(metric_name: str, parameter: str, value: Any, allowed: Mapping[str, Any] | tuple[str, ...]) -> None:
+    """Raise an error that names the allowed values unless ``value`` is one of them."""
+    if value not in allowed:
+        raise SettingError(
+            f"{parameter}={value} of {metric_name} is not known{nearest(str(value), [str(one) for one in allowed])}"
+        )
+
+
+def _load() -> None:
+    """Import the modules that register the metrics."""
+    from cranfield.measure import metrics  # noqa: F401
