@@ -1,0 +1,108 @@
+"""How a world is observed: which pairs get a rating, with which probability, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+
+# Probabilities are multiples of this, so that sums of millions of them are exact.
+_GRAIN = 2.0**-30
+_DAY = 86_400
+_BEGIN = 946_684_800  # the year 2000, in seconds since 1970
+_YEARS = 3
+
+
+def rates(grades: NDArray[np.floating], exposure: NDArray[np.float64], relevance_bias: float) -> NDArray[np.float64]:
+    r"""Return the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}` at which each pair is met, up to a constant.
+
+    :math:`x_i` is the item's exposure, :math:`r_{ui}` the true grade and :math:`b` the relevance bias.
+    """
+    if relevance_bias == 0:
+        return np.tile(exposure, (len(grades), 1))
+    return np.asarray(exposure * np.exp(relevance_bias * (grades.astype(np.float64) - grades.max(initial=0.0))))
+
+
+def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArray[np.float64]:
+    r"""Return the probability that each item is in a row's sample of the given size.
+
+    An item is met at the rate of its weight, so within a time :math:`\tau_u` it is met with probability
+    :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}`; each row's time is the one for which :math:`\sum_i \pi_{ui}` is its
+    size.
+
+    Examples
+    --------
+    >>> inclusion(np.array([[1.0, 1.0, 1.0, 1.0]]), np.array([1]))
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+    wanted = np.asarray(sizes, dtype=np.float64)
+    rates = weights / weights.mean(axis=1, keepdims=True)
+    time = wanted / rates.shape[1]
+    full = wanted >= rates.shape[1]
+    # The sum is concave in the time, so Newton's steps from the left never jump over the solution.
+    for _ in range(200):
+        missed = np.exp(-time[:, None] * rates)
+        short = wanted - (rates.shape[1] - missed.sum(axis=1))
+        short[full] = 0.0
+        if (short <= 1e-10 * wanted).all():
+            break
+        time += np.where(short > 0, short, 0.0) / np.maximum(np.einsum("ui,ui->u", missed, rates), 1e-300)
+    probabilities = -np.expm1(-time[:, None] * rates)
+    probabilities[full] = 1.0
+    return probabilities
+
+
+def systematic_sample(
+    probabilities: NDArray[np.float64], sizes: NDArray[np.integer], draws: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Sample items in each row, each with exactly its probability, and as many as the row's size.
+
+    Systematic sampling in random order (Hartley and Rao 1962): the items of a row are put in random order, each as
+    an interval as long as its probability; points one apart, from a random start, choose the intervals they hit.
+
+    Parameters
+    ----------
+    probabilities
+        Rows × items; a row adds up to its size.
+    sizes
+        The number of items to draw in each row.
+    draws
+        Rows × (items + 1) uniform draws: the order of the items, and the start.
+    """
+    rows, items = probabilities.shape
+    order = _random_order(draws[:, :items])
+    # Rounded up to the grain, so that the intervals reach at least to the last point.
+    grained = np.minimum(np.ceil(probabilities * (1.0 + 1e-9) / _GRAIN) * _GRAIN, 1.0)
+    ends = np.cumsum(np.take_along_axis(grained, order, axis=1), axis=1)
+    start = np.floor(draws[:, items:] / _GRAIN) * _GRAIN
+    hits = np.minimum(np.floor(ends + start), np.asarray(sizes, dtype=np.float64)[:, None])
+    chosen = np.zeros((rows, items), dtype=np.bool_)
+    np.put_along_axis(chosen, order, np.diff(hits, axis=1, prepend=0.0) > 0, axis=1)
+    return chosen
+
+
+def _random_order(draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a random order of each row's places: draws with the place in their last bits, sorted."""
+    places = draws.shape[1]
+    bits = max(1, (places - 1).bit_length())
+    keys = (draws * 2.0 ** (62 - bits)).astype(np.int64) << bits
+    keys |= np.arange(places)
+    keys.sort(axis=1)
+    return keys & ((1 << bits) - 1)
+
+
+def times_of(
+    users: NDArray[np.integer], items: NDArray[np.integer], n_users: int, n_items: int, drift: float, seed: int
+) -> NDArray[np.int64]:
+    """Return when each rating was given, in seconds since 1970, within three years from 2000.
+
+    A user is there from an arrival to a leaving, both random. Within that time ratings fall at random if ``drift``
+    is 0, and in the order of the items' random release if it is 1, so that what is popular changes with time.
+    """
+    arrival, stay = stream(seed, "simulate.world", "presence").random((2, n_users))
+    release = stream(seed, "simulate.world", "release").random(n_items)
+    draws = stream(seed, "simulate.world", "times").random(len(users))
+    place = drift * release[items] + (1.0 - drift) * draws
+    moment = arrival[users] + (1.0 - arrival[users]) * stay[users] * place
+    return _BEGIN + np.floor(_YEARS * 365 * _DAY * moment).astype(np.int64)

@@ -1,0 +1,115 @@
+"""Latent tastes: what a user would think of every item, without anybody having rated anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+
+# Powers of exponential draws: an item's tastes are uneven, so that it belongs mostly to one or two of them.
+_CONCENTRATION = 2.0
+# The cut points between grades are quantiles over the pairs of this many users.
+_SAMPLE = 500
+# The pairs that are worked on at a time.
+_CELLS = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class Tastes:
+    r"""Latent tastes of users and items, and the grades that follow from them.
+
+    The score of a pair is
+
+    .. math:: s_{ui} = \sqrt{\tau}\; p_u \cdot q_i + \sqrt{1 - \tau}\; z_i
+
+    where :math:`p_u` says how much the user likes each taste (standard normal), :math:`q_i \ge 0` of length 1 how much
+    of each taste is in the item, and :math:`z_i` is its general quality (standard normal), the same for all.
+    The grade of a pair is the number of ``cuts`` at or below its score, as a place in ``grades``.
+
+    Parameters
+    ----------
+    users
+        Users × tastes: :math:`p_u`.
+    items
+        Items × tastes: :math:`q_i`.
+    quality
+        The general quality of each item: :math:`z_i`.
+    share
+        τ, the share of the variance of the scores that is taste; the rest is quality.
+    grades
+        The grades, ascending.
+    cuts
+        The scores at which the next grade begins.
+    """
+
+    users: NDArray[np.float64]
+    items: NDArray[np.float64]
+    quality: NDArray[np.float64]
+    share: float
+    grades: NDArray[np.float32]
+    cuts: NDArray[np.float64]
+
+    @classmethod
+    def draw(
+        cls,
+        users: int,
+        items: int,
+        tastes: int,
+        *,
+        share: float,
+        grades: NDArray[np.float64],
+        shares: NDArray[np.float64],
+        seed: int,
+    ) -> Tastes:
+        """Draw tastes, and cut the scores so that the grades have the given shares over all pairs."""
+        user_tastes = normal(stream(seed, "simulate.world", "user tastes").random((users, tastes)))
+        mixed = -np.log1p(-stream(seed, "simulate.world", "item tastes").random((items, tastes)))
+        mixed = mixed**_CONCENTRATION + 1e-12
+        item_tastes = mixed / np.sqrt((mixed**2).sum(axis=1, keepdims=True))
+        quality = normal(stream(seed, "simulate.world", "quality").random(items))
+        uncut = cls(user_tastes, item_tastes, quality, share, grades.astype(np.float32), np.empty(0))
+        sample = uncut.score(np.arange(min(users, _SAMPLE)))
+        cuts = np.quantile(sample, np.cumsum(shares)[:-1].clip(0.0, 1.0)) if len(shares) > 1 else np.empty(0)
+        return cls(user_tastes, item_tastes, quality, share, uncut.grades, cuts)
+
+    def score(self, users: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the scores of the asked users over all items."""
+        # Taste by taste rather than by a matrix product, whose last bits depend on the shape of the block.
+        weighted = np.sqrt(self.share) * self.users[users]
+        scores = np.tile(np.sqrt(1.0 - self.share) * self.quality, (len(weighted), 1))
+        for taste in range(weighted.shape[1]):
+            scores += weighted[:, taste, None] * self.items[None, :, taste]
+        return scores
+
+    def pair_score(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the score of each pair of a user and an item."""
+        scores = np.sqrt(1.0 - self.share) * self.quality[items]
+        for taste in range(self.users.shape[1]):
+            scores += np.sqrt(self.share) * self.users[users, taste] * self.items[items, taste]
+        return scores
+
+    def grade(self, scores: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return the grades that belong to scores."""
+        # A comparison for each of the few cuts is faster than a search of each score among them.
+        places = np.zeros(scores.shape, dtype=np.int8)
+        for cut in self.cuts:
+            places += scores >= cut
+        return np.asarray(self.grades[places])
+
+
+def normal(uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn uniform draws into standard normal ones, by the inverse of the distribution function."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.maximum(uniform, 2.0**-54)))
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Cut rows into slices that hold a bounded number of cells each."""
+    step = max(1, _CELLS // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))

@@ -1,0 +1,177 @@
+"""Worlds with known truth: drawn, then observed with chosen biases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data.ratings import Ratings
+from cranfield.data.simulate.artificial import check_sizes, histogram_arrays
+from cranfield.data.simulate.counts import Counts, log_normal_sizes
+from cranfield.data.simulate.observation import inclusion, rates, systematic_sample, times_of
+from cranfield.data.simulate.tastes import Tastes, blocks, normal
+from cranfield.data.simulate.truth import World
+from cranfield.data.vocabulary import Vocabulary
+
+TRUE_GRADES: Mapping[float, float] = {1.0: 0.20, 2.0: 0.25, 3.0: 0.30, 4.0: 0.17, 5.0: 0.08}
+"""The shares of the true grades over all pairs, unless others are asked for."""
+
+# The shift of the exposure ranks, as a share of the items: the head of the curve is not one item.
+_SHIFT = 0.04
+
+
+def world(
+    users: int = 1_000,
+    items: int = 500,
+    ratings: int = 50_000,
+    *,
+    tastes: int = 8,
+    taste: float = 0.7,
+    noise: float = 0.5,
+    popularity_bias: float = 1.0,
+    relevance_bias: float = 0.6,
+    activity: float = 1.0,
+    min_profile: int = 5,
+    histogram: Mapping[float, float] | None = None,
+    threshold: float = 4.0,
+    times: bool = True,
+    drift: float = 0.5,
+    seed: int = 0,
+) -> World:
+    r"""Simulate a world whose truth is known, and the biased ratings that are observed of it.
+
+    Every user has a true grade for every item, from latent tastes and the item's general quality. A part of the
+    pairs is observed: a user meets an item at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, where :math:`r_{ui}` is
+    the true grade, :math:`b` the relevance bias, and :math:`x_i = (c_2 + k_i)^{-a}` the exposure of the item with
+    random rank :math:`k_i`, :math:`a` the popularity bias. The rank is drawn apart from the item's quality: what is
+    met often is not better for it.
+
+    Parameters
+    ----------
+    users, items, ratings
+        How many of each. There are exactly so many ratings, fewer being a sparser world; an item may have none.
+    tastes
+        The number of latent tastes.
+    taste
+        The share of the variance of preferences that is personal taste; the rest is quality that all agree on. With
+        0 all users want the same.
+    noise
+        The standard deviation of the error of a rating, in standard deviations of the preference score; with 0 every
+        rating is the true grade.
+    popularity_bias
+        The exponent of the exposure; 0: all items are met equally often.
+    relevance_bias
+        A grade more makes a rating e to this power as likely (while it is rare); 0: whether an item is rated has
+        nothing to do with its being liked.
+    activity
+        The spread of the log-normal profile sizes; 0: all users have as many ratings.
+    min_profile
+        The smallest profile.
+    histogram
+        The share of each true grade over all pairs.
+    threshold
+        The lowest grade that is relevant.
+    times
+        Whether ratings have times.
+    drift
+        How strongly what is rated changes with time, from 0 (not at all) to 1.
+    seed
+        Fixes every random choice.
+
+    Examples
+    --------
+    >>> fair = world(users=300, items=100, ratings=6_000, popularity_bias=0, relevance_bias=0)
+    >>> biased = world(users=300, items=100, ratings=6_000, relevance_bias=1.5)
+    >>> bool(abs(fair.ratings.values.mean() - fair.preference().mean()) < 0.1)
+    True
+    >>> bool(biased.ratings.values.mean() > biased.preference().mean() + 0.5)
+    True
+    """
+    check_sizes(users, items, ratings, one_each=False)
+    _check_knobs(
+        tastes=tastes,
+        taste=taste,
+        noise=noise,
+        popularity_bias=popularity_bias,
+        relevance_bias=relevance_bias,
+        activity=activity,
+        min_profile=min_profile,
+        drift=drift,
+    )
+    grades, shares = histogram_arrays(TRUE_GRADES if histogram is None else histogram)
+    latent = Tastes.draw(users, items, tastes, share=taste, grades=grades, shares=shares, seed=seed)
+    ranks = _shuffled(items, seed, "exposure") + 1
+    exposure = np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(popularity_bias))
+    sizes = log_normal_sizes(users, ratings, spread=activity, low=min_profile, high=items)
+    sizes = sizes[_shuffled(users, seed, "activity")]
+
+    chosen = _observe(latent, exposure, relevance_bias, sizes, seed)
+    who = np.repeat(np.arange(users, dtype=np.int32), sizes)
+    errors = noise * normal(stream(seed, "simulate.world", "noise").random(ratings))
+    settings = {
+        "users": users,
+        "items": items,
+        "ratings": ratings,
+        "tastes": tastes,
+        "taste": taste,
+        "noise": noise,
+        "popularity_bias": popularity_bias,
+        "relevance_bias": relevance_bias,
+        "activity": activity,
+        "min_profile": min_profile,
+        "histogram": dict(zip(grades.tolist(), shares.tolist())),
+        "threshold": threshold,
+        "times": times,
+        "drift": drift,
+        "seed": seed,
+    }
+    observed = Ratings.from_codes(
+        Vocabulary(pl.Series(np.arange(1, users + 1))),
+        Vocabulary(pl.Series(np.arange(1, items + 1))),
+        who,
+        chosen,
+        latent.grade(latent.pair_score(who, chosen) + errors),
+        times_of(who, chosen, users, items, drift, seed) if times else None,
+        name="simulated world",
+        history=(Step("simulate.world", settings, {"ratings": ratings}),),
+    )
+    return World(observed, latent, exposure, float(relevance_bias), float(noise), float(threshold), seed)
+
+
+def _observe(
+    latent: Tastes, exposure: NDArray[np.float64], relevance_bias: float, sizes: Counts, seed: int
+) -> NDArray[np.int32]:
+    """Return the items that each user rates, user after user, ascending."""
+    # One stream read row after row, so that the draws of a user do not depend on the size of the blocks.
+    rng = stream(seed, "simulate.world", "observation")
+    parts = []
+    with progress("Observing", total=len(sizes), unit="users") as bar:
+        for rows in blocks(len(sizes), len(exposure)):
+            users = np.arange(rows.start, rows.stop)
+            weights = rates(latent.grade(latent.score(users)), exposure, relevance_bias)
+            draws = rng.random((len(users), len(exposure) + 1))
+            sample = systematic_sample(inclusion(weights, sizes[rows]), sizes[rows], draws)
+            parts.append(np.nonzero(sample)[1].astype(np.int32))
+            bar.advance(len(users))
+    return np.concatenate(parts)
+
+
+def _shuffled(size: int, seed: int, name: str) -> NDArray[np.int64]:
+    return np.argsort(stream(seed, "simulate.world", name).random(size), kind="stable")
+
+
+def _check_knobs(**knobs: float) -> None:
+    least = {"tastes": 1, "relevance_bias": -np.inf}
+    most = {"taste": 1.0, "drift": 1.0}
+    for name, value in knobs.items():
+        low, high = least.get(name, 0), most.get(name, np.inf)
+        if not (np.isfinite(value) and low <= value <= high):
+            bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
+            raise SettingError(f"{name} is {value}; give a finite number {bounds}")
