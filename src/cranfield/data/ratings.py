@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data._order import canonical_order
+from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, first_repeat, merge
 from cranfield.data.vocabulary import Vocabulary
 
 
@@ -61,9 +62,13 @@ class Ratings:
     history: tuple[Step, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        for array in (self.indptr, self.items, self.values, self.times):
+        for field_name in ("indptr", "items", "values", "times"):
+            array = getattr(self, field_name)
             if array is not None:
-                array.flags.writeable = False
+                # A view, so that an array of the caller's stays as writeable as it was.
+                view = array.view()
+                view.flags.writeable = False
+                object.__setattr__(self, field_name, view)
 
     @classmethod
     def of(cls, users: Any, items: Any, values: ArrayLike | None = None, times: ArrayLike | None = None) -> Ratings:
@@ -89,31 +94,39 @@ class Ratings:
         values: NDArray[Any],
         times: NDArray[np.int64] | None = None,
         *,
+        repeated: Repeated = "error",
         name: str | None = None,
         history: tuple[Step, ...] = (),
     ) -> Ratings:
-        """Make ratings from codes in any order; a repeated (user, item) pair is an error."""
+        """Make ratings from codes in any order.
+
+        A repeated (user, item) pair is an error, or becomes one rating as ``repeated`` says (see `read`).
+        """
+        check_policy(repeated)
+        values = _compact(values)
         order = canonical_order(users, items, len(item_ids))
         if order is not None:
             users, items, values = users[order], items[order], values[order]
             times = None if times is None else times[order]
-        if len(users) > 1:
-            again = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-            if again.any():
-                first = int(np.flatnonzero(again)[0])
-                raise InputError(
-                    f"user {user_ids.ids([users[first]])[0]!r} rates item {item_ids.ids([items[first]])[0]!r} "
-                    f"more than once ({int(again.sum()):,} repeated pairs in all)",
-                    remedy="keep one of them with repeated='last', 'first', 'mean', 'max' or 'sum'",
+        again = _same_as_before(users, items)
+        if again.any():
+            if repeated == "error":
+                at, place, earlier = first_repeat(again, order)
+                raise RepeatedPairError(
+                    f"user {user_ids.all[int(users[at])]!r} rates item {item_ids.all[int(items[at])]!r} "
+                    f"more than once ({int(again.sum()):,} repeated ratings in all)",
+                    place,
+                    earlier,
                 )
-        indptr = np.zeros(len(user_ids) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(users, minlength=len(user_ids)), out=indptr[1:])
+            starts, values, times = merge(again, values, times, repeated)
+            users, items, values = users[starts], items[starts], _compact(values)
+        indptr = np.searchsorted(users, np.arange(len(user_ids) + 1, dtype=np.int32)).astype(np.int64)
         return cls(
             user_ids,
             item_ids,
             indptr,
             np.ascontiguousarray(items, dtype=np.int32),
-            _compact(values),
+            values,
             None if times is None else np.ascontiguousarray(times, dtype=np.int64),
             name,
             history,
@@ -225,6 +238,14 @@ class Ratings:
         if compact.times is not None:
             digest.update(compact.times.astype("<i8").tobytes())
         return digest.hexdigest()[:16]
+
+
+def _same_as_before(users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Say of each of the sorted ratings whether it has the same user and item as the one before it."""
+    again = np.zeros(len(users), dtype=np.bool_)
+    np.equal(users[1:], users[:-1], out=again[1:])
+    again[1:] &= items[1:] == items[:-1]
+    return again
 
 
 def _compact(values: NDArray[Any]) -> NDArray[Any]:

@@ -14,8 +14,10 @@ from cranfield._errors import InputError
 UNKNOWN = -1
 """The code of an id that a vocabulary does not hold."""
 
-# A table from integer id to code may have this many empty cells for each full one, and this many in any case.
+# A table from integer id to code may have this many cells for each id, and this many in any case.
 _TABLE_SLACK, _TABLE_ROOM = 16, 1 << 20
+# Tables are looked up in blocks: an index of another type than int64 is copied on the way.
+_BLOCK = 1 << 18
 
 
 class Vocabulary:
@@ -46,6 +48,31 @@ class Vocabulary:
         """Make the vocabulary of ``ids``, given in any order and with repetitions."""
         series = as_series(ids)
         return cls(series.unique().sort() if len(series) else series)
+
+    @classmethod
+    def encode(cls, ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """Make the vocabulary of ``ids`` together with the code of each of them; none may be missing.
+
+        Examples
+        --------
+        >>> items, codes = Vocabulary.encode([30, 10, 30])
+        >>> items.all.to_list(), codes.tolist()
+        ([10, 30], [1, 0, 1])
+        """
+        series = as_series(ids)
+        if series.dtype.is_integer() and len(series):
+            values = series.to_numpy()
+            low, high = int(values.min()), int(values.max())
+            if _is_dense(low, high, len(series)):
+                low = 0 if low > 0 and _is_dense(0, high, len(series)) else low
+                seen = np.zeros(high - low + 1, dtype=np.bool_)
+                for start in range(0, len(values), _BLOCK):
+                    seen[_offsets(values[start : start + _BLOCK], low)] = True
+                table = np.cumsum(seen, dtype=np.int32)
+                table -= 1
+                return cls(_integers(np.flatnonzero(seen), low, series.dtype)), _looked_up(table, values, low)
+        vocabulary = cls.of(series)
+        return vocabulary, vocabulary.codes(series)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -86,10 +113,10 @@ class Vocabulary:
         if len(series) == 0 or len(self) == 0:
             return np.full(len(series), UNKNOWN, dtype=np.int32)
         series = _like(series, self._ids.dtype)
-        if self._ids.dtype.is_integer():
-            return self._integer_codes(series)
         if self._ids.dtype == pl.String:
             codes = series.cast(self._enum, strict=False).to_physical()
+        elif self._has_table:
+            return self._table_codes(series)
         else:
             table = pl.DataFrame({"id": self._ids, "code": np.arange(len(self), dtype=np.int32)})
             codes = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["code"]
@@ -115,24 +142,24 @@ class Vocabulary:
     def _enum(self) -> pl.Enum:
         return pl.Enum(self._ids)
 
-    def _integer_codes(self, series: pl.Series) -> NDArray[np.int32]:
+    @property
+    def _has_table(self) -> bool:
+        """Whether the ids are integers so close together that a table from id to code is worth its memory."""
+        return self._ids.dtype.is_integer() and _is_dense(self._ids[0], self._ids[-1], len(self))
+
+    def _table_codes(self, series: pl.Series) -> NDArray[np.int32]:
         missing = series.is_null().to_numpy() if series.null_count() else None
-        values = series.fill_null(0).to_numpy() if missing is not None else series.to_numpy()
+        values = series.to_numpy() if missing is None else series.fill_null(self._ids[0]).to_numpy()
         known = self._ids.to_numpy()
         low, high = int(known[0]), int(known[-1])
+        table = np.full(high - low + 1, UNKNOWN, dtype=np.int32)
+        table[_offsets(known, low)] = np.arange(len(known), dtype=np.int32)
         outside = (values < low) | (values > high)
-        if high - low + 1 <= _TABLE_SLACK * len(known) + _TABLE_ROOM:
-            table = np.full(high - low + 1, UNKNOWN, dtype=np.int32)
-            table[known - low] = np.arange(len(known), dtype=np.int32)
-            codes = table[np.where(outside, low, values) - low]
-        else:
-            place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            codes = np.where(known[place] == values, place, UNKNOWN).astype(np.int32)
+        codes = _looked_up(table, np.where(outside, known[0], values), low)
         codes[outside] = UNKNOWN
         if missing is not None:
             codes[missing] = UNKNOWN
-        found: NDArray[np.int32] = codes
-        return found
+        return codes
 
 
 def as_series(ids: Any) -> pl.Series:
@@ -148,12 +175,37 @@ def as_series(ids: Any) -> pl.Series:
 
 
 def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Cast ids to the vocabulary's type; what cannot be cast becomes null, hence unknown."""
+    """Cast ids to the vocabulary's type; what cannot be cast and return unchanged becomes null, hence unknown."""
     if series.dtype == dtype:
         return series
-    if dtype.is_integer() and series.dtype.is_float():
-        whole = series.cast(pl.Int64, strict=False)
-        return pl.select(pl.when(whole.cast(pl.Float64) == series).then(whole)).to_series()
-    if dtype.is_integer():
-        return series.cast(pl.Int64, strict=False) if series.dtype != pl.UInt64 else series
-    return series.cast(dtype, strict=False)
+    cast = series.cast(dtype, strict=False)
+    if dtype.is_integer() and (series.dtype.is_float() or series.dtype == pl.String):
+        return pl.select(pl.when(cast.cast(series.dtype) == series).then(cast)).to_series()
+    return cast
+
+
+def _is_dense(low: int, high: int, count: int) -> bool:
+    return high - low < _TABLE_SLACK * count + _TABLE_ROOM
+
+
+def _offsets(values: NDArray[Any], low: int) -> NDArray[np.int64]:
+    """Return ``values - low`` without overflow, for values not below ``low`` nor far above it."""
+    if values.dtype == np.uint64:
+        return (values - np.uint64(low)).astype(np.int64)
+    wide = values.astype(np.int64, copy=False)
+    return wide if low == 0 else wide - low
+
+
+def _integers(offsets: NDArray[np.int64], low: int, dtype: pl.DataType) -> pl.Series:
+    if dtype == pl.UInt64:
+        return pl.Series(offsets.astype(np.uint64) + np.uint64(low))
+    return pl.Series(offsets + low).cast(dtype)
+
+
+def _looked_up(table: NDArray[np.int32], values: NDArray[Any], low: int) -> NDArray[np.int32]:
+    """Return the table's entry for each value; the table begins at ``low``."""
+    codes = np.empty(len(values), dtype=np.int32)
+    for start in range(0, len(values), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.take(table, _offsets(values[block], low), out=codes[block], mode="clip")
+    return codes

@@ -1,0 +1,91 @@
+"""What to do when a user rates an item more than once."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import nearest
+
+Repeated = Literal["error", "last", "first", "mean", "max", "sum"]
+
+REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'max' or 'sum'"
+
+
+class RepeatedPairError(InputError):
+    """A (user, item) pair that occurs more than once.
+
+    ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where the pair first
+    occurs again, and where it stood before.
+    """
+
+    def __init__(self, problem: str, place: int, earlier: int) -> None:
+        super().__init__(problem, row=place + 1, remedy=REMEDY)
+        self.place, self.earlier = place, earlier
+
+
+def check_policy(repeated: str) -> None:
+    """Refuse a policy that is not known."""
+    if repeated not in get_args(Repeated):
+        raise SettingError(f"repeated={repeated!r} is not known{nearest(repeated, get_args(Repeated))}")
+
+
+def first_repeat(again: NDArray[np.bool_], order: NDArray[np.int64] | None) -> tuple[int, int, int]:
+    """Find the pair that is the first to occur again in the order given.
+
+    Return its place among the sorted ratings, its place in the order given, and the place where it stood before.
+
+    ``again`` says of each sorted rating whether it has the pair of the one before it; ``order`` is the permutation
+    that sorted them.
+    """
+    places = np.flatnonzero(again)
+    rows = places if order is None else order[places]
+    at = int(np.argmin(rows))
+    before = int(places[at]) - 1
+    return int(places[at]), int(rows[at]), before if order is None else int(order[before])
+
+
+def merge(
+    again: NDArray[np.bool_], values: NDArray[Any], times: NDArray[np.int64] | None, repeated: str
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64] | None]:
+    """Make one rating of each run of equal pairs; return the start of each run, the values and the times.
+
+    ``first`` and ``last`` go by time where times are known, equal times and untimed ratings by the order of the rows.
+    ``mean``, ``max`` and ``sum`` bear the latest time of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> starts, values, _ = merge(np.array([False, True, False]), np.array([1.0, 3.0, 5.0]), None, "mean")
+    >>> starts.tolist(), values.tolist()
+    ([0, 2], [2.0, 5.0])
+    """
+    starts = np.flatnonzero(~again)
+    if repeated in ("first", "last"):
+        chosen = _chosen(again, starts, times, last=repeated == "last")
+        return starts, values[chosen], None if times is None else times[chosen]
+    wide = values.astype(np.float64)
+    merged = (np.maximum if repeated == "max" else np.add).reduceat(wide, starts)
+    if repeated == "mean":
+        merged /= np.diff(starts, append=len(again))
+    return starts, merged, None if times is None else np.maximum.reduceat(times, starts)
+
+
+def _chosen(
+    again: NDArray[np.bool_], starts: NDArray[np.int64], times: NDArray[np.int64] | None, *, last: bool
+) -> NDArray[np.int64]:
+    ends = np.append(starts[1:], len(again)) - 1
+    if times is None:
+        return ends if last else starts
+    chosen = starts.copy()
+    runs = np.flatnonzero(ends > starts)
+    lengths = ends[runs] - starts[runs] + 1
+    run = np.repeat(np.arange(len(runs)), lengths)
+    places = starts[runs][run] + np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    by_time = places[np.lexsort((times[places], run))]
+    bounds = np.cumsum(lengths)
+    chosen[runs] = by_time[bounds - 1] if last else by_time[bounds - lengths]
+    return chosen
