@@ -108,12 +108,8 @@ def max_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
     if user is None and item is None:
         raise SettingError("max_ratings needs user or item; write max_ratings(user=1000), for instance")
     asked = _given(user=user, item=item)
-    keep_user = (
-        np.ones(ratings.n_users, dtype=bool) if user is None else ratings.user_counts <= check.whole("user", user)
-    )
-    keep_item = (
-        np.ones(ratings.n_items, dtype=bool) if item is None else ratings.item_counts <= check.whole("item", item)
-    )
+    keep_user = None if user is None else ratings.user_counts <= check.whole("user", user)
+    keep_item = None if item is None else ratings.item_counts <= check.whole("item", item)
     return _filtered(ratings, _of(ratings, keep_user, keep_item), "max_ratings", asked)
 
 

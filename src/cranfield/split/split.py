@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._version import __version__
 from cranfield.data import Ratings
 
 
@@ -16,12 +23,14 @@ class Split:
     ----------
     train, test
         Disjoint, over the same user and item vocabularies.
-    validation
-        A further part, taken from what would be training, for choosing hyper-parameters; None if not asked for.
     step
         How it was made, with what effect; ``step.notes`` names leakage and rules that were applied.
+    validation
+        A further part, taken from what would be training, for choosing hyper-parameters; None if not asked for.
     fold, folds
         Which of how many folds this is; ``(0, 1)`` for a single split.
+    item_groups
+        The popularity group of each item code, 0 for the most popular (see `percentiles`); None for other splits.
     """
 
     train: Ratings
@@ -30,13 +39,43 @@ class Split:
     validation: Ratings | None = None
     fold: int = 0
     folds: int = 1
+    item_groups: NDArray[np.int16] | None = None
+
+    def __post_init__(self) -> None:
+        for part in self.parts.values():
+            if part.user_ids != self.train.user_ids or part.item_ids != self.train.item_ids:
+                raise SettingError("the parts of a split share one vocabulary; use cf.split.given to join yours")
 
     def __repr__(self) -> str:
         fold = f", fold {self.fold + 1} of {self.folds}" if self.folds > 1 else ""
-        middle = "" if self.validation is None else f", validation {len(self.validation):,}"
-        return f"Split({self.step.action}: train {len(self.train):,}{middle}, test {len(self.test):,}{fold})"
+        sizes = ", ".join(f"{name} {len(part):,}" for name, part in self.parts.items())
+        return f"Split({self.step.action.removeprefix('split.')}: {sizes}{fold})"
+
+    def __iter__(self) -> Iterator[Ratings]:
+        """Give the training and the test part, for ``train, test = split``."""
+        return iter((self.train, self.test))
+
+    @property
+    def parts(self) -> dict[str, Ratings]:
+        """The parts by name: train, validation (where there is one) and test."""
+        middle = {} if self.validation is None else {"validation": self.validation}
+        return {"train": self.train, **middle, "test": self.test}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences a reader should see: leakage, users left out, rules applied."""
         return self.step.notes
+
+    def record(self) -> dict[str, Any]:
+        """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part."""
+        return {
+            "cranfield": __version__,
+            "split": self.step.as_dict(),
+            "fold": self.fold,
+            "folds": self.folds,
+            "data": {
+                "name": self.train.name,
+                "history": [step.as_dict() for step in self.train.history if step is not self.step],
+            },
+            "fingerprints": {name: part.fingerprint for name, part in self.parts.items()},
+        }

@@ -1,0 +1,176 @@
+"""Splits that treat items alike: the same number of ratings of each in training, or in test."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.data._popularity import by_popularity
+from cranfield.split._parts import TEST, TRAIN, coins, divide, some, validation_share
+from cranfield.split._places import item_places
+from cranfield.split.methods import registry
+from cranfield.split.split import Split
+
+
+@registry.register
+def train_per_item(
+    ratings: Ratings,
+    *,
+    l: int,  # noqa: E741  the papers' ℓ
+    seed: int = 0,
+    validation: float | None = None,
+) -> Split:
+    """Send ``l`` ratings of each item to training, drawn at random, and the rest to test.
+
+    All items are then equally popular in training, which takes the ground from under popularity (Bellogín et al.,
+    2017). An item with ``l`` ratings or fewer keeps all of them in training; the notes say how many there are.
+
+    Parameters
+    ----------
+    ratings
+        What to split.
+    l
+        How many training ratings each item has.
+    seed
+        Fixes the draw.
+    validation
+        The chance of each training rating to be set aside; it does not change the test part.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 2, 3, 1, 2, 1], ["a", "a", "a", "b", "b", "c"])
+    >>> train_per_item(ratings, l=1).test.item_counts.tolist()
+    [2, 1, 0]
+    """
+    some(ratings)
+    l, share = check.whole("l", l), validation_share(validation)  # noqa: E741
+    seed = check.whole("seed", seed, at_least=0)
+    counts = ratings.item_counts
+    untested, rated = int(np.count_nonzero((counts > 0) & (counts <= l))), int(np.count_nonzero(counts))
+    if untested == rated:
+        raise ImpossibleSplitError(
+            f"none of the {rated:,} items has more than {l} ratings, so nothing is left for test; "
+            f"choose l below {counts.max()}"
+        )
+    parts = np.where(item_places(ratings, stream(seed, "split", "train_per_item")) < l, TRAIN, TEST)
+    if validation is not None:
+        parts = coins(len(parts), 1.0, share, stream(seed, "split", "train_per_item", "validation"), parts)
+    short = int(np.count_nonzero((counts > 0) & (counts < l)))
+    notes = [f"{untested:,} of {rated:,} items have {l} ratings or fewer, all kept in training"] if untested else []
+    settings = {"l": l, "seed": seed, "validation": validation}
+    effect = {"items_without_test": untested, "items_short_of_l": short}
+    return divide(ratings, parts, "train_per_item", settings, effect=effect, notes=notes)
+
+
+@registry.register
+def uniform_test(
+    ratings: Ratings,
+    *,
+    sigma: float = 0.2,
+    epsilon: float = 0.2,
+    rounding: str = "nearest",
+    seed: int = 0,
+    validation: float | None = None,
+) -> Split:
+    r"""Give every item of a set T the same number η of test ratings, and other items none (uniform test items).
+
+    Items with many training ratings then have no more positive test ratings than others, so that being popular no
+    longer pays by itself (the designs UAR and U1R). With the items :math:`i_k` in decreasing order of popularity,
+
+    .. math::
+        \zeta = \max\{k : (1 - \varepsilon)\,|R(i_k)|\,k / |R| \ge \sigma\}, \quad
+        T = \{i_k : k \le \zeta\}, \quad \eta = (1 - \varepsilon)\,|R(i_\zeta)|,
+
+    which makes T as large as it can be.
+
+    Parameters
+    ----------
+    ratings
+        What to split.
+    sigma
+        σ, the share of the ratings to test with.
+    epsilon
+        ε, the least share of an item's ratings to keep in training; for n-fold cross-validation at least 1/n.
+    rounding
+        How η becomes a whole number. ``"nearest"`` (halves down), as in the paper, where MovieLens 1M with
+        σ = ε = 0.2 has :math:`|R(i_\zeta)| = 147`, so 117.6, printed as 118. The rarest items of T may then keep up to
+        half a rating less than ε allows (29 of 147 there); at least one rating always stays in training. ``"down"``
+        keeps to ε strictly, at the cost of a test part a little smaller than σ.
+    seed
+        Fixes the draw.
+    validation
+        The chance of each training rating to be set aside; it does not change the test part, and ε then holds for
+        training and validation together.
+
+    Notes
+    -----
+    T does not depend on how equally popular items are ordered: of two such items neither is in T without the other,
+    because the condition at the later one is the weaker. In the design U1R the candidates should be the items of T,
+    those with test ratings.
+
+    References
+    ----------
+    A. Bellogín, P. Castells, I. Cantador (2017). Statistical biases in information retrieval metrics for recommender
+    systems. Information Retrieval Journal 20, section 6.2.
+
+    Examples
+    --------
+    >>> users, items = zip(*[(u, i) for i in range(6) for u in range(12 - 2 * i)])
+    >>> split = uniform_test(Ratings.of(users, items), sigma=0.3, epsilon=0.2)
+    >>> split.test.item_counts.tolist(), split.step.effect["zeta"], split.step.effect["eta"]
+    ([3, 3, 3, 3, 3, 0], 5, 3)
+    """
+    some(ratings)
+    sigma, epsilon = check.share("sigma", sigma), check.share("epsilon", epsilon)
+    rounding = check.one_of("rounding", rounding, ("nearest", "down"))
+    seed, share = check.whole("seed", seed, at_least=0), validation_share(validation)
+    zeta, exact = _zeta(ratings, sigma, epsilon)
+    order = by_popularity(ratings)
+    rarest = int(ratings.item_counts[order[zeta - 1]])
+    eta = min(int(np.ceil(exact - 0.5)) if rounding == "nearest" else int(exact + 1e-9), rarest - 1)
+    if eta < 1:
+        raise ImpossibleSplitError(
+            f"sigma={sigma} and epsilon={epsilon} ask for {exact:.2f} test ratings of items that have {rarest}, "
+            "which leaves no whole rating for each part; filter with min_ratings(item=5) or choose a larger sigma"
+        )
+    limit = np.zeros(ratings.n_items, dtype=np.int32)
+    limit[order[:zeta]] = eta
+    parts = np.where(item_places(ratings, stream(seed, "split", "uniform_test")) < limit[ratings.items], TEST, TRAIN)
+    if validation is not None:
+        parts = coins(len(parts), 1.0, share, stream(seed, "split", "uniform_test", "validation"), parts)
+    kept = 1 - eta / ratings.item_counts[order[:zeta]]
+    below = int(np.count_nonzero(kept < epsilon - 1e-12))
+    notes = []
+    if below:
+        notes.append(
+            f"rounding η = {exact:.4g} up to {eta} leaves {below:,} items of T with {kept.min():.2%} of their ratings "
+            f"in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
+        )
+    settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
+    effect = {
+        "zeta": zeta,
+        "eta": eta,
+        "eta_before_rounding": exact,
+        "test_share": zeta * eta / len(ratings),
+        "least_train_share": float(kept.min()),
+    }
+    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=notes)
+
+
+def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, float]:
+    """Return ζ = |T| and η before it is rounded."""
+    popularity = ratings.item_counts[by_popularity(ratings)]
+    reach = (1 - epsilon) * popularity * np.arange(1, len(popularity) + 1) / len(ratings)
+    # A ratio that equals σ in exact arithmetic counts as equal.
+    solutions = np.flatnonzero(reach >= sigma - 1e-12)
+    if len(solutions) == 0:
+        most = np.floor(reach.max() * 1e4) / 1e4
+        raise ImpossibleSplitError(
+            f"no set of items allows sigma={sigma} with epsilon={epsilon}: these ratings of "
+            f"{np.count_nonzero(ratings.user_counts):,} users admit sigma={most:g} at the most; choose it smaller"
+        )
+    zeta = int(solutions[-1]) + 1
+    return zeta, float((1 - epsilon) * popularity[zeta - 1])
