@@ -1,5 +1,6 @@
 """Splits: what to learn from and what to judge by (decision A2)."""
 
+from cranfield.split.files import write
 from cranfield.split.folds import Folds, k_fold
 from cranfield.split.given import given
 from cranfield.split.methods import apply, registry
@@ -25,4 +26,5 @@ __all__ = [
     "temporal",
     "train_per_item",
     "uniform_test",
+    "write",
 ]

@@ -26,8 +26,8 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
         What to split; it must have times.
     train
         The share of the ratings to train with, the oldest: the moment is the time of the rating that many places
-        along, n·train rounded to the nearest, in the order of time. Ratings of the same second are not separated, so training
-        may be a little smaller than asked for. 0.8 if neither ``train`` nor ``at`` is given.
+        along, n·train rounded to the nearest, in the order of time. Ratings of the same second are not separated, so
+        training may be a little smaller than asked for. 0.8 if neither ``train`` nor ``at`` is given.
     at
         The moment itself: a date, a datetime, an ISO text (``"2001-12-31"``, in UTC unless it names a zone) or seconds
         since 1970.

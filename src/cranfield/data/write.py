@@ -1,0 +1,58 @@
+"""Ratings out: Parquet, CSV or TSV, by the file's ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from cranfield._errors import SettingError
+from cranfield._files import whole_file
+from cranfield._spelling import nearest
+from cranfield.data.ratings import Ratings
+
+FORMATS = ("parquet", "csv", "tsv")
+"""The formats in which tables are written; each is also a file's ending."""
+
+
+def write(ratings: Ratings, path: str | Path) -> Path:
+    """Write ratings with columns user, item, rating and, where known, time (seconds since 1970).
+
+    Parameters
+    ----------
+    ratings
+        What to write.
+    path
+        Where, ending in ``.parquet``, ``.csv`` or ``.tsv``. The file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write(Ratings.of(["ann"], ["x"], [4]), Path(tempfile.mkdtemp()) / "ratings.csv")
+    >>> path.read_text().split()
+    ['user,item,rating', 'ann,x,4.0']
+    """
+    check_format(path)
+    return write_table(ratings.frame(), path)
+
+
+def check_format(path: str | Path) -> str:
+    """Return the format that a file's ending names, or say which ones there are."""
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise SettingError(
+            f"{path} does not end in a format to write{nearest(ending, FORMATS) if ending else ''}; "
+            "name it .parquet, .csv or .tsv"
+        )
+    return ending
+
+
+def write_table(table: pl.DataFrame, path: str | Path) -> Path:
+    """Write any table, in the format that the ending names."""
+    path, form = Path(path), check_format(path)
+    with whole_file(path) as temporary:
+        if form == "parquet":
+            table.write_parquet(temporary)
+        else:
+            table.write_csv(temporary, separator="," if form == "csv" else "\t")
+    return path
