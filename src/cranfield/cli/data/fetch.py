@@ -1,0 +1,45 @@
+"""``cranfield data fetch``: a known dataset, downloaded or taken from disk, checked and cached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cranfield._settings import settings
+
+_EXAMPLES = """\b
+Examples:
+  cranfield data fetch ml-1m
+  cranfield data fetch netflix --from nf_prize_dataset.tar.gz
+  cranfield data fetch coat --from ~/data/coat
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("name")
+@click.option(
+    "--from",
+    "from_path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Take it from this archive, file or folder instead of downloading it.",
+)
+@click.option("--force", is_flag=True, help="Fetch it again though it is in the cache.")
+@click.option("--no-verify", is_flag=True, help="Take it as it is, whatever it counts.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def command(name: str, from_path: Path | None, force: bool, no_verify: bool, quiet: bool) -> None:
+    """Download the dataset NAME, or take it from a file you have, and say where it lies.
+
+    The names are those of: cranfield data list. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else
+    where the system keeps caches.
+    """
+    from cranfield.data.datasets import fetch, find
+
+    settings.quiet = quiet
+    dataset = find(name)
+    there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)
+    for part, cached in there.parts.items():
+        click.echo(f"{dataset.name if part == 'all' else f'{dataset.name} ({part})'}: {cached.counts}")
+        click.echo(f"  {there.path(part)}")
+    click.echo(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")

@@ -1,0 +1,158 @@
+"""Where fetched datasets lie, and how a damaged or half-written one is told from a whole one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from cranfield._errors import CranfieldError
+from cranfield._files import whole_file
+from cranfield.data.datasets.entry import Counts, Dataset
+
+# Raise it when the parsers or the columns of the cached files change, so that old caches are made anew.
+_FORMAT = 1
+
+
+def cache_folder() -> Path:
+    """Return the folder of all fetched datasets.
+
+    It is ``$CRANFIELD_CACHE`` if that is set, else ``cranfield`` in ``$XDG_CACHE_HOME`` or in the place where the
+    system keeps caches.
+
+    Examples
+    --------
+    >>> os.environ["CRANFIELD_CACHE"] = "somewhere"
+    >>> cache_folder() == Path("somewhere") / "datasets"
+    True
+    >>> del os.environ["CRANFIELD_CACHE"]
+    """
+    if own := os.environ.get("CRANFIELD_CACHE"):
+        return Path(own).expanduser() / "datasets"
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "cranfield" / "datasets"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "cranfield" / "Cache" / "datasets"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cranfield" / "datasets"
+    return Path.home() / ".cache" / "cranfield" / "datasets"
+
+
+@dataclass(frozen=True)
+class CachedPart:
+    """A part in the cache: its Parquet file, the hash of that file, and what it holds."""
+
+    file: str
+    sha256: str
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A dataset in the cache, as its ``record.json`` tells."""
+
+    folder: Path
+    source: str
+    parts: Mapping[str, CachedPart]
+
+    def path(self, part: str) -> Path:
+        """Return the Parquet file of a part."""
+        return self.folder / self.parts[part].file
+
+    @property
+    def whole(self) -> bool:
+        """Whether every file is there, byte for byte as it was written."""
+        return all(
+            self.path(name).is_file() and file_hash(self.path(name), "sha256") == part.sha256
+            for name, part in self.parts.items()
+        )
+
+
+def folder_of(dataset: Dataset) -> Path:
+    """Return the folder of a dataset in the cache, there or not."""
+    return cache_folder() / dataset.name
+
+
+def cached(dataset: Dataset) -> Cached | None:
+    """Return what the cache holds of a dataset, or None if it holds nothing of use; the files are not checked."""
+    folder = folder_of(dataset)
+    try:
+        record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        if record["made_by"] != _made_by(dataset):
+            return None
+        parts = {
+            name: CachedPart(part["file"], part["sha256"], Counts(**part["counts"]))
+            for name, part in record["parts"].items()
+        }
+        return Cached(folder, record["source"], parts) if set(parts) == set(dataset.parts) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_record(dataset: Dataset, source: str, parts: Mapping[str, CachedPart]) -> Cached:
+    """Write ``record.json``; with it the dataset is in the cache."""
+    folder = folder_of(dataset)
+    record = {
+        "name": dataset.name,
+        "made_by": _made_by(dataset),
+        "source": source,
+        "parts": {name: asdict(part) for name, part in parts.items()},
+    }
+    with whole_file(folder / "record.json") as temporary:
+        temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return Cached(folder, source, parts)
+
+
+def _made_by(dataset: Dataset) -> dict[str, Any]:
+    """Return what the cached files depend on, beside the download."""
+    files = {part: list(patterns) for part, patterns in dataset.files.items()}
+    return {"format": _FORMAT, "address": dataset.address, "files": files, "repeated": dataset.repeated}
+
+
+def file_hash(path: Path, algorithm: str) -> str:
+    """Return the hash of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder of the cache: of several processes that fetch the same dataset, one works and the others wait.
+
+    The system releases the lock when the process ends, however it ends.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / ".lock").open("a+b")
+    except OSError as error:
+        raise CranfieldError(
+            f"the cache folder {folder} cannot be written ({error.strerror}); set CRANFIELD_CACHE to another folder"
+        ) from error
+    with handle:
+        _lock(handle)
+        yield
+
+
+def _lock(handle: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+        import time
+
+        while True:
+            try:
+                handle.seek(0)
+                msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
+                return
+            except OSError:
+                time.sleep(0.2)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,0 +1,165 @@
+"""Downloads that survive a broken connection, and end whole or not at all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import DownloadError
+from cranfield._progress import progress
+from cranfield._version import __version__
+from cranfield.data.datasets.cache import file_hash
+
+_TIMEOUT = 30.0
+_ATTEMPTS = 5
+_PAUSE = 1.0
+_BLOCK = 1 << 18
+_MIB = 1 << 20
+
+
+class _BrokenError(Exception):
+    """The connection ended before the file did; what has come is kept."""
+
+
+def download(address: str, target: Path, *, checksum: str | None = None, limit: int, what: str) -> None:
+    """Download ``address`` to ``target``; what an earlier attempt has left is taken up where it stopped.
+
+    A download grows in ``target`` + ``.part`` and is renamed when it is whole. It is resumed with an HTTP range
+    request only if the server says that the file has not changed since (``If-Range``); a server that cannot do that
+    sends the whole file again.
+
+    Parameters
+    ----------
+    address
+        An ``http`` or ``https`` address.
+    target
+        The file to write.
+    checksum
+        ``"md5:..."`` or ``"sha256:..."``, if known.
+    limit
+        The most bytes that are accepted.
+    what
+        What to call it in the progress bar.
+    """
+    if not address.startswith(("http://", "https://")):
+        raise DownloadError(f"{address} is not an http or https address")
+    part = target.with_name(target.name + ".part")
+    for attempt in range(_ATTEMPTS):
+        before = _size(part)
+        try:
+            _continue(address, part, limit, what)
+            break
+        except _BrokenError as error:
+            if attempt + 1 == _ATTEMPTS:
+                raise DownloadError(f"the connection to {address} broke {_ATTEMPTS} times ({error})") from error
+            # A server that sends something each time deserves no long pause.
+            time.sleep(_PAUSE if _size(part) > before else _PAUSE * 2**attempt)
+    if checksum is not None:
+        algorithm, _, wanted = checksum.partition(":")
+        found = file_hash(part, algorithm)
+        if found != wanted.lower():
+            _forget(part)
+            raise DownloadError(f"{address} has the {algorithm} checksum {found} instead of {wanted}")
+    part.replace(target)
+    _forget(part)
+
+
+def _continue(address: str, part: Path, limit: int, what: str) -> None:
+    """Ask for what is missing of ``part`` and append it, or begin anew where that cannot be done."""
+    have, validator = _left_by_earlier(address, part)
+    headers = {"User-Agent": f"cranfield/{__version__}", "Accept-Encoding": "identity"}
+    if validator is not None:
+        headers |= {"Range": f"bytes={have}-", "If-Range": validator}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=_TIMEOUT) as answer:
+            if answer.status == http.client.PARTIAL_CONTENT:
+                start, total = _range(answer.headers.get("Content-Range"))
+                if start != have:
+                    _forget(part)
+                    raise _BrokenError("the server sent another range than it was asked for")
+            else:
+                have, total = 0, _number(answer.headers.get("Content-Length"))
+                _remember(address, part, answer)
+            _append(answer, part, have, total, limit, what)
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            _forget(part)
+            raise _BrokenError("the server has another file by now") from error
+        if error.code >= 500 or error.code == http.client.TOO_MANY_REQUESTS:
+            raise _BrokenError(f"HTTP {error.code} {error.reason}") from error
+        raise DownloadError(f"{address} answers HTTP {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, (TimeoutError, ConnectionResetError)):
+            raise _BrokenError(error.reason) from error
+        raise DownloadError(f"{address} cannot be reached ({error.reason})") from error
+    except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        raise _BrokenError(str(error) or type(error).__name__) from error
+
+
+def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, what: str) -> None:
+    if (total or 0) > limit:
+        raise DownloadError(f"it has {total:,} bytes, more than the {limit:,} that were expected at the most")
+    with (
+        part.open("ab" if have else "wb") as file,
+        progress(f"Downloading {what}", total=None if total is None else round(total / _MIB, 1), unit="MiB") as bar,
+    ):
+        bar.advance(round(have / _MIB, 1))
+        while block := answer.read(_BLOCK):
+            have += len(block)
+            if have > limit:
+                break
+            file.write(block)
+            bar.advance(len(block) / _MIB)
+    if have > limit:
+        _forget(part)
+        raise DownloadError(f"it has more than the {limit:,} bytes that were expected at the most")
+    if total is not None and have < total:
+        raise _BrokenError(f"{have:,} of {total:,} bytes have come")
+
+
+def _left_by_earlier(address: str, part: Path) -> tuple[int, str | None]:
+    """Return how many bytes an earlier attempt has left, and the mark by which the server knows their version."""
+    try:
+        left = json.loads(_note(part).read_text(encoding="utf-8"))
+        if left["address"] == address and left["validator"] and _size(part):
+            return _size(part), str(left["validator"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return 0, None
+
+
+def _remember(address: str, part: Path, answer: Any) -> None:
+    # A weak ETag does not promise the same bytes, so it cannot be used to continue (RFC 9110, 13.1.5).
+    etag = answer.headers.get("ETag")
+    validator = etag if etag and not etag.startswith("W/") else answer.headers.get("Last-Modified")
+    part.unlink(missing_ok=True)
+    _note(part).write_text(json.dumps({"address": address, "validator": validator}), encoding="utf-8")
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _note(part).unlink(missing_ok=True)
+
+
+def _note(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
+
+
+def _range(text: str | None) -> tuple[int | None, int | None]:
+    """Return where a partial answer begins and how long the whole file is: ``bytes 100-199/200``."""
+    form = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", text or "")
+    return (None, None) if form is None else (int(form[1]), _number(form[2]))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0

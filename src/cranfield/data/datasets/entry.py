@@ -1,0 +1,131 @@
+"""What cranfield knows of a dataset: where it is, whose it is, how large it is and how its files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+import polars as pl
+
+from cranfield._errors import DownloadError
+
+Parser = Callable[[list[Path]], pl.DataFrame]
+"""Turns the files of a dataset into a frame with the columns user, item, rating and, where known, time."""
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many users, items and ratings there are; None where nobody has said.
+
+    ``rows`` is the number of rows in the files, before repeated (user, item) pairs are merged into one rating.
+
+    Examples
+    --------
+    >>> print(Counts(6040, 3706, 1_000_209))
+    6,040 users, 3,706 items, 1,000,209 ratings
+    """
+
+    users: int | None = None
+    items: int | None = None
+    ratings: int | None = None
+    rows: int | None = None
+
+    def __str__(self) -> str:
+        shown = [(self.users, "users"), (self.items, "items"), (self.ratings, "ratings")]
+        if self.ratings is None:
+            shown.append((self.rows, "rows"))
+        return ", ".join(f"{count:,} {what}" for count, what in shown if count is not None)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """An entry of the catalogue; make one by hand for data of your own.
+
+    Parameters
+    ----------
+    name
+        What to call it on the command line, and its folder in the cache.
+    title
+        What it is, in a line.
+    home, licence, citation
+        The page that presents it, what may be done with it, and the paper to cite.
+    counts
+        What a faithful copy holds (of the training part, where there are parts).
+    parse
+        Reads its files.
+    files
+        The names of its files, by part; of several patterns the first that is found counts. A dataset without
+        published parts has the one part ``"all"``.
+    address
+        Where to download it, or None if a person must register, ask or look for it.
+    checksum
+        ``"md5:..."`` or ``"sha256:..."`` of the download, if its publisher says so.
+    repeated
+        What to do with repeated (user, item) pairs, as in `cranfield.read`.
+    scale
+        The ratings one finds in it, in words.
+    times
+        Whether the ratings carry times.
+    tolerance
+        How far the counts of a copy may be from ``counts``, as a share of them; None if the data are still growing,
+        so that counts prove nothing.
+    test_counts
+        What the published test part holds, where there is one.
+    nested
+        Archives inside the archive, by name, that hold the files.
+    limit
+        The most bytes that the download, and its files once unpacked, may have.
+    note
+        What else a user should know.
+    """
+
+    name: str
+    title: str
+    home: str
+    licence: str
+    citation: str
+    counts: Counts
+    parse: Parser
+    files: Mapping[str, tuple[str, ...]]
+    address: str | None = None
+    checksum: str | None = None
+    repeated: str = "error"
+    scale: str = "1 to 5"
+    times: bool = False
+    tolerance: float | None = 0.0
+    test_counts: Counts | None = None
+    nested: tuple[str, ...] = ()
+    limit: int = field(default=8 * _GIB)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name}: {self.title}; {self.counts})"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The published parts: ``("all",)``, or ``("train", "test")``."""
+        return tuple(self.files)
+
+    @property
+    def download_name(self) -> str:
+        """The file name of the download."""
+        return "download" if self.address is None else self.address.rstrip("/").rsplit("/", 1)[-1]
+
+    def expected(self, part: str) -> Counts:
+        """Return the counts that a part should have."""
+        return self.test_counts or Counts() if part == "test" else self.counts
+
+    def failed(self, problem: str) -> DownloadError:
+        """Return the error that says what went wrong and how to get the data by hand."""
+        given = "PATH" if self.address is None else self.download_name
+        return DownloadError(
+            f"{self.name} could not be fetched: {problem}; get it from {self.home} "
+            f"and run: cranfield data fetch {self.name} --from {given}"
+        )

@@ -1,0 +1,269 @@
+"""The files of the known datasets, each turned into a frame with the columns user, item, rating and perhaps time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield._progress import progress
+from cranfield.data.datasets.entry import Parser
+
+_BLOCK = 1 << 26
+_DAY = 86_400
+
+
+def delimited(separator: str, columns: Sequence[str], *, header: bool = False, text_ids: bool = False) -> Parser:
+    """Return a parser of plain columns.
+
+    Parameters
+    ----------
+    separator
+        Between the columns; ``"::"`` is that of the MovieLens and MovieTweetings ``.dat`` files.
+    columns
+        The names of the columns in their order, of ``user``, ``item``, ``rating`` and ``time``.
+    header
+        Whether the first line holds names.
+    text_ids
+        Whether ids are text although they look like numbers (``0133093``).
+    """
+    ids: Any = pl.String if text_ids else pl.Int64
+    types = {"user": ids, "item": ids, "rating": pl.Float64, "time": pl.Int64}
+    schema = {name: types[name] for name in columns}
+
+    def parse(files: list[Path]) -> pl.DataFrame:
+        return pl.concat([_table(file, separator, schema, header) for file in files])
+
+    return parse
+
+
+def _table(file: Path, separator: str, schema: dict[str, Any], header: bool) -> pl.DataFrame:
+    single = len(separator) == 1
+    source: Any = file if single else file.read_bytes().replace(separator.encode(), b"\t")
+    try:
+        frame = pl.read_csv(
+            source,
+            separator=separator if single else "\t",
+            has_header=False,
+            skip_rows=int(header),
+            schema=schema,
+            quote_char=None,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise _unreadable(file, error) from error
+    return frame
+
+
+def netflix(files: list[Path]) -> pl.DataFrame:
+    """Parse the Netflix files: a line ``1:`` names the film, and ``user,rating,date`` follow, one rating a line."""
+    frames, film = [], None
+    with progress("Reading Netflix", total=len(files), unit="files") as bar:
+        for file in files:
+            for block in _blocks(file):
+                frame = _netflix_block(file, block, film)
+                film = frame["item"][-1]
+                frames.append(frame.drop_nulls("rating"))
+            bar.advance()
+    return pl.concat(frames)
+
+
+def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
+    schema: dict[str, Any] = {"first": pl.String, "rating": pl.Float32, "date": pl.Date}
+    try:
+        lines = pl.read_csv(block, has_header=False, schema=schema, quote_char=None)
+        first = pl.col("first").str.strip_chars()
+        is_film = first.str.ends_with(":")
+        frame = lines.select(
+            pl.when(~is_film).then(first).cast(pl.Int32).alias("user"),
+            pl.when(is_film).then(first.str.strip_chars_end(":")).cast(pl.Int32).forward_fill().alias("item"),
+            "rating",
+            (pl.col("date").cast(pl.Int64) * _DAY).alias("time"),
+        )
+    except pl.exceptions.PolarsError as error:
+        raise _unreadable(file, error) from error
+    return frame if film is None else frame.with_columns(pl.col("item").fill_null(film))
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    """Give a file in blocks of whole lines, so that 100 million lines need little memory."""
+    with file.open("rb") as stream:
+        rest = b""
+        while block := stream.read(_BLOCK):
+            whole, newline, rest_of_block = (rest + block).rpartition(b"\n")
+            rest = rest_of_block
+            if newline:
+                yield whole + newline
+        if rest.strip():
+            yield rest
+
+
+_BOOK_CROSSING = r"""^\s*"?(?P<user>\d+)"?\s*[;,]"?(?P<item>.*?)"?[;,]\s*"?(?P<rating>\d+)"?\s*$"""
+
+
+def book_crossing(files: list[Path]) -> pl.DataFrame:
+    """Parse ``BX-Book-Ratings.csv`` (Latin-1, quoted, ``;``): the explicit ratings, 1 to 10."""
+    return _book_crossing(files).filter(pl.col("rating") > 0)
+
+
+def book_crossing_implicit(files: list[Path]) -> pl.DataFrame:
+    """Parse ``BX-Book-Ratings.csv``: every book a user has touched (rated, or 0 for unrated) as 1."""
+    return _book_crossing(files).with_columns(rating=pl.lit(1.0))
+
+
+def _book_crossing(files: list[Path]) -> pl.DataFrame:
+    # Some ISBNs hold quotes and backslashes, over which a CSV reader stumbles; the fields around them are numbers.
+    lines = _lines(files[0], encoding="latin-1")[1:]
+    fields = lines.str.extract_groups(_BOOK_CROSSING).struct.unnest()
+    bad = fields["user"].is_null()
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise InputError(f"{lines[row]!r} is not user;ISBN;rating", source=files[0], row=row + 2)
+    return fields.with_columns(pl.col("user").cast(pl.Int64), pl.col("rating").cast(pl.Float64))
+
+
+def _lines(file: Path, encoding: str = "utf-8") -> pl.Series:
+    text = file.read_bytes().decode(encoding, errors="replace")
+    return pl.Series("line", [line for line in text.split("\n") if line.strip()], dtype=pl.String)
+
+
+def renttherunway(files: list[Path]) -> pl.DataFrame:
+    """Parse the JSON lines of RentTheRunway; a review without a rating is left out."""
+    schema = {"user_id": pl.String, "item_id": pl.String, "rating": pl.String, "review_date": pl.String}
+    try:
+        return (
+            pl.read_ndjson(files[0], schema=schema)
+            .select(
+                pl.col("user_id").cast(pl.Int64).alias("user"),
+                pl.col("item_id").cast(pl.Int64).alias("item"),
+                pl.col("rating").cast(pl.Float64),
+                (pl.col("review_date").str.to_date("%B %d, %Y").cast(pl.Int64) * _DAY).alias("time"),
+            )
+            .drop_nulls("rating")
+        )
+    except pl.exceptions.PolarsError as error:
+        raise _unreadable(files[0], error) from error
+
+
+def beeradvocate(files: list[Path]) -> pl.DataFrame:
+    """Parse the BeerAdvocate reviews: a Python dictionary a line; the overall rating counts.
+
+    Some reviews have an empty user name. They are kept as those of one user, ``(no name)``, as published counts do.
+    """
+    keys = {"user": "review/profileName", "item": "beer/beerId", "rating": "review/overall", "time": "review/time"}
+    return _dictionaries(files[0], keys).with_columns(user=pl.col("user").replace("", "(no name)"))
+
+
+def librarything_reviews(files: list[Path]) -> pl.DataFrame:
+    """Parse the LibraryThing reviews: ``reviews[(work, user)] = {...}``, a Python dictionary a line."""
+    frame = _dictionaries(files[0], {"user": "user", "item": "work", "rating": "stars", "time": "unixtime"})
+    return frame.filter(pl.col("user") != "")
+
+
+def _dictionaries(file: Path, keys: dict[str, str]) -> pl.DataFrame:
+    """Read a Python dictionary from each line that holds one; a line without user, item or rating is left out."""
+    columns: dict[str, list[str | None]] = {name: [] for name in keys}
+    size = file.stat().st_size
+    with file.open("rb") as stream, progress(f"Reading {file.name}", total=size / 1e6, unit="MB") as bar:
+        for row, line in enumerate(stream, start=1):
+            bar.advance(len(line) / 1e6)
+            if b"{" not in line or line.rstrip().endswith(b"= {}"):
+                continue
+            text = line if line.lstrip().startswith(b"{") else line.partition(b" = ")[2]
+            found = _dictionary(text, file, row)
+            values = {name: found.get(key) for name, key in keys.items()}
+            if all(values[name] is not None for name in ("user", "item", "rating")):
+                for name, value in values.items():
+                    columns[name].append(None if value is None else str(value))
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    return frame.with_columns(pl.col("rating").cast(pl.Float64), pl.col("time").cast(pl.Int64))
+
+
+def _dictionary(line: bytes, file: Path, row: int) -> dict[str, Any]:
+    try:
+        found = ast.literal_eval(line.decode("utf-8").strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise InputError(f"the line is not a Python dictionary ({error})", source=file, row=row) from error
+    if not isinstance(found, dict):
+        raise InputError("the line is not a Python dictionary", source=file, row=row)
+    return found
+
+
+def librarything(files: list[Path]) -> pl.DataFrame:
+    """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating stands there once for each of its tags."""
+    lines = _lines(files[0])
+    fields = lines.str.extract_groups(r"^\s*(?P<user>\S+)\s+(?P<item>\S+)\s+(?P<rating>\d+)(?:\s|$)").struct.unnest()
+    bad = fields["user"].is_null()
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise InputError(f"{lines[row]!r} is not user, work, rating and tag", source=files[0], row=row + 1)
+    return fields.with_columns(pl.col("rating").cast(pl.Float64) / 2)
+
+
+def lastfm_360k(files: list[Path]) -> pl.DataFrame:
+    """Parse the play counts of users and artists; an artist without a MusicBrainz id goes by name."""
+    schema = dict.fromkeys(("user", "mbid", "name", "plays"), pl.String)
+    return (
+        _tabs(files[0], schema)
+        .select("user", _artist(), pl.col("plays").str.strip_chars().cast(pl.Float64, strict=False).alias("rating"))
+        .drop_nulls()
+        .filter(pl.col("rating") > 0)
+        .collect(engine="streaming")
+    )
+
+
+def lastfm_1k(files: list[Path]) -> pl.DataFrame:
+    """Parse the plays, one a line, and count them by artist; the time is that of the last play."""
+    schema = dict.fromkeys(("user", "time", "mbid", "name", "track_id", "track"), pl.String)
+    moment = pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="ms", strict=False)
+    return (
+        _tabs(files[0], schema)
+        .select("user", _artist(), (moment.cast(pl.Int64) // 1000).alias("time"))
+        .drop_nulls()
+        .group_by("user", "item")
+        .agg(pl.len().cast(pl.Float64).alias("rating"), pl.col("time").max())
+        .select("user", "item", "rating", "time")
+        .collect(engine="streaming")
+    )
+
+
+def _tabs(file: Path, schema: dict[str, Any]) -> pl.LazyFrame:
+    return pl.scan_csv(
+        file,
+        separator="\t",
+        has_header=False,
+        schema=schema,
+        quote_char=None,
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+    )
+
+
+def _artist() -> pl.Expr:
+    def filled(name: str) -> pl.Expr:
+        text = pl.col(name).str.strip_chars()
+        return pl.when(text != "").then(text)
+
+    return pl.coalesce(filled("mbid"), filled("name")).alias("item")
+
+
+def ascii_matrix(files: list[Path]) -> pl.DataFrame:
+    """Parse a matrix of users by items in which 0 says that there is no rating; ids count from 0."""
+    try:
+        matrix = np.loadtxt(files[0], ndmin=2)
+    except ValueError as error:
+        raise _unreadable(files[0], error) from error
+    users, items = np.nonzero(matrix)
+    return pl.DataFrame({"user": users, "item": items, "rating": matrix[users, items]})
+
+
+def _unreadable(file: Path, error: Exception) -> InputError:
+    return InputError(
+        f"the file is not what this dataset holds ({' '.join(str(error).split())[:200]})",
+        source=file,
+        remedy="check that it is the file that the dataset's page offers",
+    )

@@ -1,0 +1,320 @@
+"""Datasets fetched into the cache, and loaded from it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+import polars as pl
+
+from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
+from cranfield._files import whole_file
+from cranfield._record import Step
+from cranfield.data.datasets.cache import (
+    Cached,
+    CachedPart,
+    cached,
+    file_hash,
+    folder_of,
+    locked,
+    write_record,
+)
+from cranfield.data.datasets.catalogue import find
+from cranfield.data.datasets.download import download
+from cranfield.data.datasets.entry import Counts, Dataset
+from cranfield.data.datasets.unpack import is_archive, unpack
+from cranfield.data.ratings import Ratings
+from cranfield.data.read import read
+from cranfield.data.vocabulary import Vocabulary
+
+
+def fetch(
+    name: str | Dataset, *, from_path: str | Path | None = None, force: bool = False, verify: bool = True
+) -> Cached:
+    """Bring a dataset into the cache: download it, or take it from disk; check it; parse it.
+
+    What is in the cache already is not fetched again.
+
+    Parameters
+    ----------
+    name
+        A name of `known`, or an entry made by hand.
+    from_path
+        An archive, a file or a folder on disk that holds the dataset, instead of the download.
+    force
+        Fetch it again though it is there.
+    verify
+        Compare the counts with those expected. The checksum of a download is compared in any case.
+
+    Returns
+    -------
+    Cached
+        The folder in which it lies, and its counts by part.
+    """
+    dataset = find(name)
+    with locked(folder_of(dataset)):
+        there = cached(dataset)
+        if there is not None and from_path is None and not force and there.whole:
+            return there
+        if from_path is not None:
+            return _take(dataset, _existing(Path(from_path)), verify)
+        if there is not None and not force and there.source != _downloaded(dataset).name:
+            return _remake(dataset, there, verify)
+        return _take_download(dataset, force, verify)
+
+
+def load(
+    name: str | Dataset,
+    *,
+    part: str | None = None,
+    from_path: str | Path | None = None,
+    force: bool = False,
+    verify: bool = True,
+) -> Ratings:
+    """Return the ratings of a known dataset, fetching it first if it is not in the cache.
+
+    Parameters
+    ----------
+    name
+        A name of `known`, or an entry made by hand.
+    part
+        ``"train"`` or ``"test"`` of a dataset that is published in parts; the training part by default. The parts
+        share their vocabularies.
+    from_path, force, verify
+        As in `fetch`.
+    """
+    dataset = find(name)
+    part = dataset.parts[0] if part is None else part
+    if part not in dataset.parts:
+        parts = "no parts" if dataset.parts == ("all",) else "the parts " + " and ".join(dataset.parts)
+        raise SettingError(f"there is no part {part!r} of {dataset.name}: it is published in {parts}")
+    return _load(dataset, from_path, force, verify)[dataset.parts.index(part)]
+
+
+def load_pair(
+    name: str | Dataset, *, from_path: str | Path | None = None, force: bool = False, verify: bool = True
+) -> tuple[Ratings, Ratings]:
+    """Return the published training and test part of a dataset, over one vocabulary of users and one of items.
+
+    Coat and Yahoo! R3 are published so: people chose what to rate in the training part, and rated items drawn at
+    random in the test part, which is therefore free of popularity and selection bias.
+    """
+    dataset = find(name)
+    if dataset.parts != ("train", "test"):
+        raise SettingError(f"{dataset.name} is not published as a training and a test part; split it instead")
+    train, test = _load(dataset, from_path, force, verify)
+    return train, test
+
+
+def _load(dataset: Dataset, from_path: str | Path | None, force: bool, verify: bool) -> list[Ratings]:
+    there = None if force or from_path is not None else cached(dataset)
+    if there is None or not there.whole:
+        there = fetch(dataset, from_path=from_path, force=force, verify=verify)
+    step = Step("dataset", {"name": dataset.name, "source": there.source, "citation": dataset.citation})
+    parts = [_read(pl.read_parquet(there.path(part)), dataset, part, "error") for part in dataset.parts]
+    shared = parts if len(parts) == 1 else _over_one_vocabulary(parts)
+    return [replace(ratings, history=(step, *ratings.history)) for ratings in shared]
+
+
+def _over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
+    users = Vocabulary.of(pl.concat([ratings.user_ids.all for ratings in parts]))
+    items = Vocabulary.of(pl.concat([ratings.item_ids.all for ratings in parts]))
+    return [
+        Ratings.from_codes(
+            users,
+            items,
+            users.codes(ratings.user_ids.all)[ratings.users],
+            items.codes(ratings.item_ids.all)[ratings.items],
+            ratings.values,
+            ratings.times,
+            name=ratings.name,
+            history=ratings.history,
+        )
+        for ratings in parts
+    ]
+
+
+def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
+    """Download a dataset, unless an earlier download of it is there, and put it into the cache."""
+    target = _downloaded(dataset)
+    if target.is_file() and not force:
+        try:
+            return _take(dataset, target, verify)
+        except CranfieldError:
+            # It was damaged after it had come; a new one decides.
+            target.unlink(missing_ok=True)
+    if dataset.address is None:
+        raise dataset.failed(f"it cannot be downloaded without a person's consent ({dataset.note or dataset.licence})")
+    try:
+        download(dataset.address, target, checksum=dataset.checksum, limit=dataset.limit, what=dataset.name)
+    except DownloadError as error:
+        raise dataset.failed(str(error)) from error
+    except OSError as error:
+        raise _no_room(dataset, error) from error
+    try:
+        return _take(dataset, target, verify)
+    except CranfieldError:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
+    """Make damaged files of the cache anew from the place on disk that they came from."""
+    if Path(there.source).exists():
+        return _take(dataset, Path(there.source), verify)
+    if dataset.address is not None:
+        return _take_download(dataset, False, verify)
+    raise dataset.failed(f"its files in the cache are damaged, and {there.source}, where they came from, has gone")
+
+
+def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
+    """Parse an archive, a file or a folder, check what it holds, and write it into the cache."""
+    folder = folder_of(dataset)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".unpacked-") as scratch:
+            parts = {
+                part: _parse(dataset, part, files, verify, source)
+                for part, files in _files(dataset, source, Path(scratch)).items()
+            }
+        written = {part: _write(folder, part, ratings) for part, ratings in parts.items()}
+    except OSError as error:
+        raise _no_room(dataset, error) from error
+    name = source.name if source.parent == folder else str(source.resolve())
+    return write_record(dataset, name, written)
+
+
+def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path]]:
+    """Return the files of each part, unpacked where they are packed."""
+    if source.is_file() and not is_archive(source):
+        if len(dataset.parts) > 1:
+            raise InputError(
+                f"{dataset.name} consists of several files ({_wanted(dataset)})",
+                source=source,
+                remedy="give the folder or the archive that holds them",
+            )
+        return {dataset.parts[0]: [source]}
+    if source.is_dir():
+        found = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
+        if all(found.values()):
+            return {part: _expanded(files, dataset, scratch / part) for part, files in found.items()}
+        archives = _find(source, (dataset.download_name, *dataset.nested))
+        if not archives:
+            raise _nothing_found(dataset, source)
+        source = archives[0]
+    patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
+    alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), dataset.limit)
+    if alone is not None and len(dataset.parts) == 1:
+        # A single compressed file is what it is, whatever it is called.
+        return {dataset.parts[0]: [alone]}
+    found = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
+    if not all(found.values()):
+        raise _nothing_found(dataset, source)
+    return found
+
+
+def _unpacked(source: Path, folder: Path, wanted: tuple[str, ...], limit: int) -> Path | None:
+    """Unpack into ``folder``; return the file if the source was one compressed file rather than an archive."""
+    folder.mkdir()
+    unpack(source, folder, wanted=wanted, limit=limit)
+    inside = list(folder.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_file() else None
+
+
+def _expanded(files: list[Path], dataset: Dataset, scratch: Path) -> list[Path]:
+    """Return files with the compressed ones replaced by what they hold."""
+    expanded = []
+    for number, file in enumerate(files):
+        if is_archive(file):
+            scratch.mkdir(exist_ok=True)
+            inside = _unpacked(file, scratch / str(number), dataset.files[scratch.name], dataset.limit)
+            expanded.append(file if inside is None else inside)
+        else:
+            expanded.append(file)
+    return expanded
+
+
+def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """Return the files that match the first pattern that any matches; of equal names, the one nearest to the top."""
+    files = sorted(
+        (path for path in folder.rglob("*") if path.is_file()), key=lambda path: (len(path.parts), str(path))
+    )
+    for pattern in patterns:
+        nearest_of: dict[str, Path] = {}
+        for path in files:
+            if fnmatch(path.name, pattern) or fnmatch(path.name, pattern + ".gz"):
+                nearest_of.setdefault(path.name.removesuffix(".gz"), path)
+        if nearest_of:
+            return [nearest_of[name] for name in sorted(nearest_of)]
+    return []
+
+
+def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source: Path) -> Ratings:
+    frame = dataset.parse(files)
+    ratings = _read(frame, dataset, part, dataset.repeated)
+    if verify:
+        _check(dataset, part, _counts(ratings, rows=frame.height), source)
+    return ratings
+
+
+def _read(frame: pl.DataFrame, dataset: Dataset, part: str, repeated: str) -> Ratings:
+    name = dataset.name if part == "all" else f"{dataset.name} ({part})"
+    time = "time" if "time" in frame.columns else None
+    return read(frame, user="user", item="item", rating="rating", time=time, repeated=repeated, name=name)
+
+
+def _counts(ratings: Ratings, rows: int | None = None) -> Counts:
+    return Counts(ratings.n_users, ratings.n_items, len(ratings), rows)
+
+
+def _check(dataset: Dataset, part: str, found: Counts, source: Path) -> None:
+    """Compare the counts of a copy with those it should have."""
+    if dataset.tolerance is None:
+        return
+    expected = dataset.expected(part)
+    for what in ("users", "items", "ratings", "rows"):
+        wanted, have = getattr(expected, what), getattr(found, what)
+        if wanted is not None and abs(have - wanted) > dataset.tolerance * wanted:
+            of_part = "" if part == "all" else f" in its {part} part"
+            raise DownloadError(
+                f"{source} is not the dataset {dataset.name}: it holds {have:,} {what}{of_part} instead of "
+                f"{wanted:,}; compare it with {dataset.home}, or take it as it is with --no-verify"
+            )
+
+
+def _write(folder: Path, part: str, ratings: Ratings) -> CachedPart:
+    path = folder / ("ratings.parquet" if part == "all" else f"{part}.parquet")
+    with whole_file(path) as temporary:
+        ratings.frame().write_parquet(temporary)
+    return CachedPart(path.name, file_hash(path, "sha256"), _counts(ratings))
+
+
+def _downloaded(dataset: Dataset) -> Path:
+    return folder_of(dataset) / dataset.download_name
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise InputError("there is no such file or folder", source=path, remedy="check the path given with --from")
+    return path
+
+
+def _wanted(dataset: Dataset) -> str:
+    return ", ".join(" or ".join(patterns) for patterns in dataset.files.values())
+
+
+def _nothing_found(dataset: Dataset, source: Path) -> InputError:
+    return InputError(
+        f"there is nothing of {dataset.name} in it: {_wanted(dataset)}",
+        source=source,
+        remedy=f"check that it is what {dataset.home} offers",
+    )
+
+
+def _no_room(dataset: Dataset, error: OSError) -> CranfieldError:
+    return CranfieldError(
+        f"{dataset.name} cannot be written to {folder_of(dataset)} ({error.strerror or error}); free some room or "
+        "set CRANFIELD_CACHE to another folder"
+    )
