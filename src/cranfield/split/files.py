@@ -12,9 +12,8 @@ import polars as pl
 from cranfield import _checks as check
 from cranfield._files import whole_file
 from cranfield._progress import progress
-from cranfield.data.write import FORMATS
+from cranfield.data.write import FORMATS, write_table
 from cranfield.data.write import write as write_ratings
-from cranfield.data.write import write_table
 from cranfield.split.split import Split
 
 RECORD = "split.json"
@@ -62,7 +61,8 @@ def write(
     check.one_of("format", format, FORMATS)
     splits = [splits] if isinstance(splits, Split) else splits
     earlier = _files_of_earlier(folder)
-    (folder / RECORD).unlink(missing_ok=True)
+    if (folder / RECORD).is_file():
+        (folder / RECORD).unlink()
     written: list[Path] = []
     records: list[dict[str, Any]] = []
     with progress("Writing folds", total=len(splits)) as bar:
