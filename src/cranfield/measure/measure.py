@@ -2,66 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measure.context import Context
 from cranfield.measure.judge import judge, one_relevant_judgments
+from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Metric
+from cranfield.measure.notes import notes_on
 from cranfield.measure.scores import Scores
+from cranfield.rank.lists import Ties
 from cranfield.rank.run import Run
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
+"""What is measured unless other metrics are asked for."""
 
 
 def measure(
-    runs: Run | Sequence[Run] | Mapping[str, Any],
-    test: Ratings,
-    metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
     threshold: float | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
     train: Ratings | None = None,
     similarity: Any = None,
 ) -> Scores:
-    """Measure the lists of one or more systems against a test set."""
-    runs = _as_runs(runs)
-    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str) else metrics)]
-    judgments = Judgments.of(test, 1.0 if threshold is None else float(threshold))
-    if runs and runs[0].one_relevant:
-        judgments = one_relevant_judgments(runs[0], judgments)
+    """Measure the lists of one or more systems against a test set.
+
+    Parameters
+    ----------
+    runs
+        One or more `Run`s, or anything that `read_runs` takes: files, frames, dictionaries, by system name.
+    test
+        The held-out `Ratings`, or anything that `read_test` takes.
+    metrics
+        As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``.
+    threshold
+        The lowest rating that makes an item relevant. Without one every rating of at least 1 does, as in trec_eval.
+    condensed
+        Take items without a test rating out of all lists first (decision C1).
+    ties
+        How runs that are read here order items of equal score; see `read_run`.
+    train, similarity
+        What some metrics need: the training ratings, and the similarity of items.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"], [5, 2, 4])
+    >>> scores = cf.measure({"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}}, test, ["P@2", "RR"], threshold=4)
+    >>> scores.frame().select("system", "metric", "mean").rows()
+    [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
+    """
+    runs, test = _as_runs(runs, ties), _as_ratings(test)
+    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    if not wanted:
+        raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
+    judgments = _judgments(runs, test, threshold)
     context = Context(train, similarity)
-    values = np.full((len(runs), len(wanted), judgments.n_lists), np.nan)
-    covered = np.zeros((len(runs), judgments.n_lists), dtype=bool)
-    counts: dict[str, dict[str, int]] = {}
-    for s, run in enumerate(runs):
-        judged, strangers = judge(run, judgments, context)
-        covered[s] = judged.lengths > 0
-        counts[run.name] = {**run.counts, **strangers}
-        for m, one in enumerate(wanted):
-            values[s, m] = one(judged)
+    depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
+    measured = [_measure_run(run, judgments, wanted, context, condensed, depth) for run in runs]
+    settings = {
+        "threshold": threshold,
+        "condensed": condensed,
+        "metrics": [str(one) for one in wanted],
+        "ties": ties,
+        "test": test.fingerprint,
+    }
     return Scores(
         systems=tuple(run.name for run in runs),
         metrics=tuple(str(one) for one in wanted),
-        values=values,
-        covered=covered,
+        values=np.stack([one.values for one in measured]),
+        covered=np.stack([one.covered for one in measured]),
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
         relevant=judgments.n_relevant,
         lower_is_better=tuple(one.lower_is_better for one in wanted),
-        step=Step("measure", {"threshold": threshold}, counts),
+        step=Step("measure", settings),
+        overall=np.array([one.overall for one in measured]),
+        filled=np.array([one.filled for one in measured]),
+        unjudged=np.array([one.unjudged for one in measured]),
+        item_coverage=_item_coverage(runs, test),
+        counts={run.name: one.counts for run, one in zip(runs, measured)},
+        notes=notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
     )
 
 
-def _as_runs(runs: Any) -> list[Run]:
+@dataclass(frozen=True)
+class _Measured:
+    """One system's part of the scores."""
+
+    values: NDArray[np.float64]
+    covered: NDArray[np.bool_]
+    overall: list[float]
+    filled: list[float]
+    unjudged: list[float]
+    counts: Mapping[str, int]
+
+
+def _as_runs(runs: Any, ties: Ties) -> list[Run]:
     if isinstance(runs, Run):
-        return [runs]
-    if isinstance(runs, Sequence) and all(isinstance(run, Run) for run in runs):
-        return list(runs)
-    raise SettingError("give runs")
+        runs = [runs]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
+        runs = list(runs)
+    if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
+        from cranfield.rank import read_runs
+
+        runs = read_runs(runs, ties=ties)
+    if not runs:
+        raise SettingError("there is no run to measure; give at least one")
+    name, often = Counter(run.name for run in runs).most_common(1)[0]
+    if often > 1:
+        raise SettingError(f"{often} runs are called {name!r}; give each its own name")
+    return list(runs)
+
+
+def _as_ratings(test: Any) -> Ratings:
+    if isinstance(test, Ratings):
+        return test
+    from cranfield.rank import read_test
+
+    return read_test(test)
+
+
+def _judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> Judgments:
+    if len(test) == 0:
+        raise SettingError("the test set holds no rating; there is nothing to measure against")
+    judgments = Judgments.of(test, 1.0 if threshold is None else float(threshold))
+    kinds = {run.one_relevant for run in runs}
+    if len(kinds) > 1:
+        raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
+    return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
+
+
+def _measure_run(
+    run: Run, judgments: Judgments, metrics: Sequence[Metric], context: Context, condensed: bool, depth: int
+) -> _Measured:
+    judged, strangers = judge(run, judgments, context)
+    if condensed:
+        judged = judged.condensed()
+    values = np.full((len(metrics), judgments.n_lists), np.nan)
+    overall = [float("nan")] * len(metrics)
+    for m, metric in enumerate(metrics):
+        if metric.definition.whole_system:
+            overall[m] = metric(judged)
+        else:
+            values[m] = metric(judged)
+    cutoffs = [metric.cutoff or depth for metric in metrics]
+    service = {n: _service(judged, n) for n in set(cutoffs)}
+    return _Measured(
+        values=values,
+        covered=judged.lengths > 0,
+        overall=overall,
+        filled=[service[n][0] for n in cutoffs],
+        unjudged=[service[n][1] for n in cutoffs],
+        counts={**run.counts, **strangers},
+    )
+
+
+def _service(judged: Judged, n: int) -> tuple[float, float]:
+    """Return Coverage@n, and the share of the items down to rank n that are not judged."""
+    recommended = int(np.minimum(judged.lengths, n).sum())
+    places = n * judged.n_lists
+    return (
+        recommended / places if places else float("nan"),
+        1.0 - int((judged.ranks <= n).sum()) / recommended if recommended else float("nan"),
+    )
+
+
+def _item_coverage(runs: Sequence[Run], test: Ratings) -> NDArray[np.float64]:
+    """Return for each run the share of the catalogue in its lists; the catalogue is all that test or any run holds."""
+    strangers: set[Any] = set()
+    for run in runs:
+        if run.item_ids != test.item_ids:
+            unknown = run.item_ids.all.filter(pl.Series(test.item_ids.codes(run.item_ids.all) < 0))
+            strangers.update(unknown.cast(pl.String).to_list())
+    catalogue = max(test.n_items + len(strangers), 1)
+    return np.array([np.count_nonzero(np.bincount(run.items)) / catalogue for run in runs])

@@ -47,6 +47,8 @@ class Definition:
         What it needs beside lists and test ratings.
     whole_system
         Whether it is a property of all lists together, as catalogue coverage is.
+    averages_ties
+        Whether it has a closed form in expectation over the orders of tied items.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Definition:
     lower_is_better: bool = False
     needs: tuple[Need, ...] = ()
     whole_system: bool = False
+    averages_ties: bool = False
     aliases: tuple[str, ...] = ()
 
     @property

@@ -1,16 +1,24 @@
-"""`Scores`: systems × metrics × lists, with labels."""
+"""`Scores`: systems × metrics × lists, with labels; averages and coverage are views of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import Cell, Table
 from cranfield.data import Vocabulary
+from cranfield.measure.averages import Average, by_user
+
+Coverage = Literal["full", "reduced"]
+Undefined = Literal["zero", "leave out"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +44,20 @@ class Scores:
         For each metric, whether a smaller value is the better one.
     step
         The decisions that the values came from.
+    overall
+        systems × metrics: the value of metrics that belong to all lists together, such as catalogue coverage; NaN for
+        the others.
+    filled
+        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), d being the metric's cut-off (or the length of
+        the longest list of any system).
+    unjudged
+        systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    item_coverage
+        For each system the share of the catalogue that it recommends to anyone.
+    counts
+        For each system what happened to its lists on the way, by name.
+    notes
+        Sentences a reader should see.
     """
 
     systems: tuple[str, ...]
@@ -48,21 +70,251 @@ class Scores:
     relevant: NDArray[np.int64]
     lower_is_better: tuple[bool, ...]
     step: Step = field(default_factory=lambda: Step("measure"))
+    overall: NDArray[np.float64] | None = None
+    filled: NDArray[np.float64] | None = None
+    unjudged: NDArray[np.float64] | None = None
+    item_coverage: NDArray[np.float64] | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def n_lists(self) -> int:
         """The number of lists that every system is scored on."""
         return len(self.users)
 
+    @property
+    def user_coverage(self) -> NDArray[np.float64]:
+        """For each system the share of lists it gives."""
+        return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
+
+    def system(self, name: str) -> int:
+        """Return the place of a system, or raise an error that suggests the nearest name."""
+        if name not in self.systems:
+            raise SettingError(f"there is no system {name!r}{nearest(name, self.systems)}")
+        return self.systems.index(name)
+
+    def metric(self, name: str) -> int:
+        """Return the place of a metric, or raise an error that suggests the nearest name."""
+        if name not in self.metrics:
+            raise SettingError(f"{name!r} was not measured{nearest(name, self.metrics)}")
+        return self.metrics.index(name)
+
+    def average(
+        self,
+        average: str | Average = "mean",
+        *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: Literal["list", "user"] = "list",
+    ) -> NDArray[np.float64]:
+        """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
+        kind, result = Average.of(average), np.full((len(self.systems), len(self.metrics)), np.nan)
+        for s in range(len(self.systems)):
+            for m in range(len(self.metrics)):
+                values, weights, _ = self._counted(s, m, kind, coverage, undefined, by)
+                result[s, m] = kind(values, weights)
+        return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
+
+    def frame(
+        self,
+        average: str | Average = "mean",
+        *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: Literal["list", "user"] = "list",
+        level: float = 0.95,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+    ) -> pl.DataFrame:
+        """Return one row a system and metric, with the average, its interval and the coverage behind it.
+
+        Parameters
+        ----------
+        average
+            ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``median``, ``geometric(form=trec_eval)``,
+            ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``.
+        coverage
+            ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are
+            averaged. full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
+        undefined
+            What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Errors,
+            where lower is better, are always left out: 0 would be the best there is.
+        by
+            Average over lists, or over users after averaging each user's lists (one-relevant designs).
+        level, interval, seed
+            The confidence of the interval; how it is made: ``analytic`` (the column ``interval`` names the method) or
+            ``bootstrap`` (percentile, 1,000 resamples).
+        """
+        if interval not in ("analytic", "bootstrap"):
+            raise SettingError(f"interval={interval!r} is not known; write analytic or bootstrap")
+        if not 0.0 < level < 1.0:
+            raise SettingError(f"level={level} does not lie between 0 and 1; write 0.95")
+        kind, rows = Average.of(average), []
+        for s, system in enumerate(self.systems):
+            for m, metric in enumerate(self.metrics):
+                row = self._row(s, m, kind, coverage, undefined, by, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row})
+        return pl.DataFrame(rows, schema=_SCHEMA)
+
+    def _row(
+        self,
+        s: int,
+        m: int,
+        kind: Average,
+        coverage: Coverage,
+        undefined: Undefined,
+        by: str,
+        level: float,
+        interval: str,
+        seed: int,
+    ) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "coverage": float(self.user_coverage[s]),
+            "filled": None if self.filled is None else float(self.filled[s, m]),
+            "item_coverage": None if self.item_coverage is None else float(self.item_coverage[s]),
+            "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
+        }
+        if self.overall is not None and not np.isnan(self.overall[s, m]):
+            return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
+        values, weights, missing = self._counted(s, m, kind, coverage, undefined, by)
+        method = kind.method
+        if interval == "bootstrap":
+            lower, upper = kind.bootstrap(values, weights, level, seed)
+            method = "bootstrap percentile"
+        else:
+            lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
+        return {
+            **row,
+            "mean": kind(values, weights),
+            "lower": lower,
+            "upper": upper,
+            "average": str(kind),
+            "interval": f"{level:.0%} {method}",
+            "lists": len(values),
+            "undefined": missing,
+        }
+
+    def _counted(
+        self, s: int, m: int, kind: Average, coverage: Coverage, undefined: Undefined, by: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
+        """Return the values that an average is made of, their weights, and how many were undefined."""
+        for name, value, allowed in (
+            ("coverage", coverage, ("full", "reduced")),
+            ("undefined", undefined, ("zero", "leave out")),
+            ("by", by, ("list", "user")),
+        ):
+            if value not in allowed:
+                raise SettingError(f"{name}={value!r} is not known; write {allowed[0]} or {allowed[1]}")
+        values, keep = self.values[s, m], np.ones(self.n_lists, dtype=bool)
+        if coverage == "reduced":
+            keep &= self.covered[s]
+        nothing = np.isnan(values)
+        missing = int((nothing & keep).sum())
+        if undefined == "leave out" or self.lower_is_better[m]:
+            keep &= ~nothing
+        values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
+        weights = np.ones(len(values))
+        if kind.weights is not None:
+            weights = (self.judged if kind.weights == "judged" else self.relevant)[keep].astype(np.float64)
+        if by == "user":
+            values, weights = by_user(values, self.users[keep], weights)
+        return values, weights if kind.weights is not None else None, missing
+
     def per_user(self) -> pl.DataFrame:
         """Return one row a system, metric and list: columns system, metric, user, value, covered."""
         systems, metrics, lists = self.values.shape
         user = self.user_ids.ids(self.users)
         columns: dict[str, Any] = {
-            "system": np.repeat(np.array(self.systems, dtype=object), metrics * lists).tolist(),
-            "metric": np.tile(np.repeat(np.array(self.metrics, dtype=object), lists), systems).tolist(),
+            "system": pl.Series(self.systems, dtype=pl.String).gather(np.repeat(np.arange(systems), metrics * lists)),
+            "metric": pl.Series(self.metrics, dtype=pl.String).gather(
+                np.tile(np.repeat(np.arange(metrics), lists), systems)
+            ),
             "user": pl.concat([user] * (systems * metrics)) if systems * metrics else user.clear(),
-            "value": self.values.reshape(-1),
+            "value": pl.Series(self.values.reshape(-1)).fill_nan(None),
             "covered": np.repeat(self.covered[:, None, :], metrics, axis=1).reshape(-1),
         }
         return pl.DataFrame(columns)
+
+    def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
+        """Return the scores of some of the metrics."""
+        places = [self.metric(name) for name in metrics]
+
+        def columns(table: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+            return None if table is None else table[:, places]
+
+        return replace(
+            self,
+            metrics=tuple(metrics),
+            values=self.values[:, places],
+            lower_is_better=tuple(self.lower_is_better[place] for place in places),
+            overall=columns(self.overall),
+            filled=columns(self.filled),
+            unjudged=columns(self.unjudged),
+        )
+
+    def table(self, average: str | Average = "mean", *, digits: int = 4, **options: Any) -> Table:
+        """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption."""
+        means = self.average(average, **options)
+        cells = [[Cell(name)] for name in self.systems]
+        for m, lower in enumerate(self.lower_is_better):
+            order = _order(means[:, m], lower, digits)
+            for s, place in enumerate(order):
+                text = "–" if np.isnan(means[s, m]) else f"{means[s, m]:.{digits}f}"
+                several = len(self.systems) > 1
+                cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
+        header = ["system", *self.metrics, "users"]
+        for s, share in enumerate(self.user_coverage):
+            cells[s].append(Cell(f"{share:.1%}"))
+        if self.unjudged is not None and self.metrics:
+            header.append("unjudged")
+            for s, share in enumerate(self.unjudged.max(axis=1)):
+                cells[s].append(Cell("–" if np.isnan(share) else f"{share:.1%}"))
+        return Table(header, cells, self._caption(average, options), self.notes)
+
+    def _caption(self, average: str | Average, options: Mapping[str, Any]) -> str:
+        settings = self.step.settings
+        threshold = settings.get("threshold")
+        parts = [
+            f"{self.n_lists:,} lists",
+            "condensed lists" if settings.get("condensed") else "full lists",
+            *([] if threshold is None else [f"relevant from {threshold:g}"]),
+            f"average: {Average.of(average)}",
+            f"coverage: {options.get('coverage', 'full')}",
+            f"undefined: {options.get('undefined', 'zero')}",
+        ]
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        return self.table().text()
+
+    def __repr__(self) -> str:
+        return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+_SCHEMA: Mapping[str, Any] = {
+    "system": pl.String,
+    "metric": pl.String,
+    "mean": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "average": pl.String,
+    "interval": pl.String,
+    "lists": pl.Int64,
+    "undefined": pl.Int64,
+    "coverage": pl.Float64,
+    "filled": pl.Float64,
+    "item_coverage": pl.Float64,
+    "unjudged": pl.Float64,
+}
+
+
+def _order(means: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
+    """Return each system's place among the distinct printed values, 0 for the best; NaN comes last."""
+    shown = np.round(means, digits)
+    levels = np.unique(shown[~np.isnan(shown)])
+    place = np.searchsorted(levels, shown)
+    place = place if lower_is_better else len(levels) - 1 - place
+    return np.where(np.isnan(shown), len(means) + 1, place)

@@ -80,14 +80,14 @@ def logarithmic(n: int) -> Values:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-@metric("DCG", family="graded")
+@metric("DCG", family="graded", averages_ties=True)
 def dcg(judged: Judged, *, gain: str = "rating") -> Values:
     """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating."""
     gains = gain_of("DCG", gain)(judged.judgments)
     return judged.discounted(logarithmic(judged.depth), gains[judged.pointers])
 
 
-@metric("nDCG", family="graded")
+@metric("nDCG", family="graded", averages_ties=True)
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> Values:
     """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
 
@@ -141,7 +141,7 @@ def _product_above(judged: Judged, factors: Values) -> Values:
         product[here] = product[here - 1] * factors[here - 1]
 
 
-@metric("RBP", family="graded")
+@metric("RBP", family="graded", averages_ties=True)
 def rbp(judged: Judged, *, p: float = 0.8, gain: str = "binary") -> Values:
     """Rank-biased precision (Moffat and Zobel 2008): (1 − p) Σ_k g_k p^(k−1), g in 0 … 1.
 
@@ -154,7 +154,7 @@ def rbp(judged: Judged, *, p: float = 0.8, gain: str = "binary") -> Values:
     return np.where(judged.n_relevant > 0, judged.discounted(_geometric(judged, p), gains[judged.pointers]), np.nan)
 
 
-@metric("RBPresidual", family="graded", lower_is_better=True, aliases=("RBP_residual",))
+@metric("RBPresidual", family="graded", averages_ties=True, lower_is_better=True, aliases=("RBP_residual",))
 def rbp_residual(judged: Judged, *, p: float = 0.8) -> Values:
     """The most that RBP could still gain: (1 − p) Σ_{unjudged k ≤ d} p^(k−1) + p^d, d being the length of the list.
 

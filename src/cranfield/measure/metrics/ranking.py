@@ -27,7 +27,7 @@ def _where_relevant(judged: Judged, values: Values) -> Values:
     return np.where(judged.n_relevant > 0, values, np.nan)
 
 
-@metric("P", family="ranking", aliases=("Precision", "Prec"))
+@metric("P", family="ranking", averages_ties=True, aliases=("Precision", "Prec"))
 def precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     """Precision: the share of the list that is relevant.
 
@@ -39,7 +39,7 @@ def precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     return _where_relevant(judged, np.nan_to_num(_over(judged.n_hits, judged.lengths)))
 
 
-@metric("Recall", family="ranking", aliases=("R",))
+@metric("Recall", family="ranking", averages_ties=True, aliases=("R",))
 def recall(judged: Judged) -> Values:
     """Recall: the share of the relevant items that are in the list.
 
@@ -48,7 +48,7 @@ def recall(judged: Judged) -> Values:
     return _over(judged.n_hits, judged.n_relevant)
 
 
-@metric("F1", family="ranking", aliases=("F",))
+@metric("F1", family="ranking", averages_ties=True, aliases=("F",))
 def f1(judged: Judged, *, cutoff: int | None = None) -> Values:
     """F1: the harmonic mean of precision and recall.
 
@@ -59,7 +59,7 @@ def f1(judged: Judged, *, cutoff: int | None = None) -> Values:
     return _where_relevant(judged, 2 * judged.n_hits / np.maximum(size + judged.n_relevant, 1))
 
 
-@metric("HitRate", family="ranking", aliases=("HR", "Success", "Hit"))
+@metric("HitRate", family="ranking", averages_ties=True, aliases=("HR", "Success", "Hit"))
 def hit_rate(judged: Judged) -> Values:
     """HitRate (success): 1 if the list holds a relevant item, else 0."""
     if judged.tied_from is not None:
@@ -67,7 +67,7 @@ def hit_rate(judged: Judged) -> Values:
     return _where_relevant(judged, (judged.n_hits > 0).astype(np.float64))
 
 
-@metric("RR", family="ranking", aliases=("MRR", "ReciprocalRank"))
+@metric("RR", family="ranking", averages_ties=True, aliases=("MRR", "ReciprocalRank"))
 def reciprocal_rank(judged: Judged) -> Values:
     """Reciprocal rank of the first relevant item: 1 / min{k : rel(k) = 1}, 0 if there is none.
 
@@ -79,7 +79,7 @@ def reciprocal_rank(judged: Judged) -> Values:
     return _where_relevant(judged, judged.total(1.0 / judged.ranks, where=first))
 
 
-@metric("AP", family="ranking", aliases=("MAP", "AveragePrecision"))
+@metric("AP", family="ranking", averages_ties=True, aliases=("MAP", "AveragePrecision"))
 def average_precision(judged: Judged) -> Values:
     """Average precision: the mean over the relevant items of the precision at their ranks.
 
@@ -92,7 +92,7 @@ def average_precision(judged: Judged) -> Values:
     return _over(judged.total(precisions, where=judged.relevant), judged.n_relevant)
 
 
-@metric("Rprec", family="ranking", cutoff="none", aliases=("R-precision", "RPrecision"))
+@metric("Rprec", family="ranking", averages_ties=True, cutoff="none", aliases=("R-precision", "RPrecision"))
 def r_precision(judged: Judged) -> Values:
     """R-precision: precision at rank R, (1/R) Σ_{k≤R} rel(k)."""
     wanted = judged.n_relevant[judged.lists]
@@ -103,7 +103,7 @@ def r_precision(judged: Judged) -> Values:
     return _over(judged.total(inside, where=judged.relevant), judged.n_relevant)
 
 
-@metric("AUC", family="ranking")
+@metric("AUC", family="ranking", averages_ties=True)
 def area_under_curve(judged: Judged) -> Values:
     """AUC: the chance that a relevant item stands above one that is not.
 

@@ -1,0 +1,152 @@
+"""Small tables for people: as text, Markdown, LaTeX or HTML, with everything from the user escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def latex_text(text: str) -> str:
+    r"""Escape text for LaTeX.
+
+    Examples
+    --------
+    >>> print(latex_text("50 % of a_b"))
+    50 \% of a\_b
+    """
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def markdown_text(text: str) -> str:
+    """Escape text for a cell of a Markdown table."""
+    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", _one_line(text))
+
+
+def csv_text(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> csv_text("=1+1")
+    "'=1+1"
+    """
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(str(text).split())
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its text, and whether it is the best or the second best of its column."""
+
+    text: str
+    best: bool = False
+    second: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people.
+
+    Parameters
+    ----------
+    header
+        The names of the columns; the first column is text and is set to the left, the others to the right.
+    rows
+        The cells, as text or as `Cell`.
+    caption
+        What the table shows, and under which decisions.
+    notes
+        Sentences below the table.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    caption: str = ""
+    notes: Sequence[str] = field(default=())
+
+    def _cells(self) -> list[list[Cell]]:
+        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
+
+    def text(self) -> str:
+        """Return the table for a terminal; the best value of a column is starred."""
+        marked = [
+            [_one_line(cell.text) + ("*" if cell.best else " " if k else "") for k, cell in enumerate(row)]
+            for row in self._cells()
+        ]
+        head = [_one_line(name) + (" " if k else "") for k, name in enumerate(self.header)]
+        widths = [max(map(_width, column)) for column in zip(head, *marked)]
+        lines = []
+        for row in (head, *marked):
+            parts = [" " * (w - _width(cell)) + cell if k else cell + " " * (w - _width(cell))
+                     for k, (cell, w) in enumerate(zip(row, widths))]  # fmt: skip
+            lines.append("  ".join(parts).rstrip())
+        lines.insert(1, "  ".join("─" * width for width in widths))
+        return "\n".join([*([self.caption] if self.caption else []), *lines, *(f"· {note}" for note in self.notes)])
+
+    def markdown(self) -> str:
+        """Return the table in Markdown; best in bold, second in italics."""
+
+        def cell(one: Cell) -> str:
+            text = markdown_text(one.text)
+            return f"**{text}**" if one.best else f"*{text}*" if one.second else text
+
+        lines = [
+            "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
+            "|" + "|".join(" --- " if k == 0 else " ---: " for k in range(len(self.header))) + "|",
+            *("| " + " | ".join(cell(one) for one in row) + " |" for row in self._cells()),
+        ]
+        caption = [markdown_text(self.caption), ""] if self.caption else []
+        return "\n".join(
+            [*caption, *lines, *(["", *(f"- {markdown_text(n)}" for n in self.notes)] if self.notes else [])]
+        )
+
+    def latex(self) -> str:
+        """Return the table in LaTeX (booktabs); best in bold, second underlined."""
+
+        def cell(one: Cell) -> str:
+            text = latex_text(one.text)
+            return rf"\textbf{{{text}}}" if one.best else rf"\underline{{{text}}}" if one.second else text
+
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            *([rf"\caption{{{latex_text(self.caption)}}}"] if self.caption else []),
+            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            r"\toprule",
+            " & ".join(latex_text(name) for name in self.header) + r" \\",
+            r"\midrule",
+            *(" & ".join(cell(one) for one in row) + r" \\" for row in self._cells()),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(rf"\par\footnotesize {latex_text(note)}" for note in self.notes),
+            r"\end{table}",
+        ]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Return the table in HTML; best in bold, second underlined."""
+
+        def cell(one: Cell) -> str:
+            text = html.escape(one.text)
+            return f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text
+
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
+        body = "".join("<tr>" + "".join(f"<td>{cell(one)}</td>" for one in row) + "</tr>" for row in self._cells())
+        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
