@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
 
-# A table from integer id to code may have this many cells for each row, and this many in any case.
-_TABLE_SLACK, _TABLE_ROOM = 4, 1 << 20
-
 
 def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the vocabulary of ``ids`` and the code of each, `UNKNOWN` where an id is missing.
 
-    Integers go through a table where they are dense, text and the rest through a hash of the distinct ids. Ids that
-    come in runs, as the users of a file of lists do, are looked up once for each run.
+    What `Vocabulary.encode` does, for columns as they arrive: ids may be missing, pandas hashes its own text, and ids
+    that come in runs, as the users of a file of lists do, are looked up once for each run.
 
     Examples
     --------
@@ -26,9 +23,9 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     >>> vocabulary.all.to_list(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
-    if _is_object_column(ids):
-        codes, distinct = ids.factorize()
-        return _through_distinct(codes, distinct)
+    if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
+        # pandas hashes its own columns of text and objects faster than anyone can convert them.
+        return _through_distinct(*ids.factorize())
     series = _plain(as_series(ids))
     starts = _run_starts(series)
     if starts is None:
@@ -37,9 +34,8 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     return vocabulary, np.repeat(heads, np.diff(starts, append=len(series)))
 
 
-def _is_object_column(ids: Any) -> bool:
-    """Whether this is a pandas column of Python objects, which pandas hashes faster than anyone converts it."""
-    return getattr(ids, "dtype", None) == np.dtype(object) and hasattr(ids, "factorize")
+def _is_numeric(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind in "iuf"
 
 
 def _through_distinct(codes: NDArray[Any], distinct: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -77,20 +73,9 @@ def _run_starts(series: pl.Series) -> NDArray[np.int64] | None:
 
 
 def _encode(series: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
-    if series.dtype == pl.Int64 and not series.null_count() and len(series):
-        values = series.to_numpy()
-        low, high = int(values.min()), int(values.max())
-        if high - low < _TABLE_SLACK * len(values) + _TABLE_ROOM:
-            return _encode_dense(values, low, high)
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         series = series.cast(pl.String)
+    if not series.null_count():
+        return Vocabulary.encode(series)
     vocabulary = Vocabulary.of(series.drop_nulls())
     return vocabulary, vocabulary.codes(series)
-
-
-def _encode_dense(values: NDArray[np.int64], low: int, high: int) -> tuple[Vocabulary, NDArray[np.int32]]:
-    places = values - low if low else values
-    present = np.zeros(high - low + 1, dtype=np.bool_)
-    present[places] = True
-    code_of = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    return Vocabulary(pl.Series(np.flatnonzero(present) + low)), code_of[places]

@@ -102,7 +102,9 @@ class Run:
             last = self.indptr[:-1][longer] + n - 1
             tied[longer] = self.scores[last] == self.scores[last + 1]
             return tied
-        last = np.flatnonzero((self.ranks[:-1] == n) & (self.ranks[1:] == n + 1) & (self.scores[:-1] == self.scores[1:]))
+        last = np.flatnonzero(
+            (self.ranks[:-1] == n) & (self.ranks[1:] == n + 1) & (self.scores[:-1] == self.scores[1:])
+        )
         owner, next_owner = (np.searchsorted(self.indptr, place, side="right") - 1 for place in (last, last + 1))
         tied[owner[owner == next_owner]] = True
         return tied

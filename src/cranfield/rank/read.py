@@ -1,0 +1,301 @@
+"""Runs in: files, frames and dictionaries of ranked lists become `Run`s."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data.vocabulary import Vocabulary
+from cranfield.rank.dicts import rows_of_dict
+from cranfield.rank.encode import encode
+from cranfield.rank.files import system_name, table_of_file
+from cranfield.rank.frames import table_of_frame
+from cranfield.rank.layouts import Given, Rows, Table, choose_layout
+from cranfield.rank.lists import Entries, Ties, arrange, check_ties
+from cranfield.rank.numbers import numbers
+from cranfield.rank.roles import find_roles
+from cranfield.rank.run import Run
+
+Source = Any
+"""A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
+
+_NOTES = {
+    "nan_scores": "{:,} items without a score (NaN) were dropped: the system could not compute them",
+    "duplicate_items": "{:,} items stood in their list more than once; the best ranked was kept",
+    "tied_items": "{:,} items share their score with another of their list",
+    "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
+    "empty_lists": "{:,} lists are empty; their users are not covered",
+}
+
+
+def read_run(
+    source: Source,
+    *,
+    name: str | None = None,
+    tag: bool = False,
+    format: str | None = None,
+    ties: Ties = "trec_eval",
+    user: str | int | None = None,
+    item: str | int | None = None,
+    score: str | int | None = None,
+    rank: str | int | None = None,
+    prediction: str | int | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> Run:
+    """Read the ranked lists of one system.
+
+    Parameters
+    ----------
+    source
+        A file (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow; compressed or not), a dataframe of
+        any library, or a dictionary: ``{user: {item: score}}``, ``{user: [(item, score), ...]}`` or
+        ``{user: [item, ...]}``.
+    name
+        The system's name; by default the file's name without its endings.
+    tag
+        Take the name from the tag of a TREC run instead.
+    format
+        The layout, where it is not to be detected: ``"trec"``, ``"table"``, ``"triples"``, ``"pairs"``,
+        ``"nested"``, ``"mahout"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``, ``"ranksys"``,
+        ``"recbole"``, ``"rectools"``, ...
+    ties
+        What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
+        came in; ``"average"``, metrics in expectation over all orders of the tied items.
+    user, item, score, rank, prediction
+        Names (or places, from 0) of columns that are not recognised by their names. ``prediction`` is a predicted
+        rating that is not what the list is ordered by.
+    separator, header
+        How a text file is written, where it is not to be detected.
+
+    Returns
+    -------
+    Run
+        Its lists are ordered by descending score, or by ascending rank where there is no score, or as they came.
+        `Run.counts` and the last step of `Run.history` say what the rules did on the way.
+
+    Examples
+    --------
+    >>> run = read_run({"ann": {"x": 0.3, "y": 0.9}, "bob": {"x": 0.1}}, name="knn")
+    >>> run
+    Run(knn: 2 lists, 3 items)
+    >>> run.frame().rows()
+    [('ann', 'y', 1, 0.9), ('ann', 'x', 2, 0.3), ('bob', 'x', 1, 0.1)]
+    """
+    check_ties(ties)
+    if isinstance(source, Run):
+        return source if name is None else replace(source, name=name)
+    given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
+    opened = _open(source, format, given, separator, header)
+    if tag and opened.rows.tag is None:
+        raise SettingError(f"{opened.source} has no tag to name the system by; only TREC runs have; give name=...")
+    chosen = name or (opened.rows.tag if tag else opened.name)
+    return _run(opened, chosen or "run", ties)
+
+
+def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
+    """Read the runs of several systems.
+
+    Parameters
+    ----------
+    sources
+        A dictionary from name to source, several sources, or one table (a file or a frame) with a column that tells
+        the system.
+    system
+        That column, where its name is not one of system, model, run, tag, algorithm, ...
+    reading
+        As for `read_run`.
+
+    Examples
+    --------
+    >>> read_runs({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y"]}})
+    [Run(a: 1 lists, 2 items), Run(b: 1 lists, 1 items)]
+    """
+    if isinstance(sources, Mapping):
+        runs = [read_run(source, name=str(name), **reading) for name, source in sources.items()]
+    elif isinstance(sources, (str, os.PathLike)) or _is_frame(sources):
+        runs = _by_system(sources, system, reading)
+    elif isinstance(sources, Iterable):
+        runs = [read_run(source, **reading) for source in sources]
+    else:
+        raise _not_a_source(sources)
+    if not runs:
+        raise InputError("there are no runs", remedy="give at least one file, frame or dictionary")
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"two systems are called {name!r}", remedy="rename a file, or give a dictionary from name to source"
+            )
+    return runs
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A source taken apart: its rows, the format found, and what to call it."""
+
+    rows: Rows
+    format: str
+    source: str
+    name: str | None
+    first_row: int = 1
+
+    def row(self, place: int, role: str) -> int:
+        """Return the row, as a person counts, in which an entry of a column stands."""
+        if self.rows.sizes is not None and role != "user":
+            place = int(np.searchsorted(np.cumsum(self.rows.sizes), place, side="right"))
+        return place + self.first_row
+
+
+def _open(
+    source: Source, format: str | None, given: Given, separator: str | None = None, header: bool | None = None
+) -> _Opened:
+    if type(source).__module__.partition(".")[0] == "ranx" and hasattr(source, "to_dict"):
+        return _Opened(rows_of_dict(source.to_dict(), "the run"), "dict", "the run", source.name)
+    if isinstance(source, Mapping):
+        return _Opened(rows_of_dict(source, "the dictionary"), "dict", "the dictionary", None)
+    if isinstance(source, (str, os.PathLike)):
+        table = table_of_file(Path(source), separator=separator, header=header)
+        return _laid_out(table, format, given, system_name(Path(source)))
+    if type(source).__module__.partition(".")[0] == "lenskit" and hasattr(source, "to_arrow"):
+        source = source.to_arrow()
+    frame = table_of_frame(source)
+    if frame is None:
+        raise _not_a_source(source)
+    return _laid_out(frame, format, given, None)
+
+
+def _laid_out(table: Table, format: str | None, given: Given, name: str | None) -> _Opened:
+    if not table.columns or len(next(iter(table.columns.values()))) == 0:
+        raise InputError("there are no rows", source=table.source, remedy="give a run with at least one list")
+    layout = choose_layout(table, given, format)
+    return _Opened(layout.take(table, given), layout.name, table.source, name, table.first_row)
+
+
+def _run(opened: _Opened, name: str, ties: Ties) -> Run:
+    rows, columns = opened.rows, opened.rows.columns or {}
+    if len(rows.users) == 0:
+        raise InputError("there are no lists", source=opened.source, remedy="give a run with at least one list")
+    user_ids, users = _codes(rows.users, "user", opened)
+    item_ids, items = _codes(rows.items, "item", opened)
+    if rows.sizes is not None:
+        users = np.repeat(users, rows.sizes)
+    columns_of = {
+        role: None
+        if column is None
+        else numbers(column, source=opened.source, column_name=columns.get(role, role), first_row=opened.first_row)
+        for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
+    }
+    scores, ranks = _what_orders(columns_of["score"], columns_of["rank"], opened)
+    lists = arrange(Entries(users, items, scores, ranks, columns_of["prediction"]), user_ids, item_ids, ties)
+    return Run(
+        name=name,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        users=np.arange(len(user_ids), dtype=np.int32),
+        indptr=lists.indptr,
+        items=lists.entries.items,
+        scores=lists.entries.scores,
+        predictions=lists.entries.predictions,
+        ties=ties,
+        counts=lists.counts,
+        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), lists.counts),),
+    )
+
+
+def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np.int32]]:
+    vocabulary, codes = encode(ids)
+    missing = codes < 0
+    if vocabulary.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
+        missing |= codes == 0
+    if missing.any():
+        raise InputError(
+            f"the {role} is missing",
+            source=opened.source,
+            row=opened.row(int(np.argmax(missing)), role),
+            column=(opened.rows.columns or {}).get(role),
+            remedy="fill it in or leave it out",
+        )
+    return vocabulary, codes
+
+
+def _what_orders(
+    scores: NDArray[np.float64] | None, ranks: NDArray[np.float64] | None, opened: _Opened
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """A column of scores without one number is as if absent where there are ranks; a rank may then not be missing."""
+    if ranks is None:
+        return scores, None
+    if scores is not None and bool(np.isnan(scores).all()):
+        scores = None
+    missing = np.isnan(ranks)
+    if scores is None and missing.any():
+        raise InputError(
+            "the rank is missing",
+            source=opened.source,
+            row=opened.row(int(np.argmax(missing)), "rank"),
+            column=(opened.rows.columns or {}).get("rank"),
+            remedy="fill it in, or give scores",
+        )
+    return scores, ranks
+
+
+def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mapping[str, int]) -> Step:
+    happened = {what: count for what, count in counts.items() if count}
+    return Step(
+        "read_run",
+        {
+            "source": opened.source,
+            "format": opened.format,
+            "columns": dict(opened.rows.columns or {}),
+            "ties": ties,
+        },
+        {"lists": n_lists, "items": n_items, **happened},
+        tuple(_NOTES[what].format(count) for what, count in happened.items()),
+    )
+
+
+def _is_frame(source: Any) -> bool:
+    return not isinstance(source, (list, tuple)) and (
+        hasattr(source, "iloc") or isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__")
+    )
+
+
+def _by_system(source: Source, system: str | int | None, reading: Mapping[str, Any]) -> list[Run]:
+    """Split one table by its column of systems; without one it is the run of one system."""
+    if isinstance(source, (str, os.PathLike)):
+        table = table_of_file(Path(source), separator=reading.get("separator"), header=reading.get("header"))
+    else:
+        found = table_of_frame(source)
+        assert found is not None
+        table = found
+    roles = find_roles(table.names, {"system": system}, table.source) if table.header or system is not None else {}
+    if "system" not in roles:
+        return [read_run(source, **reading)]
+    system_ids, codes = encode(table.columns[roles["system"]])
+    runs = []
+    for code, name in enumerate(system_ids.all):
+        rows = np.flatnonzero(codes == code)
+        part = {key: _at(column, rows) for key, column in table.columns.items() if key != roles["system"]}
+        given = {key: reading.get(key) for key in ("user", "item", "score", "rank", "prediction")}
+        opened = _laid_out(replace(table, columns=part), reading.get("format"), given, str(name))
+        runs.append(_run(opened, str(name), reading.get("ties", "trec_eval")))
+    return runs
+
+
+def _at(column: Any, rows: NDArray[np.int64]) -> Any:
+    return column.gather(rows) if isinstance(column, pl.Series) else column.iloc[rows]
+
+
+def _not_a_source(source: Any) -> SettingError:
+    return SettingError(
+        f"a {type(source).__name__} cannot be read as a run; give a file, a dataframe, or {{user: {{item: score}}}}"
+    )

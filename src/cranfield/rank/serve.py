@@ -1,0 +1,56 @@
+"""Decision B1: which users are served."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data import Ratings
+
+
+def served_users(
+    train: Ratings, min_ratings: int = 0, sample: float | None = None, seed: int = 0
+) -> tuple[NDArray[np.int32], Step]:
+    """Return the codes of the users who are served, and how many are not, and why.
+
+    Parameters
+    ----------
+    min_ratings
+        Only users with at least this many training ratings; 0 serves everyone in the vocabulary.
+    sample
+        A number of users, or a share below 1, drawn at random from these; None for all of them.
+    seed
+        Fixes the draw.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
+    >>> users, step = served_users(train, min_ratings=2)
+    >>> users.tolist(), step.effect["served"], step.effect["too few ratings"]
+    ([1], 1, 1)
+    """
+    if min_ratings < 0 or int(min_ratings) != min_ratings:
+        raise SettingError(f"min_ratings={min_ratings} is not a number of ratings; give 0, 1, 2, ...")
+    users = np.flatnonzero(train.user_counts >= min_ratings).astype(np.int32)
+    enough = len(users)
+    if sample is not None:
+        if isinstance(sample, bool) or not sample > 0 or (sample >= 1 and int(sample) != sample):
+            raise SettingError(f"sample={sample} is neither a number of users nor a share between 0 and 1")
+        wanted = max(1, round(sample * enough)) if sample < 1 else int(sample)
+        # A key for every user, so that the draw does not depend on who else had enough ratings.
+        keys = stream(seed, "serve").random(train.n_users)[users]
+        users = np.sort(users[np.argsort(keys, kind="stable")[:wanted]])
+    step = Step(
+        "serve",
+        {"min_ratings": min_ratings, "sample": sample},
+        {
+            "users": train.n_users,
+            "served": len(users),
+            "too few ratings": train.n_users - enough,
+            "not sampled": enough - len(users),
+        },
+    )
+    return users, step
