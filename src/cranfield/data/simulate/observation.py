@@ -9,6 +9,8 @@ from cranfield._random import stream
 
 # Probabilities are multiples of this, so that sums of millions of them are exact.
 _GRAIN = 2.0**-30
+# Newton's steps for the time of a row, and how near its expected size must come to the asked one.
+_STEPS, _NEAR = 200, 1e-10
 _DAY = 86_400
 _BEGIN = 946_684_800  # the year 2000, in seconds since 1970
 _YEARS = 3
@@ -21,7 +23,9 @@ def rates(grades: NDArray[np.floating], exposure: NDArray[np.float64], relevance
     """
     if relevance_bias == 0:
         return np.tile(exposure, (len(grades), 1))
-    return np.asarray(exposure * np.exp(relevance_bias * (grades.astype(np.float64) - grades.max(initial=0.0))))
+    liking = relevance_bias * grades.astype(np.float64)
+    liking -= liking.max(axis=1, keepdims=True)  # no power is above 1
+    return np.asarray(exposure * np.exp(liking))
 
 
 def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -36,27 +40,30 @@ def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArr
     >>> inclusion(np.array([[1.0, 1.0, 1.0, 1.0]]), np.array([1]))
     array([[0.25, 0.25, 0.25, 0.25]])
     """
+    met = weights / weights.mean(axis=1, keepdims=True)
+    items = met.shape[1]
     wanted = np.asarray(sizes, dtype=np.float64)
-    rates = weights / weights.mean(axis=1, keepdims=True)
-    time = wanted / rates.shape[1]
-    full = wanted >= rates.shape[1]
-    # The sum is concave in the time, so Newton's steps from the left never jump over the solution.
-    for _ in range(200):
-        missed = np.exp(-time[:, None] * rates)
-        short = wanted - (rates.shape[1] - missed.sum(axis=1))
-        short[full] = 0.0
-        if (short <= 1e-10 * wanted).all():
+    time = wanted / items
+    # The sum is concave in the time, so Newton's steps from the left never jump over the solution. A row is left
+    # alone once it is there: its result does not depend on the rows beside it.
+    rows = np.flatnonzero((wanted > 0) & (wanted < items))
+    for _ in range(_STEPS):
+        missed = np.exp(-time[rows, None] * met[rows])
+        short = wanted[rows] - (items - missed.sum(axis=1))
+        going = short > _NEAR * wanted[rows]
+        rows = rows[going]
+        if not len(rows):
             break
-        time += np.where(short > 0, short, 0.0) / np.maximum(np.einsum("ui,ui->u", missed, rates), 1e-300)
-    probabilities = -np.expm1(-time[:, None] * rates)
-    probabilities[full] = 1.0
+        time[rows] += short[going] / (missed[going] * met[rows]).sum(axis=1)
+    probabilities = -np.expm1(-time[:, None] * met)
+    probabilities[wanted >= items] = 1.0
     return probabilities
 
 
 def systematic_sample(
     probabilities: NDArray[np.float64], sizes: NDArray[np.integer], draws: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Sample items in each row, each with exactly its probability, and as many as the row's size.
+    """Sample items in each row, each with its probability (to a millionth), and as many as the row's size.
 
     Systematic sampling in random order (Hartley and Rao 1962): the items of a row are put in random order, each as
     an interval as long as its probability; points one apart, from a random start, choose the intervals they hit.
@@ -72,14 +79,23 @@ def systematic_sample(
     """
     rows, items = probabilities.shape
     order = _random_order(draws[:, :items])
-    # Rounded up to the grain, so that the intervals reach at least to the last point.
-    grained = np.minimum(np.ceil(probabilities * (1.0 + 1e-9) / _GRAIN) * _GRAIN, 1.0)
-    ends = np.cumsum(np.take_along_axis(grained, order, axis=1), axis=1)
+    wanted = np.asarray(sizes, dtype=np.float64)
+    ends = np.cumsum(np.take_along_axis(_grained(probabilities, wanted), order, axis=1), axis=1)
     start = np.floor(draws[:, items:] / _GRAIN) * _GRAIN
-    hits = np.minimum(np.floor(ends + start), np.asarray(sizes, dtype=np.float64)[:, None])
+    hits = np.minimum(np.floor(ends + start), wanted[:, None])
     chosen = np.zeros((rows, items), dtype=np.bool_)
     np.put_along_axis(chosen, order, np.diff(hits, axis=1, prepend=0.0) > 0, axis=1)
     return chosen
+
+
+def _grained(probabilities: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round probabilities up to the grain, so that they add up to the size of their row or a little more."""
+    grained = np.minimum(np.ceil(probabilities / _GRAIN) * _GRAIN, 1.0)
+    # What rounding up has not made good, the least certain item of the row takes.
+    missing = np.maximum(sizes - grained.sum(axis=1), 0.0)
+    for row in np.flatnonzero(missing):
+        grained[row, np.argmin(np.abs(grained[row] - 0.5))] += missing[row]
+    return grained
 
 
 def _random_order(draws: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -50,7 +50,7 @@ class World:
     >>> from cranfield.data import simulate
     >>> small = simulate.world(users=200, items=100, ratings=3_000)
     >>> small
-    World(200 users, 100 items, 3,000 ratings observed, 25.0 % of all pairs relevant)
+    World(200 users, 100 items, 3,000 ratings observed, 32.0 % of all pairs relevant)
     >>> small.preference([0, 1]).shape
     (2, 100)
     >>> best = {1: (small.preference([0])[0].argsort()[::-1] + 1).tolist()}
