@@ -1,0 +1,54 @@
+"""Compact letter display: systems that share a letter do not differ significantly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
+    """Return the letters of each system, by the insert-and-absorb algorithm (Piepho 2004).
+
+    Parameters
+    ----------
+    differ
+        systems × systems, symmetric: whether two systems differ significantly.
+    order
+        The systems from best to worst; the best gets an "a".
+
+    Examples
+    --------
+    >>> differ = np.zeros((3, 3), dtype=bool)
+    >>> differ[0, 2] = differ[2, 0] = True
+    >>> compact_letters(differ, [0, 1, 2])
+    ['a', 'ab', 'b']
+    """
+    groups = [frozenset(order)]
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            if differ[i, j]:
+                groups = _absorb([part for group in groups for part in _part(group, i, j)])
+    groups.sort(key=lambda group: sorted(order.index(one) for one in group))
+    return [
+        "".join(_letter(place) for place, group in enumerate(groups) if system in group) for system in range(len(order))
+    ]
+
+
+def _part(group: frozenset[int], i: int, j: int) -> list[frozenset[int]]:
+    return [group - {i}, group - {j}] if i in group and j in group else [group]
+
+
+def _absorb(groups: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Leave out every group that another one contains."""
+    kept: list[frozenset[int]] = []
+    for group in sorted(groups, key=len, reverse=True):
+        if not any(group <= other for other in kept):
+            kept.append(group)
+    return kept
+
+
+def _letter(place: int) -> str:
+    """a, b, ..., z, a1, b1, ..."""
+    return "abcdefghijklmnopqrstuvwxyz"[place % 26] + (str(place // 26) if place >= 26 else "")

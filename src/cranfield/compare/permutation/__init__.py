@@ -1,0 +1,5 @@
+"""The permutation.randomisation of the mean difference: exact, or by sampling."""
+
+from cranfield.compare.permutation.randomisation import permutation
+
+__all__ = ["permutation"]

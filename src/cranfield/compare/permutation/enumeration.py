@@ -1,0 +1,85 @@
+"""The permutation distribution by counting every sum, in two halves that meet in the middle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield.compare.sample import Floats
+
+# Sums closer than this share of the sum of all absolute differences are equal.
+TIE = 1e-10
+# Neither half may hold more sums than this.
+LARGEST_HALF = 20.0  # log2
+
+
+def size(d: Floats) -> float:
+    """Return log2 of the number of distinct sign patterns of ``d``, equal differences being interchangeable.
+
+    Examples
+    --------
+    >>> size(np.array([0.5, 0.5, 0.5, 0.2]))
+    3.0
+    """
+    _, counts = _distinct(d)
+    return float(np.log2(counts + 1.0).sum())
+
+
+def enumerate_sums(d: Floats) -> float | None:
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) by enumeration, or None when there are too many sums.
+
+    c equal differences v add v (2B − c) with B binomial(c, 1/2), so they cost c + 1 sums and not 2^c. The sums of one
+    half of the differences are sorted once, and each sum of the other half looks up how many of them suffice.
+
+    Examples
+    --------
+    >>> enumerate_sums(np.array([1.0, 1.0, 1.0]))
+    0.25
+    """
+    values, counts = _distinct(d)
+    halves = _halve(counts)
+    if max(np.log2(counts[half] + 1.0).sum() for half in halves) > LARGEST_HALF:
+        return None
+    (a, weight_a), (b, weight_b) = (_sums(values[half], counts[half]) for half in halves)
+    order = np.argsort(b, kind="stable")
+    b, weight_b = b[order], weight_b[order]
+    below = np.concatenate([[0.0], np.cumsum(weight_b)])
+    enough = abs(d.sum()) - TIE * np.abs(d).sum()
+    if enough <= 0:
+        return 1.0
+    high = below[-1] - below[np.searchsorted(b, enough - a, side="left")]
+    low = below[np.searchsorted(b, -enough - a, side="right")]
+    return float(weight_a @ (high + low))
+
+
+def _distinct(d: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct absolute differences and how often each occurs; what differs by rounding is equal."""
+    values = np.sort(np.abs(d[d != 0]))
+    if len(values) == 0:
+        return values, values
+    starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > 1e-12 * values[-1])
+    counts = np.diff(starts, append=len(values)).astype(np.float64)
+    return np.add.reduceat(values, starts) / counts, counts
+
+
+def _halve(counts: Floats) -> tuple[list[int], list[int]]:
+    """Share out the distinct values so that both halves have about as many sums."""
+    halves: tuple[list[int], list[int]] = ([], [])
+    sizes = [0.0, 0.0]
+    for place in np.argsort(-counts, kind="stable"):
+        half = int(sizes[1] < sizes[0])
+        halves[half].append(int(place))
+        sizes[half] += np.log2(counts[place] + 1.0)
+    return halves
+
+
+def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """Return every sum of the signed values, and its probability."""
+    from scipy.special import gammaln
+
+    sums, weights = np.zeros(1), np.ones(1)
+    for value, count in zip(values, counts):
+        k = np.arange(count + 1)
+        chance = np.exp(gammaln(count + 1) - gammaln(k + 1) - gammaln(count - k + 1) - count * np.log(2))
+        sums = np.add.outer(sums, value * (2 * k - count)).ravel()
+        weights = np.multiply.outer(weights, chance).ravel()
+    return sums, weights

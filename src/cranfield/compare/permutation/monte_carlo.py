@@ -1,0 +1,67 @@
+"""The permutation test by sampling: one matrix of signs for all systems and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield.compare.permutation.enumeration import TIE
+from cranfield.compare.sample import Floats, Sample
+from cranfield.compare.verdict import Verdict
+
+# Signs are drawn for about this many users and samples at a time.
+_BLOCK = 1 << 23
+
+
+def monte_carlo(samples: Sequence[Sample], n_samples: int, seed: int, plus_one: bool) -> list[Verdict]:
+    """Return the share of ``n_samples`` random sign patterns ε with |Σ ε_u d_u| ≥ |Σ d_u|.
+
+    Σ ε_u (a_u − b_u) = Σ ε_u a_u − Σ ε_u b_u, so the signs are multiplied with systems and not with pairs, unless the
+    users differ from pair to pair. The signs of one sample are whole words of random bits, so the result
+    depends neither on the size of the blocks nor on the number of threads.
+    """
+    counters = [_Counter(sample) for sample in samples]
+    n_users = max(sample.values.shape[1] for sample in samples)
+    bits = stream(seed, "compare", "signs").bit_generator
+    words = (n_users + 63) // 64
+    rows = max(1, _BLOCK // max(1, n_users))
+    with progress("Permuting", total=n_samples, unit="samples") as bar:
+        for start in range(0, n_samples, rows):
+            count = min(rows, n_samples - start)
+            raw = np.asarray(bits.random_raw(count * words), dtype="<u8").view(np.uint8).reshape(count, words * 8)
+            heads = np.unpackbits(raw, axis=1, count=n_users).astype(np.float64)
+            for counter in counters:
+                counter.add(heads)
+            bar.advance(count)
+    return [
+        Verdict.by_sampling(counter.exceeded, n_samples, plus_one, "monte-carlo", counter.sample)
+        for counter in counters
+    ]
+
+
+class _Counter:
+    """Counts, for every pair, the sign patterns that reach the observed sum."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        everything = slice(0, sample.n_pairs)
+        d = np.nan_to_num(sample.differences(everything))
+        self.enough = np.abs(d.sum(axis=1)) - TIE * np.abs(d).sum(axis=1)
+        self.by_system = sample.same_users
+        self.columns = np.nan_to_num(sample.tested).T if self.by_system else d.T
+        self.columns = np.ascontiguousarray(self.columns)
+        self.totals = self.columns.sum(axis=0)
+        self.exceeded: Floats = np.zeros(sample.n_pairs)
+
+    def add(self, heads: Floats) -> None:
+        """Count the sign patterns of which the rows of ``heads`` hold the plus signs."""
+        sums = (2 * (heads[:, : len(self.columns)] @ self.columns) - self.totals).T
+        for pair in range(self.sample.n_pairs):
+            if self.by_system:
+                s = np.abs(sums[self.sample.first[pair]] - sums[self.sample.second[pair]])
+            else:
+                s = np.abs(sums[pair])
+            self.exceeded[pair] += np.count_nonzero(s >= self.enough[pair])

@@ -1,0 +1,45 @@
+"""The permutation test of the mean difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield import _checks
+from cranfield.compare.permutation.exact import exact
+from cranfield.compare.permutation.monte_carlo import monte_carlo
+from cranfield.compare.sample import Sample
+from cranfield.compare.verdict import Verdict, tests
+
+
+@tests.register
+def permutation(
+    data: Sequence[Sample],
+    method: str = "exact",
+    samples: int = 100_000,
+    plus_one: bool = True,
+    tolerance: float = 1e-7,
+    seed: int = 0,
+) -> list[Verdict]:
+    """Fisher's randomisation test with the mean difference.
+
+    If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
+    share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
+    p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped.
+    """
+    method = _checks.one_of("method", method, ("exact", "monte-carlo"))
+    n_samples = _checks.whole("samples", samples)
+    if method == "monte-carlo":
+        return monte_carlo(data, n_samples, seed, plus_one)
+    verdicts = []
+    for sample in data:
+        verdict, unsettled = exact(sample, tolerance)
+        if len(unsettled):
+            part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
+            drawn = monte_carlo([part], n_samples, seed, plus_one)[0]
+            for name in ("p", "error", "method"):
+                np.put(getattr(verdict, name), unsettled, getattr(drawn, name))
+        verdicts.append(verdict)
+    return verdicts

@@ -1,0 +1,61 @@
+"""p-values too small for inversion, whose error is absolute: the tail by a saddlepoint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield.compare.sample import Floats
+
+
+def tail(d: Floats, step: float = 0.0) -> float:
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) by the formula of Lugannani and Rice (1980), for sums far from 0.
+
+    With K(t) = Σ log cosh(t d_u), the saddlepoint t̂ solves K'(t̂) = s, and
+    P(S ≥ s) ≈ Φ(−w) + φ(w) (1/v − 1/w), w = √(2 (t̂ s − K(t̂))), v = t̂ √K''(t̂). For differences on a lattice of
+    step h the sums lie 2h apart: s is lowered by h and t̂ in v becomes sinh(h t̂) / h (the second continuity
+    correction). The relative error is of the order of 1/n.
+
+    Examples
+    --------
+    >>> d = np.ones(200)
+    >>> d[:30] = -1
+    >>> from scipy.stats import binom
+    >>> bool(abs(tail(d, step=1.0) / (2 * binom.sf(169, 200, 0.5)) - 1) < 0.002)
+    True
+    """
+    from scipy.special import log_ndtr
+
+    d = np.abs(d[d != 0]) * np.sign(d.sum()) * np.sign(d[d != 0])
+    s, d = float(d.sum()), np.abs(d)
+    most = float(d.sum())
+    if s >= most * (1 - 1e-12):
+        return float(np.exp2(1.0 - len(d)))
+    s -= step
+    t = _saddlepoint(d, s)
+    x = t * d
+    log_cosh = x + np.log1p(np.exp(-2 * x)) - np.log(2)
+    w = np.sqrt(2 * (t * s - log_cosh.sum()))
+    spread = np.sqrt((d**2 / np.cosh(np.minimum(x, 300)) ** 2).sum())
+    v = (np.sinh(step * t) / step if step else t) * spread
+    # P = Φ(−w) + φ(w) (1/v − 1/w), with φ(w) taken out so that nothing cancels or underflows early.
+    log_density = -0.5 * w * w - 0.5 * np.log(2 * np.pi)
+    return float(2 * np.exp(log_density) * (np.exp(log_ndtr(-w) - log_density) + 1 / v - 1 / w))
+
+
+def _saddlepoint(d: Floats, s: float) -> float:
+    """Solve Σ d_u tanh(t d_u) = s for t: Newton's steps, kept inside a bracket."""
+    low, high = 0.0, s / float((d**2).sum())
+    while float((d * np.tanh(high * d)).sum()) < s:
+        low, high = high, 2 * high
+    t = high
+    for _ in range(200):
+        tanh = np.tanh(t * d)
+        excess = float((d * tanh).sum()) - s
+        low, high = (low, t) if excess > 0 else (t, high)
+        slope = float((d**2 * (1 - tanh**2)).sum())
+        new = t - excess / slope if slope > 0 else low
+        new = new if low < new < high else 0.5 * (low + high)
+        if abs(new - t) <= 1e-11 * t:
+            break
+        t = new
+    return t

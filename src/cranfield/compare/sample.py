@@ -1,0 +1,162 @@
+"""`Sample`: what a paired test looks at, the values of one metric for every system and user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+AVERAGES = ("mean", "judged", "relevant", "geometric")
+
+# Differences below this share of the largest value are rounding, not differences.
+_ROUNDING = 1e-12
+# Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The values of one metric for every system and user, and the pairs of systems to compare.
+
+    Parameters
+    ----------
+    metric, systems
+        Names.
+    values
+        systems × users; NaN where the user does not count for the system.
+    first, second
+        The two systems of each pair, by place.
+    weights
+        The weight of each user in the average, or None.
+    geometric
+        Whether averages are geometric means, with ``epsilon`` added to each value.
+    lower_is_better
+        Whether a smaller value is the better one.
+    """
+
+    metric: str
+    systems: tuple[str, ...]
+    values: Floats
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    weights: Floats | None = None
+    geometric: bool = False
+    epsilon: float = 1e-5
+    lower_is_better: bool = False
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs of systems."""
+        return len(self.first)
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Systems × users: whether the user counts for the system."""
+        counted: NDArray[np.bool_] = ~np.isnan(self.values)
+        return counted
+
+    @cached_property
+    def same_users(self) -> bool:
+        """Whether every system is compared over the same users."""
+        return bool((self.counted == self.counted[:1]).all())
+
+    @cached_property
+    def n(self) -> NDArray[np.int64]:
+        """The number of users that each pair is compared over."""
+        counted = self.counted.astype(np.float64)
+        return np.rint((counted @ counted.T)[self.first, self.second]).astype(np.int64)
+
+    @cached_property
+    def tested(self) -> Floats:
+        """Systems × users: the values on the scale of the test, whose mean difference is the test's statistic.
+
+        The value itself; under weights w the value times w_u / mean(w); under a geometric mean log(x + ε). Users that
+        do not count are NaN.
+        """
+        if self.geometric:
+            return np.log(np.maximum(self.values, 0) + self.epsilon)
+        if self.weights is not None:
+            return self.values * (self.weights / self.weights.mean())
+        return self.values
+
+    def blocks(self) -> Iterator[slice]:
+        """Return slices of pairs, each small enough to work on at once."""
+        size = max(1, _BLOCK // max(1, self.values.shape[1]))
+        for start in range(0, self.n_pairs, size):
+            yield slice(start, min(start + size, self.n_pairs))
+
+    def differences(self, pairs: slice) -> Floats:
+        """Pairs × users: differences on the scale of the test, NaN for a user that does not count.
+
+        What is only rounding (below 1e-12 of the largest value) is an exact zero.
+        """
+        return self._difference(self.tested, pairs)
+
+    def raw_differences(self, pairs: slice) -> Floats:
+        """Pairs × users: differences of the values themselves, NaN for a user that does not count."""
+        return self._difference(self.values, pairs)
+
+    def _difference(self, values: Floats, pairs: slice) -> Floats:
+        d = values[self.first[pairs]]
+        d -= values[self.second[pairs]]
+        largest = np.nanmax(np.abs(values), initial=0.0)
+        d[np.abs(d) <= _ROUNDING * largest] = 0.0
+        return d
+
+    def averages(self, pairs: slice) -> tuple[Floats, Floats]:
+        """Return the average of the first and of the second system of each pair, over the users of the pair."""
+        both = self.counted[self.first[pairs]] & self.counted[self.second[pairs]]
+        return self._average(self.first[pairs], both), self._average(self.second[pairs], both)
+
+    def _average(self, systems: NDArray[np.intp], both: NDArray[np.bool_]) -> Floats:
+        values = np.where(both, (self.tested if self.geometric else self.values)[systems], 0.0)
+        weights = both.astype(np.float64) if self.weights is None else both * self.weights
+        total = weights.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(total > 0, (values * weights).sum(axis=1) / total, np.nan)
+        return np.exp(mean) - self.epsilon if self.geometric else mean
+
+    def influences(self, pairs: slice) -> Floats:
+        """Pairs × users: values whose mean is the difference of the averages and whose spread gives its error.
+
+        Plain differences for a mean; for a weighted mean D and weights w they are D + (w_u / mean(w)) (d_u − D); for
+        geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l = log(x + ε)
+        and G = exp(mean(l)). NaN for a user that does not count.
+        """
+        d = self.raw_differences(pairs)
+        if self.geometric:
+            a, b = self.averages(pairs)
+            out = (a - b)[:, None] + np.zeros_like(d)
+            for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
+                logs = np.where(np.isnan(d), np.nan, self.tested[systems])
+                out += sign * (mean + self.epsilon)[:, None] * (logs - np.log(mean + self.epsilon)[:, None])
+            return out
+        if self.weights is not None:
+            a, b = self.averages(pairs)
+            weights = np.where(np.isnan(d), np.nan, self.weights)
+            n = np.maximum((~np.isnan(d)).sum(axis=1), 1)
+            mean_weight = np.nansum(weights, axis=1) / n
+            centre = (a - b)[:, None]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                pulled: Floats = centre + weights / mean_weight[:, None] * (d - centre)
+            return pulled
+        return d
+
+    def restrict(self, users: NDArray[np.intp]) -> Sample:
+        """Return the sample of some of the users."""
+        return Sample(
+            self.metric,
+            self.systems,
+            self.values[:, users],
+            self.first,
+            self.second,
+            None if self.weights is None else self.weights[users],
+            self.geometric,
+            self.epsilon,
+            self.lower_is_better,
+        )

@@ -1,0 +1,54 @@
+"""`Verdict`: what a test says about every pair of a sample, and the registry of tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._registry import Registry
+from cranfield.compare.sample import Floats, Sample
+
+tests = Registry("test")
+"""The tests, by name. A new one is a function from samples (one a metric) to verdicts, and `register` above it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The p-value of every pair of a `Sample`, and how it was found.
+
+    Parameters
+    ----------
+    p
+        Two-sided p-values; NaN for a pair without users.
+    method
+        How each was found.
+    error
+        How far each may lie from the test's own p-value: 0 for closed forms, a bound for numerical ones, four
+        standard errors for sampled ones.
+    lower, upper
+        An interval of the difference of the averages, from tests that make one of their own.
+    """
+
+    p: Floats
+    method: NDArray[np.object_]
+    error: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+
+    @classmethod
+    def by_formula(cls, p: Floats, method: str, sample: Sample) -> Verdict:
+        """Return the verdict of a test with a closed form; a pair without users has no p-value."""
+        p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
+        return cls(p, np.full(sample.n_pairs, method, dtype=object), np.zeros(sample.n_pairs))
+
+    @classmethod
+    def by_sampling(
+        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
+    ) -> Verdict:
+        """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
+        p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
+        error = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
+        p = np.where(sample.n > 0, p, np.nan)
+        return cls(p, np.full(sample.n_pairs, method, dtype=object), error, **interval)
