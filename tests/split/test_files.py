@@ -1,0 +1,65 @@
+"""Splits on disk."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from cranfield import CranfieldError, Ratings, SettingError, __version__, split
+from cranfield.data import filters
+
+RATINGS = Ratings.of([u for u in range(6) for _ in range(5)], [*range(5)] * 6, range(30), range(30))
+
+
+def _read(path):
+    separator = "\t" if path.suffix == ".tsv" else ","
+    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, separator=separator)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "tsv"])
+def test_the_parts_come_back_and_the_record_says_how_they_were_made(tmp_path, form):
+    ratings = filters.min_ratings(RATINGS, user=2)
+    made = split.percentiles(ratings, groups=2, train=0.6, seed=7, validation=0.2)
+    record = json.loads(split.write(made, tmp_path, format=form, fingerprint=ratings.fingerprint).read_text())
+    for name, part in made.parts.items():
+        assert _read(tmp_path / f"{name}.{form}").rows() == part.frame().rows()
+        assert record["splits"][0]["fingerprints"][name] == part.fingerprint
+    assert _read(tmp_path / f"groups.{form}").columns == ["item", "group"]
+    assert record["cranfield"] == __version__
+    assert record["data"]["fingerprint"] == ratings.fingerprint
+    assert [step["action"] for step in record["data"]["history"]] == ["min_ratings"]
+    assert record["splits"][0]["split"]["settings"] == {"groups": 2, "train": 0.6, "seed": 7, "validation": 0.2}
+    assert record["splits"][0]["split"]["notes"] == list(made.notes)
+    assert sorted(record["files"]) == sorted(path.name for path in tmp_path.iterdir() if path.name != "split.json")
+
+
+def test_folds_have_folders_and_an_earlier_split_makes_room(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    split.write(split.k_fold(RATINGS, k=3, validation=0.3), tmp_path)
+    assert (tmp_path / "fold-3" / "validation.parquet").exists()
+    split.write(split.k_fold(RATINGS, k=2), tmp_path)
+    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    folds = [f"fold-{fold}/{part}.parquet" for fold in (1, 2) for part in ("test", "train")]
+    assert files == [*folds, "mine.txt", "split.json"]
+    assert len(json.loads((tmp_path / "split.json").read_text())["splits"]) == 2
+
+
+def test_a_record_cannot_make_us_delete_other_files(tmp_path):
+    home, outside = tmp_path / "home", tmp_path / "train.csv"
+    home.mkdir()
+    outside.write_text("precious")
+    (home / "split.json").write_text(json.dumps({"files": ["../train.csv", str(outside), "notes.csv", 7, ""]}))
+    (home / "notes.csv").write_text("mine")
+    split.write(split.random(RATINGS), home)
+    assert outside.exists()
+    assert (home / "notes.csv").exists()
+
+
+def test_a_wrong_format_or_folder_is_named(tmp_path):
+    with pytest.raises(SettingError, match="format='xls' is not one of parquet, csv, tsv"):
+        split.write(split.random(RATINGS), tmp_path, format="xls")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CranfieldError, match="cannot be written"):
+        split.write(split.random(RATINGS), tmp_path / "file")

@@ -1,0 +1,62 @@
+"""A split that comes in two or three pieces."""
+
+from __future__ import annotations
+
+import pytest
+
+from cranfield import ImpossibleSplitError, Ratings, SettingError, split
+
+TRAIN = Ratings.of([1, 2, 2], ["a", "a", "c"], [5, 3, 4])
+TEST = Ratings.of([3, 2], ["b", "b"], [1, 2])
+
+
+def _rows(ratings):
+    return ratings.frame().rows()
+
+
+def test_the_parts_meet_over_one_vocabulary():
+    made = split.given(TRAIN, TEST)
+    assert made.train.user_ids.all.to_list() == [1, 2, 3]
+    assert made.train.item_ids.all.to_list() == ["a", "b", "c"]
+    assert _rows(made.train) == _rows(TRAIN)
+    assert _rows(made.test) == [(2, "b", 2.0), (3, "b", 1.0)]
+    assert made.train.user_ids is made.test.user_ids
+
+
+def test_numbers_and_text_as_ids_become_text():
+    made = split.given(Ratings.of([9, 10], [1, 2]), Ratings.of(["9", "11"], [2, 3]))
+    assert made.train.user_ids.all.to_list() == ["10", "11", "9"]
+    assert _rows(made.train) == [("10", 2, 1.0), ("9", 1, 1.0)]
+    assert _rows(made.test) == [("11", 3, 1.0), ("9", 2, 1.0)]
+
+
+def test_common_pairs_are_an_error_or_stay_in_one_part():
+    test = Ratings.of([2, 3], ["c", "b"], [1, 1])
+    with pytest.raises(ImpossibleSplitError, match=r"^1 \(user, item\) pairs .*2 and 'c' the first"):
+        split.given(TRAIN, test)
+    kept_in_test = split.given(TRAIN, test, overlap="test")
+    assert (_rows(kept_in_test.train), len(kept_in_test.test)) == ([(1, "a", 5.0), (2, "a", 3.0)], 2)
+    kept_in_train = split.given(TRAIN, test, overlap="train")
+    assert (len(kept_in_train.train), _rows(kept_in_train.test)) == (3, [(3, "b", 1.0)])
+    assert kept_in_train.step.effect["repeated_pairs"] == 1
+    assert kept_in_train.notes[0] == "1 pairs were in more than one part; kept in train only"
+
+
+def test_validation_is_given_or_drawn_from_training():
+    given = split.given(TRAIN, TEST, validation=Ratings.of([1], ["b"]))
+    assert _rows(given.validation) == [(1, "b", 1.0)]
+    many = Ratings.of([1] * 50, range(50))
+    drawn = split.given(many, Ratings.of([1], [99]), validation=0.4, seed=2)
+    assert len(drawn.train) + len(drawn.validation) == 50
+    assert not set(_rows(drawn.train)) & set(_rows(drawn.validation))
+    with pytest.raises(ImpossibleSplitError, match="pairs of the validation part"):
+        split.given(TRAIN, TEST, validation=TEST)
+
+
+def test_an_empty_part_is_refused():
+    with pytest.raises(ImpossibleSplitError, match="the test part has no ratings"):
+        split.given(TRAIN, Ratings.of([], []))
+    with pytest.raises(ImpossibleSplitError, match="test part empty"):
+        split.given(TRAIN, TRAIN, overlap="train")
+    with pytest.raises(SettingError, match="overlap='both'"):
+        split.given(TRAIN, TEST, overlap="both")
