@@ -44,7 +44,9 @@ def test_netflix_files_name_the_film_in_their_first_line(tmp_path):
 
 
 def test_combined_netflix_files_hold_many_films(tmp_path):
-    frame = _parse("netflix", tmp_path / "combined_data_1.txt", "1:\n7,3,2005-09-06\n2:\n7,5,2005-09-06\n9,1,2005-09-06\n")
+    frame = _parse(
+        "netflix", tmp_path / "combined_data_1.txt", "1:\n7,3,2005-09-06\n2:\n7,5,2005-09-06\n9,1,2005-09-06\n"
+    )
     assert [(user, item, rating) for user, item, rating, _ in _rows(frame)] == [(7, 1, 3.0), (7, 2, 5.0), (9, 2, 1.0)]
 
 
@@ -70,7 +72,7 @@ def test_implicit_book_crossing_keeps_every_pair(tmp_path):
 
 
 def test_a_broken_line_of_book_crossing_is_named(tmp_path):
-    with pytest.raises(InputError, match="row 3.*is not user;ISBN;rating"):
+    with pytest.raises(InputError, match=r"row 3.*is not user;ISBN;rating"):
         _parse("book-crossing", tmp_path / "r.csv", '"User-ID";"ISBN";"Book-Rating"\n"1";"x";"5"\n"oh"\n')
 
 
@@ -126,7 +128,7 @@ def test_lastfm_360k_names_an_artist_without_id(tmp_path):
 def test_lastfm_1k_counts_plays_by_artist_and_keeps_the_last_time(tmp_path):
     lines = (
         "user_000001\t2009-05-04T23:08:57Z\tmb-1\tDeep Dish\t\tFuck Me Im Famous\n"
-        "user_000001\t2009-05-04T13:54:10Z\tmb-1\tDeep Dish\tt-2\tanother \"one\n"
+        'user_000001\t2009-05-04T13:54:10Z\tmb-1\tDeep Dish\tt-2\tanother "one\n'
         "user_000002\t1970-01-01T00:00:10Z\t\tNo Id\t\ttrack\n"
     )
     frame = _parse("lastfm-1k", tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv", lines)

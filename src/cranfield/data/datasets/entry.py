@@ -10,6 +10,7 @@ from types import MappingProxyType
 import polars as pl
 
 from cranfield._errors import DownloadError
+from cranfield.data._repeated import Repeated
 
 Parser = Callable[[list[Path]], pl.DataFrame]
 """Turns the files of a dataset into a frame with the columns user, item, rating and, where known, time."""
@@ -93,7 +94,7 @@ class Dataset:
     files: Mapping[str, tuple[str, ...]]
     address: str | None = None
     checksum: str | None = None
-    repeated: str = "error"
+    repeated: Repeated = "error"
     scale: str = "1 to 5"
     times: bool = False
     tolerance: float | None = 0.0

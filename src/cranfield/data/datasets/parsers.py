@@ -75,7 +75,8 @@ def netflix(files: list[Path]) -> pl.DataFrame:
 def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
     schema: dict[str, Any] = {"first": pl.String, "rating": pl.Float32, "date": pl.Date}
     try:
-        lines = pl.read_csv(block, has_header=False, schema=schema, quote_char=None)
+        # The header tells how many columns there are, which the line of a film does not.
+        lines = pl.read_csv(b"first,rating,date\n" + block, schema=schema, quote_char=None)
         first = pl.col("first").str.strip_chars()
         is_film = first.str.ends_with(":")
         frame = lines.select(

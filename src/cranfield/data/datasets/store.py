@@ -13,6 +13,7 @@ import polars as pl
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
+from cranfield.data._repeated import Repeated
 from cranfield.data.datasets.cache import (
     Cached,
     CachedPart,
@@ -259,9 +260,9 @@ def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source:
     return ratings
 
 
-def _read(frame: pl.DataFrame, dataset: Dataset, part: str, repeated: str) -> Ratings:
+def _read(frame: pl.DataFrame, dataset: Dataset, part: str, repeated: Repeated) -> Ratings:
     name = dataset.name if part == "all" else f"{dataset.name} ({part})"
-    time = "time" if "time" in frame.columns else None
+    time = "time" if "time" in frame.columns else False
     return read(frame, user="user", item="item", rating="rating", time=time, repeated=repeated, name=name)
 
 

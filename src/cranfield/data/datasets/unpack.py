@@ -91,6 +91,8 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
             _untar_or_expand(source, folder, wanted, allowance)
     except _BROKEN as error:
         raise InputError(f"the archive is damaged ({error})", source=source, remedy="download it again") from error
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise InputError("the archive holds the same path twice", source=source, remedy="do not trust it") from error
     except (NotImplementedError, RuntimeError) as error:
         raise InputError(f"the archive cannot be unpacked ({error})", source=source) from error
     if depth < _DEEPEST:
