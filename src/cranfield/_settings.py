@@ -1,4 +1,4 @@
-"""What holds for a whole process: how many threads, and whether to talk."""
+"""What holds for a whole process: how many threads, whether to talk, and the command line's seed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass
 class Settings:
-    """Process-wide settings; the command line sets them from ``--threads`` and ``--quiet``."""
+    """Process-wide settings; the command line sets them from ``--threads``, ``--quiet`` and ``--seed``."""
 
     threads: int | None = None
     quiet: bool = False
+    seed: int = 0
 
     @property
     def workers(self) -> int:

@@ -99,9 +99,17 @@ def test_nothing_averages_to_nan_and_one_value_has_no_interval(name):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["meen", "mean@10", "weighted(by=size)", "geometric(form=odd)", "geometric(epsilon=0)", "trimmed(share=0.5)",
-              "median(k=3)"]
-)  # fmt: skip
+    "wrong",
+    [
+        "meen",
+        "mean@10",
+        "weighted(by=size)",
+        "geometric(form=odd)",
+        "geometric(epsilon=0)",
+        "trimmed(share=0.5)",
+        "median(k=3)",
+    ],
+)
 def test_a_wrong_average_is_refused(wrong):
     with pytest.raises(SettingError):
         Average.of(wrong)

@@ -8,7 +8,8 @@ import click
 
 from cranfield._errors import CranfieldError
 from cranfield._version import __version__
-from cranfield.cli._group import LazyGroup
+from cranfield._settings import Settings, settings
+from cranfield.cli._group import LazyGroup, common_options
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -39,12 +40,14 @@ Examples:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="cranfield")
-def cranfield() -> None:
+@common_options
+def cranfield(seed: int) -> None:  # noqa: ARG001
     """Compare recommender systems offline: which is better, by which metric, and how sure that is."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
+    vars(settings).update(vars(Settings()))
     try:
         cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
     except click.exceptions.Exit as stop:

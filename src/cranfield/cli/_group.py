@@ -55,34 +55,30 @@ class LazyGroup(click.Group):
 def common_options(command: Any) -> Any:
     """Give a command the options that all of them share: ``--seed``, ``--threads`` and ``--quiet``.
 
-    The command receives ``seed``; the other two become settings of the process.
+    They may stand before the command's name as well. The command receives ``seed``; the other two become settings of
+    the process.
     """
-
-    def keep(name: str) -> Any:
-        def callback(_: click.Context, __: click.Parameter, value: Any) -> Any:
-            setattr(settings, name, value)
-            return value
-
-        return callback
-
-    at_least_one, at_least_zero = click.IntRange(min=1), click.IntRange(min=0)
     for option in (
+        click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result."),
+        click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help="Threads to use."),
         click.option(
-            "--quiet",
-            "-q",
-            is_flag=True,
-            expose_value=False,
-            callback=keep("quiet"),
-            help="Say nothing but the result.",
+            "--seed",
+            type=_AT_LEAST_ZERO,
+            default=lambda: settings.seed,
+            show_default="0",
+            callback=_keep,
+            help="Fixes every random choice.",
         ),
-        click.option(
-            "--threads",
-            type=at_least_one,
-            expose_value=False,
-            callback=keep("threads"),
-            help="How many threads to use.",
-        ),
-        click.option("--seed", type=at_least_zero, default=0, show_default=True, help="Fixes every random choice."),
     ):
         command = option(command)
     return command
+
+
+_AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
+
+
+def _keep(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Make a given option a setting of the process; one that is not given leaves what stood before the command."""
+    if value not in (None, False):
+        setattr(settings, str(option.name), value)
+    return value

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.measure import measure
+
+TEST = cf.Ratings.of(
+    ["ann", "ann", "ann", "bob", "bob", "cat"], ["v", "w", "x", "w", "y", "z"], [5, 2, 4, 4, 3, 2], None
+)
+RUNS = {
+    "full": {"ann": ["x", "q", "v"], "bob": ["y", "w"], "cat": ["z"]},
+    "part": {"ann": ["q", "v"], "zed": ["v"]},
+}
+
+
+def test_scores_are_labelled_and_in_the_order_given():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    assert scores.systems == ("full", "part")
+    assert scores.metrics == ("P@2", "RR")
+    assert scores.values.shape == (2, 2, 3)
+    assert scores.user_ids.ids(scores.users).to_list() == ["ann", "bob", "cat"]
+    assert scores.values[0, 1, :2].tolist() == [1.0, 0.5]
+    assert np.isnan(scores.values[0, 1, 2]), "cat has no relevant item"
+
+
+def test_full_is_coverage_times_reduced():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    full = scores.average(coverage="full")
+    reduced = scores.average(coverage="reduced")
+    assert full == pytest.approx(scores.user_coverage[:, None] * reduced)
+    assert scores.user_coverage == pytest.approx([1.0, 1 / 3])
+
+
+def test_an_undefined_value_is_zero_or_left_out_as_asked():
+    scores = measure(RUNS, TEST, "RR", threshold=4)
+    assert scores.average(undefined="zero")[0, 0] == pytest.approx(0.5)
+    assert scores.average(undefined="leave out")[0, 0] == pytest.approx(0.75)
+    rows = scores.frame(undefined="leave out").row(0, named=True)
+    assert (rows["lists"], rows["undefined"]) == (2, 1)
+
+
+def test_the_frame_is_tidy_with_interval_coverage_and_unjudged_share():
+    frame = measure(RUNS, TEST, ["P@2", "nDCG@2"], threshold=4).frame()
+    assert frame.shape == (4, 13)
+    row = frame.row(0, named=True)
+    assert row["lower"] <= row["mean"] <= row["upper"]
+    assert row["coverage"] == 1.0
+    assert row["filled"] == pytest.approx(5 / 6)
+    assert row["unjudged"] == pytest.approx(1 / 5)
+    assert row["item_coverage"] == pytest.approx(6 / 6)
+
+
+def test_what_happened_to_a_run_is_counted_and_said():
+    scores = measure(RUNS, TEST, ["P@2"], threshold=4)
+    assert scores.counts["part"]["users without test ratings"] == 1
+    assert scores.counts["part"]["test users without a list"] == 2
+    told = " ".join(scores.notes)
+    assert "part: 2 test users without a list" in told
+    assert "1 of 3 test users have no relevant item" in told
+
+
+def test_without_a_threshold_every_rating_is_relevant_and_the_reader_is_told():
+    scores = measure(RUNS, TEST, "Recall")
+    assert scores.values[0, 0].tolist() == pytest.approx([2 / 3, 1.0, 1.0])
+    assert "no threshold was given" in scores.notes[0]
+
+
+def test_implicit_feedback_needs_no_threshold():
+    test = cf.Ratings.of(["ann"], ["v"])
+    assert measure({"a": {"ann": ["v"]}}, test, "P@1").notes == ()
+
+
+def test_condensed_lists_are_those_without_unjudged_items():
+    condensed = measure(RUNS, TEST, "P@2", threshold=4, condensed=True)
+    alone = measure(RUNS, TEST, "P(condensed=true)@2", threshold=4)
+    assert condensed.values[0, 0, :2].tolist() == [1.0, 0.5]
+    assert np.array_equal(condensed.values, alone.values, equal_nan=True)
+    assert np.all(condensed.unjudged[0] == 0.0)
+
+
+def test_integer_and_text_ids_meet():
+    test = cf.Ratings.of([1, 2], [10, 20])
+    scores = measure({"a": {"1": {"10": 1.0}, "2": {"9": 1.0}}}, test, "P@1")
+    assert scores.values[0, 0].tolist() == [1.0, 0.0]
+
+
+def test_ties_across_the_cut_off_are_reported():
+    test = cf.Ratings.of(["u", "v"], ["a", "a"])
+    run = {"u": {"a": 1.0, "b": 1.0}, "v": {"a": 2.0, "b": 1.0}}
+    notes = measure({"s": run}, test, ["P@1"]).notes
+    assert notes == ("s: scores tie in 50.0% of the lists across rank 1",)
+
+
+def test_averaged_ties_are_an_expectation_and_metrics_without_one_are_named():
+    test = cf.Ratings.of(["u"], ["a"])
+    scores = measure({"s": {"u": {"a": 1.0, "b": 1.0}}}, test, ["P@1", "bpref"], ties="average")
+    assert scores.values[0, 0].tolist() == [0.5]
+    assert any("not averaged" in note and "bpref" in note for note in scores.notes)
+
+
+def test_any_frame_and_any_test_source_will_do(tmp_path):
+    pl.DataFrame({"user": ["ann"], "item": ["v"], "rating": [5]}).write_csv(tmp_path / "test.csv")
+    run = pl.DataFrame({"user": ["ann", "ann"], "item": ["v", "w"], "score": [0.2, 0.9]})
+    for frame in (run, run.to_pandas(), run.to_arrow()):
+        scores = measure({"mine": frame}, tmp_path / "test.csv", "RR", threshold=4)
+        assert scores.values[0, 0].tolist() == [0.5]
+
+
+def test_one_user_and_one_system_is_enough():
+    scores = measure({"s": {"u": ["a"]}}, cf.Ratings.of(["u"], ["a"]), "P@1")
+    row = scores.frame().row(0, named=True)
+    assert row["mean"] == 1.0
+    assert np.isnan(row["lower"])
+    assert "*" not in str(scores)
+
+
+@pytest.mark.parametrize(
+    ("runs", "test", "metrics", "message"),
+    [
+        ([], TEST, ["P@1"], "no run"),
+        (RUNS, cf.Ratings.of([], []), ["P@1"], "no rating"),
+        (RUNS, TEST, [], "no metric"),
+        (RUNS, TEST, ["Q@1"], "no metric 'Q'"),
+        (RUNS, TEST, ["P(k=3)@1"], "no parameter 'k'"),
+        (RUNS, TEST, ["P(rel=high)@1"], "not a number"),
+        (RUNS, TEST, ["P@0"], "not a positive whole number"),
+        (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
+        (RUNS, TEST, ["Rprec@5"], "takes no cut-off"),
+        (RUNS, TEST, ["RBP(p=2)"], "between 0 and 1"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(runs, test, metrics, message):
+    with pytest.raises(cf.CranfieldError, match=message):
+        measure(runs, test, metrics)
+
+
+def test_two_runs_of_one_name_are_refused():
+    one = cf.read_run({"ann": ["v"]}, name="a")
+    with pytest.raises(cf.SettingError, match="2 runs are called 'a'"):
+        measure([one, one], TEST, "P@1")
+
+
+def test_the_best_is_marked_also_where_lower_is_better():
+    scores = measure(RUNS, TEST, ["P@2", "RBPresidual(p=0.5)@2"], threshold=4)
+    text = scores.table().latex()
+    assert r"\textbf{0.3333}" in text
+    assert scores.lower_is_better == (False, True)
+
+
+def test_per_user_values_come_with_ids():
+    frame = measure(RUNS, TEST, ["P@2"], threshold=4).per_user()
+    assert frame.columns == ["system", "metric", "user", "value", "covered"]
+    assert frame.filter(system="part", user="bob").row(0) == ("part", "P@2", "bob", 0.0, False)
+
+
+def test_some_metrics_can_be_taken_out_of_scores():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    assert scores.only(["RR"]).frame()["mean"].to_list() == scores.frame().filter(metric="RR")["mean"].to_list()
+    with pytest.raises(cf.SettingError, match="was not measured"):
+        scores.only(["AP"])
