@@ -88,7 +88,7 @@ def list_values(
     discount = 1.0 / np.log2(np.arange(2, cutoff + 2))
     depth = min(cutoff, gains.shape[1])
     best = -np.sort(np.partition(-gains, depth - 1, axis=1)[:, :depth], axis=1)
-    return _ratio(got @ discount, best @ discount[:depth])
+    return _ratio((got * discount).sum(axis=1), (best * discount[:depth]).sum(axis=1))
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from cranfield.data.simulate.tastes import Tastes, blocks, normal
 from cranfield.data.simulate.true_value import list_values, lists_as_codes, parse_metric, repeated_entry
 from cranfield.data.vocabulary import UNKNOWN
 
-_MOST_PAIRS = 200_000_000
+_MOST_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,7 @@ class World:
         """Return the true grade of every item for the asked user codes as ratings: complete judgments."""
         codes = np.unique(self._codes(users))
         n_items = self.ratings.n_items
-        if len(codes) * n_items > _MOST_PAIRS:
-            raise SettingError(
-                f"the truth about {len(codes):,} users x {n_items:,} items is {len(codes) * n_items:,} pairs, more "
-                f"than {_MOST_PAIRS:,}; ask for fewer users"
-            )
+        check_pairs(len(codes), n_items)
         counts = np.zeros(self.ratings.n_users + 1, dtype=np.int64)
         counts[codes + 1] = n_items
         return Ratings(
@@ -208,6 +204,15 @@ class World:
         if len(codes) and not (codes.min() >= 0 and codes.max() < self.ratings.n_users):
             raise SettingError(f"user code {codes.max()} is not one of 0 to {self.ratings.n_users - 1}")
         return codes.astype(np.int64)
+
+
+def check_pairs(users: int, items: int) -> None:
+    """Refuse to hold the truth about more pairs than fit into memory."""
+    if users * items > _MOST_PAIRS:
+        raise SettingError(
+            f"the truth about {users:,} users x {items:,} items is {users * items:,} pairs, more than {_MOST_PAIRS:,}; "
+            "ask for fewer users"
+        )
 
 
 def _over(ratings: Ratings, world: Ratings) -> Ratings:

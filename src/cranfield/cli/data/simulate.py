@@ -1,0 +1,113 @@
+"""``cranfield data simulate``: simulated ratings, with the truth behind them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cranfield._errors import SettingError
+from cranfield._version import __version__
+from cranfield.cli._group import common_options
+from cranfield.cli._output import put
+from cranfield.data import simulate
+from cranfield.data.ratings import Ratings
+from cranfield.data.read import read
+from cranfield.data.simulate.truth import World, check_pairs
+from cranfield.data.write import check_format, write
+
+_EXAMPLES = """\b
+Examples:
+  cranfield data simulate --out world.parquet --truth truth.parquet
+  cranfield data simulate --out fair.csv --popularity-bias 0 --relevance-bias 0
+  cranfield data simulate --out big.parquet --users 6040 --items 3706 --ratings 1000209
+  cranfield data simulate --out steep.csv --kind popularity --alpha 2
+  cranfield data simulate --out flat.csv --kind popularity --like ratings.csv --alpha 0
+"""
+
+_KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "popularity": simulate.popularity}
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--out", required=True, metavar="FILE", help="Where the ratings go: .parquet, .csv or .tsv.")
+@click.option(
+    "--kind",
+    type=click.Choice(list(_KINDS)),
+    default="world",
+    show_default=True,
+    help="A world with known truth, or ratings that follow a popularity curve and nothing else.",
+)
+@click.option("--users", type=int, help="How many users.  [default: 1000, or those of --like]")
+@click.option("--items", type=int, help="How many items.  [default: 500, or those of --like]")
+@click.option("--ratings", type=int, help="How many ratings.  [default: 50000, or those of --like]")
+@click.option("--activity", type=float, help="Spread of the profile sizes; 0: all alike.  [default: 1]")
+@click.option("--tastes", type=int, help="world: how many latent tastes.  [default: 8]")
+@click.option("--taste", type=float, help="world: share of taste in preferences, the rest is quality.  [default: 0.8]")
+@click.option("--noise", type=float, help="world: error of a rating, in standard deviations.  [default: 0.4]")
+@click.option("--popularity-bias", type=float, help="world: some items are met more often; 0: none.  [default: 1.8]")
+@click.option("--relevance-bias", type=float, help="world: people rate what they like; 0: not so.  [default: 1.1]")
+@click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
+@click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
+@click.option("--threshold", type=float, help="world: the lowest relevant grade.  [default: 4]")
+@click.option("--times/--no-times", default=None, help="world: with times or without.  [default: with]")
+@click.option("--drift", type=float, help="world: how much of what is rated changes with time, 0 to 1.  [default: 0.5]")
+@click.option("--truth", metavar="FILE", help="world: write the true grade of every pair as well.")
+@click.option("--alpha", type=float, help="popularity: the skewness, 0 is uniform.  [default: 1.4, or fitted]")
+@click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
+@click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
+@click.option("--like", metavar="FILE", help="popularity: ratings to resemble.")
+@common_options
+def command(out: str, kind: str, truth: str | None, like: str | None, **options: Any) -> None:
+    """Write simulated ratings, and beside them a record of how they were made (the same name, ending in .json)."""
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
+    for path in filter(None, (out, truth)):
+        check_format(path)
+    if truth is not None:
+        _check_truth(given)
+    if like is not None:
+        given["like"] = read(like)
+    made = _KINDS[kind](**given)
+    ratings = made.ratings if isinstance(made, World) else made
+    whole = made.truth() if truth and isinstance(made, World) else None
+
+    write(ratings, out)
+    click.echo(f"{out}: {ratings}")
+    if truth and whole is not None:
+        write(whole, truth)
+        click.echo(f"{truth}: {whole}")
+    record = {
+        "cranfield": __version__,
+        "ratings": Path(out).name,
+        "truth": Path(truth).name if truth else None,
+        "fingerprint": ratings.fingerprint,
+        "steps": [step.as_dict() for step in ratings.history],
+    }
+    beside = str(Path(out).with_suffix(".json"))
+    put(json.dumps(record, indent=2, ensure_ascii=False), beside)
+    click.echo(f"{beside}: how they were made")
+    for step in ratings.history:
+        for note in step.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _check_truth(given: dict[str, Any]) -> None:
+    """Refuse a truth that is too large before the world is made, not after."""
+    usual = inspect.signature(simulate.world).parameters
+    users, items = (given.get(name, usual[name].default) for name in ("users", "items"))
+    check_pairs(users, items)
+
+
+def _check_kind(kind: str, given: dict[str, Any]) -> None:
+    known = {one: {*inspect.signature(function).parameters} for one, function in _KINDS.items()}
+    known["world"].add("truth")
+    for name in given:
+        if name not in known[kind]:
+            other = next(one for one in known if name in known[one])
+            raise SettingError(
+                f"--{name.replace('_', '-')} goes with --kind {other}, not with {kind}; leave it out or change --kind"
+            )
