@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cranfield import InputError
 from cranfield.data.datasets import catalogue
@@ -96,6 +101,35 @@ def test_beeradvocate_reads_python_dictionaries(tmp_path):
     )
     frame = _parse("beeradvocate", tmp_path / "beeradvocate.json", lines)
     assert _rows(frame) == [("(no name)", "2", 3.0, 6), ("o'neil", "1", 4.0, 5), ("stcules", "47986", 1.5, 1234817823)]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"review/profileName": st.text(), "beer/beerId": st.text("0123456789", min_size=1)},
+            optional={
+                "review/overall": st.sampled_from(["0", "1.5", "5"]),
+                "review/time": st.integers(0, 10**9).map(str),
+                "review/text": st.text() | st.just("'review/overall': '1' ,") | st.just("\"'review/time': '7'"),
+            },
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_dictionaries_are_read_as_python_reads_them(reviews):
+    with tempfile.TemporaryDirectory() as folder:
+        frame = _parse("beeradvocate", Path(folder) / "b.json", "".join(f"{review!r}\n" for review in reviews))
+    assert frame.rows() == [
+        (
+            review["review/profileName"] or "(no name)",
+            review["beer/beerId"],
+            float(review["review/overall"]),
+            int(review["review/time"]),
+        )
+        for review in reviews
+        if "review/overall" in review and "review/time" in review
+    ]
 
 
 def test_a_line_that_is_no_dictionary_is_named_and_never_run(tmp_path):

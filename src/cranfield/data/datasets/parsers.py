@@ -166,27 +166,51 @@ def librarything_reviews(files: list[Path]) -> pl.DataFrame:
 
 
 def _dictionaries(file: Path, keys: dict[str, str]) -> pl.DataFrame:
-    """Read a Python dictionary from each line that holds one; a line without user, item or rating is left out."""
-    columns: dict[str, list[str | None]] = {name: [] for name in keys}
-    size = file.stat().st_size
-    with file.open("rb") as stream, progress(f"Reading {file.name}", total=size / 1e6, unit="MB") as bar:
-        for row, line in enumerate(stream, start=1):
-            bar.advance(len(line) / 1e6)
-            if b"{" not in line or line.rstrip().endswith(b"= {}"):
-                continue
-            text = line if line.lstrip().startswith(b"{") else line.partition(b" = ")[2]
-            found = _dictionary(text, file, row)
-            values = {name: found.get(key) for name, key in keys.items()}
-            if all(values[name] is not None for name in ("user", "item", "rating")):
-                for name, value in values.items():
-                    columns[name].append(None if value is None else str(value))
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    """Read a Python dictionary from each line that holds one; a line without one of the keys is left out."""
+    frames, row = [], 1
+    with progress(f"Reading {file.name}", total=file.stat().st_size / 1e6, unit="MB") as bar:
+        for block in _blocks(file):
+            lines = pl.Series("line", block.decode("utf-8", errors="replace").removesuffix("\n").split("\n"))
+            frames.append(_dictionary_values(lines, keys, file, row))
+            row += len(lines)
+            bar.advance(len(block) / 1e6)
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
     return frame.with_columns(pl.col("rating").cast(pl.Float64), pl.col("time").cast(pl.Int64))
 
 
-def _dictionary(line: bytes, file: Path, row: int) -> dict[str, Any]:
+def _dictionary_values(lines: pl.Series, keys: dict[str, str], file: Path, first_row: int) -> pl.DataFrame:
+    """Take the values out of the lines: by a pattern where that cannot go wrong, else by Python's own rules.
+
+    The pattern is some ten times faster. It is trusted where each key stands once in the line and its value is
+    a number or a text without a backslash.
+    """
+    line = pl.col("line")
+    once = pl.all_horizontal(line.str.count_matches(f"'{key}': ", literal=True) == 1 for key in keys.values())
+    plain = (
+        lines.to_frame().with_row_index().select("index", "line", **{name: _plain(key) for name, key in keys.items()})
+    )
+    trusted = once & pl.all_horizontal(pl.col(name).is_not_null() for name in keys)
+    others = []
+    for index, text in plain.filter(~trusted).select("index", "line").iter_rows():
+        if "{" in text and not text.rstrip().endswith("= {}"):
+            found = _dictionary(
+                text if text.lstrip().startswith("{") else text.partition(" = ")[2], file, first_row + index
+            )
+            values = (found.get(key) for key in keys.values())
+            others.append((index, *(None if value is None else str(value) for value in values)))
+    schema: dict[str, Any] = {"index": plain.schema["index"], **dict.fromkeys(keys, pl.String)}
+    both = [plain.filter(trusted).drop("line"), pl.DataFrame(others, schema=schema, orient="row")]
+    return pl.concat(both).sort("index").drop("index").drop_nulls()
+
+
+def _plain(key: str) -> pl.Expr:
+    pattern = rf"""'{key}': u?(?:'([^'\\]*)'|"([^"\\]*)"|([-+.\deE]+))"""
+    return pl.coalesce(pl.col("line").str.extract(pattern, group) for group in (1, 2, 3))
+
+
+def _dictionary(line: str, file: Path, row: int) -> dict[str, Any]:
     try:
-        found = ast.literal_eval(line.decode("utf-8").strip())
+        found = ast.literal_eval(line.strip())
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise InputError(f"the line is not a Python dictionary ({error})", source=file, row=row) from error
     if not isinstance(found, dict):
