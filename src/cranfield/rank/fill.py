@@ -30,7 +30,7 @@ def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int
     """Return the scores with every NaN replaced, so that filled items come after all computed ones.
 
     Among themselves filled items are ordered by the scores of ``fill``, moved below the lowest computed score of the
-    row: s' = low − d (1 + (max f − f) / (max f − min f)) with d = max(1, \\|low\\|). Where ``fill`` cannot say either,
+    row: s' = low − d (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). Where ``fill`` cannot say either,
     NaN stays.
 
     Examples

@@ -22,9 +22,9 @@ Cells = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The items that the lists of each user may hold.
+    r"""The items that the lists of each user may hold.
 
-    .. math:: T_u = N_u \\cup PR_{test}(u), \\qquad N_u \\subset C \\setminus PR_{test}(u) \\setminus R_{train}(u)
+    .. math:: T_u = N_u \cup PR_{test}(u), \qquad N_u \subset C \setminus PR_{test}(u) \setminus R_{train}(u)
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Targets:
         ``"all"``: one list a user, with all relevant items. ``"one"``: a list for each relevant item r of the
         user, over N_u ∪ {r}.
     nonrelevant
-        \\|N_u\\|, drawn at random for each user, the same for every system; None for all of them.
+        |N_u|, drawn at random for each user, the same for every system; None for all of them.
     condensed
         Whether only items that the user rated in the test set are kept.
     keep_seen
@@ -63,7 +63,9 @@ class Targets:
         if self.relevant not in ("all", "one"):
             raise SettingError(f"relevant={self.relevant!r} is neither 'all' nor 'one'")
         if self.nonrelevant is not None and (int(self.nonrelevant) != self.nonrelevant or self.nonrelevant < 1):
-            raise SettingError(f"nonrelevant={self.nonrelevant} is not a number of items; give 1, 2, ... or none for all")
+            raise SettingError(
+                f"nonrelevant={self.nonrelevant} is not a number of items; give 1, 2, ... or none for all"
+            )
         needs_test = {
             "candidates='test'": self.candidates == "test",
             "relevant='one'": self.relevant == "one",

@@ -1,5 +1,15 @@
 """Recommenders, one family a file."""
 
+from cranfield.recommend.adapters import Function, ImplicitModel, ScikitModel, as_recommender
 from cranfield.recommend.recommender import Recommender
+from cranfield.recommend.registry import SYSTEMS, recommender
 
-__all__ = ["Recommender"]
+__all__ = [
+    "SYSTEMS",
+    "Function",
+    "ImplicitModel",
+    "Recommender",
+    "ScikitModel",
+    "as_recommender",
+    "recommender",
+]

@@ -1,0 +1,115 @@
+"""What the recommenders of this package share: declared settings, checked codes, a training set that is not empty."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import nearest
+from cranfield.data import Ratings
+
+
+def setting(
+    default: Any,
+    *,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
+    choices: Sequence[str] | None = None,
+    or_none: type[int] | type[float] | None = None,
+) -> Any:
+    """Declare a setting of a `Model`: its default and the values it may take.
+
+    ``low`` and ``high`` belong to the range, ``above`` and ``below`` do not; ``or_none`` is the type of the value where
+    None is allowed as well.
+    """
+    limits = {"low": low, "above": above, "high": high, "below": below, "choices": choices, "or_none": or_none}
+    return field(default=default, metadata=limits)
+
+
+@dataclass
+class Model:
+    """A recommender of this package: a dataclass whose fields are its settings.
+
+    A child declares its settings with `setting` and gives ``_fit`` and ``_score``.
+    """
+
+    name: ClassVar[str]
+    predicts_ratings: ClassVar[bool] = False
+    """Whether the scores are predicted ratings, on the scale of the training ratings."""
+    needs_positive: ClassVar[bool] = False
+    """Whether the method takes ratings for counts or weights, so that none may be negative."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            _check(self.name, one.name, getattr(self, one.name), one.default, one.metadata)
+
+    def fit(self, train: Ratings) -> Self:
+        """Learn from the training ratings."""
+        if len(train) == 0:
+            raise InputError(
+                f"there are no training ratings for {self.name} to learn from", remedy="give some, or mend the split"
+            )
+        if self.needs_positive and train.values.min() < 0:
+            raise InputError(
+                f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
+                remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
+            )
+        self._n_users = train.n_users
+        self._fit(train)
+        return self
+
+    def score(self, users: ArrayLike) -> NDArray[Any]:
+        """Return a row of scores over all items for each user code; NaN where the method cannot say."""
+        n_users = getattr(self, "_n_users", None)
+        if n_users is None:
+            raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
+        codes = np.asarray(users, dtype=np.int64).reshape(-1)
+        if len(codes) and not (codes.min() >= 0 and codes.max() < n_users):
+            raise SettingError(
+                f"{self.name} was fitted on user codes 0 to {n_users - 1}, and is asked for "
+                f"{codes.min() if codes.min() < 0 else codes.max()}; use codes of the training vocabulary"
+            )
+        return self._score(codes)
+
+    def _fit(self, train: Ratings) -> None:
+        raise NotImplementedError
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+def _check(system: str, name: str, value: Any, default: Any, limits: Any) -> None:
+    """Refuse a value of the wrong kind or out of range."""
+    if value is None and limits["or_none"] is not None:
+        return
+    wrong = f"{name}={value} of {system} "
+    if limits["choices"] is not None:
+        if value not in limits["choices"]:
+            known = ", ".join(limits["choices"])
+            raise SettingError(wrong + f"is not one of {known}" + nearest(str(value), limits["choices"]))
+        return
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise SettingError(wrong + "is neither true nor false")
+        return
+    whole = (limits["or_none"] or type(default)) is int
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not math.isfinite(value):
+        raise SettingError(wrong + f"is not a {'whole ' if whole else ''}number")
+    bounds = (
+        (limits["low"], operator.ge, "at least"),
+        (limits["above"], operator.gt, "above"),
+        (limits["high"], operator.le, "at most"),
+        (limits["below"], operator.lt, "below"),
+    )
+    for bound, holds, words in bounds:
+        if bound is not None and not holds(value, bound):
+            raise SettingError(wrong + f"is out of range; give a number {words} {bound:g}")

@@ -1,0 +1,58 @@
+"""Sparse matrices of ratings, and what every family does with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+
+
+def rating_matrix(train: Ratings, values: NDArray[Any] | None = None) -> Any:
+    """Return the users × items matrix of ratings (or of other ``values``) in double precision."""
+    from scipy import sparse
+
+    data = np.asarray(train.values if values is None else values, dtype=np.float64)
+    pointers = train.indptr.astype(np.int32) if len(train) < 2**31 else train.indptr
+    return sparse.csr_array((data, train.items, pointers), shape=(train.n_users, train.n_items))
+
+
+def ones_like(matrix: Any) -> Any:
+    """Return a matrix with 1 wherever ``matrix`` has a stored entry."""
+    return with_data(matrix, np.ones(len(matrix.data)))
+
+
+def with_data(matrix: Any, data: NDArray[Any]) -> Any:
+    """Return a matrix with other ``data`` at the stored places of ``matrix``."""
+    from scipy import sparse
+
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def row_of_entries(matrix: Any) -> NDArray[np.int64]:
+    """Return the row of each stored entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def unit_rows(matrix: Any) -> Any:
+    """Return the matrix with its rows divided by their Euclidean lengths; empty rows stay empty."""
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1))
+    return with_data(matrix, matrix.data / np.where(lengths > 0, lengths, 1)[row_of_entries(matrix)])
+
+
+def dense_or_nan(matrix: Any) -> NDArray[np.float64]:
+    """Return a sparse product as a dense block with NaN where nothing contributed."""
+    block: NDArray[np.float64] = matrix.toarray()
+    block[block == 0] = np.nan
+    return block
+
+
+def nan_for_untrained(
+    block: NDArray[Any], train_counts: NDArray[np.int64], profile_sizes: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Put NaN into the columns of items and the rows of users that have no training rating."""
+    block[:, train_counts == 0] = np.nan
+    block[profile_sizes == 0] = np.nan
+    return block

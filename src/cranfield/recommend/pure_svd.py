@@ -1,0 +1,53 @@
+"""PureSVD: the ratings, with zeros for absent ones, through a truncated SVD (Cremonesi et al. 2010)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+from cranfield.recommend._model import Model, setting
+from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
+
+
+@dataclass
+class PureSVD(Model):
+    r"""The user's ratings projected on the f leading right singular vectors of the rating matrix.
+
+    .. math:: R \approx U Σ Q^T, \qquad s(u, \cdot) = r_u Q Q^T
+
+    Absent ratings count 0. NaN for users and items without training ratings.
+
+    Parameters
+    ----------
+    factors
+        f; 30 reproduces the published run on MovieLens 1M.
+    binary
+        Whether every rating counts 1.
+    """
+
+    name: ClassVar[str] = "puresvd"
+
+    factors: int = setting(30, low=1)
+    binary: bool = setting(False)
+
+    def _fit(self, train: Ratings) -> None:
+        from scipy.sparse.linalg import svds
+
+        ratings = rating_matrix(train)
+        self._ratings = ones_like(ratings) if self.binary else ratings
+        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        if self.factors < min(ratings.shape):
+            # A fixed start makes the iteration, hence the vectors, the same each time.
+            start = np.ones(min(ratings.shape))
+            vectors = svds(self._ratings, k=self.factors, v0=start, return_singular_vectors="vh")[2]
+        else:
+            vectors = np.linalg.svd(self._ratings.toarray(), full_matrices=False)[2][: self.factors]
+        self._items = np.ascontiguousarray(vectors.T)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        block = (self._ratings[users] @ self._items) @ self._items.T
+        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
