@@ -38,15 +38,16 @@ def places(
         counts = np.diff(indptr[first : last + 1])
         keys = generator.random(stop - start)
         segment = np.repeat(np.arange(last - first, dtype=np.int32), counts)
-        # Segment plus key sorts by segment and then by key, in one pass; a block holds few enough segments for a key
-        # to keep 32 bits of its own at the least.
-        order = (
-            np.argsort(keys + segment, kind="stable")
-            if times is None
-            else np.lexsort((keys, times[start:stop], segment))
-        )
+        if times is None:
+            # Segment plus key sorts by segment and then by key, in one pass; a block holds few enough segments for a
+            # key to keep 32 bits of its own at the least.
+            keys += segment
+            order = np.argsort(keys, kind="stable")
+        else:
+            order = np.lexsort((keys, times[start:stop], segment))
         # The order permutes within segments only, so sorted position j is in the segment of rating j.
-        place[start + order] = np.arange(stop - start) - np.repeat(indptr[first:last] - start, counts)
+        begins = np.repeat((indptr[first:last] - start).astype(np.int32), counts)
+        place[start:stop][order] = np.arange(stop - start, dtype=np.int32) - begins
     return place
 
 

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
@@ -130,9 +131,8 @@ def uniform_test(
     sigma, epsilon = check.share("sigma", sigma), check.share("epsilon", epsilon)
     rounding = check.one_of("rounding", rounding, ("nearest", "down"))
     seed, share = check.whole("seed", seed, at_least=0), validation_share(validation)
-    zeta, exact = _zeta(ratings, sigma, epsilon)
-    order = by_popularity(ratings)
-    rarest = int(ratings.item_counts[order[zeta - 1]])
+    chosen, exact = _largest_set(ratings, sigma, epsilon)
+    rarest = int(ratings.item_counts[chosen[-1]])
     eta = min(math.ceil(exact - Fraction(1, 2)) if rounding == "nearest" else math.floor(exact), rarest - 1)
     if eta < 1:
         raise ImpossibleSplitError(
@@ -140,32 +140,31 @@ def uniform_test(
             "which leaves no whole rating for each part; filter with min_ratings(item=5) or choose a larger sigma"
         )
     limit = np.zeros(ratings.n_items, dtype=np.int32)
-    limit[order[:zeta]] = eta
+    limit[chosen] = eta
     parts = np.where(item_places(ratings, stream(seed, "split", "uniform_test")) < limit[ratings.items], TEST, TRAIN)
     if validation is not None:
         parts = coins(len(parts), 1.0, share, stream(seed, "split", "uniform_test", "validation"), parts)
-    kept = 1 - eta / ratings.item_counts[order[:zeta]]
+    kept = 1 - eta / ratings.item_counts[chosen]
     below = int(np.count_nonzero(kept < epsilon - 1e-12))
-    notes = []
-    if below:
-        notes.append(
-            f"rounding η = {float(exact):.4g} up to {eta} leaves {below:,} items of T with {kept.min():.2%} of their ratings "
-            f"in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
-        )
+    note = (
+        f"rounding η = {float(exact):.4g} up to {eta} leaves {below:,} items of T with as little as {kept.min():.2%} "
+        f"of their ratings in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
+    )
     settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
     effect = {
-        "zeta": zeta,
+        "zeta": len(chosen),
         "eta": eta,
         "eta_before_rounding": float(exact),
-        "test_share": zeta * eta / len(ratings),
+        "test_share": len(chosen) * eta / len(ratings),
         "least_train_share": float(kept.min()),
     }
-    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=notes)
+    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=[note] if below else [])
 
 
-def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, Fraction]:
-    """Return ζ = |T| and η before it is rounded."""
-    popularity = ratings.item_counts[by_popularity(ratings)]
+def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:
+    """Return the items of T, from the most popular on, and η before it is rounded."""
+    order = by_popularity(ratings)
+    popularity = ratings.item_counts[order]
     reach = (1 - epsilon) * popularity * np.arange(1, len(popularity) + 1) / len(ratings)
     # A ratio that equals σ in exact arithmetic counts as equal.
     solutions = np.flatnonzero(reach >= sigma - 1e-12)
@@ -177,4 +176,4 @@ def _zeta(ratings: Ratings, sigma: float, epsilon: float) -> tuple[int, Fraction
         )
     zeta = int(solutions[-1]) + 1
     # As a fraction, so that ε = 0.7 of 5 ratings leaves 1.5 and not a little more.
-    return zeta, (1 - Fraction(str(epsilon))) * int(popularity[zeta - 1])
+    return order[:zeta], (1 - Fraction(str(epsilon))) * int(popularity[zeta - 1])
