@@ -1,6 +1,9 @@
 """Data: ratings in, described, filtered, fetched and simulated (decision A1)."""
 
+from cranfield.data import simulate
+from cranfield.data.celma import celma
 from cranfield.data.ratings import Ratings
+from cranfield.data.read import read
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
-__all__ = ["UNKNOWN", "Ratings", "Vocabulary"]
+__all__ = ["UNKNOWN", "Ratings", "Vocabulary", "celma", "read", "simulate"]

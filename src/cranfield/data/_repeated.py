@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
+from cranfield.data._order import SortedPairs
+from cranfield.data.vocabulary import Vocabulary
 
 Repeated = Literal["error", "last", "first", "mean", "max", "sum"]
 
@@ -18,34 +20,33 @@ REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'm
 class RepeatedPairError(InputError):
     """A (user, item) pair that occurs more than once.
 
-    ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where the pair first
-    occurs again, and where it stood before.
+    ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where a pair first occurs
+    again, and where it stood before.
     """
 
     def __init__(self, problem: str, place: int, earlier: int) -> None:
         super().__init__(problem, row=place + 1, remedy=REMEDY)
         self.place, self.earlier = place, earlier
 
+    @classmethod
+    def of(cls, pairs: SortedPairs, user_ids: Vocabulary, item_ids: Vocabulary) -> RepeatedPairError:
+        """Name the pair that is the first to occur again in the order given."""
+        repeats = np.flatnonzero(pairs.again)
+        rows = np.arange(len(pairs.items)) if pairs.order is None else pairs.order
+        at = int(repeats[np.argmin(rows[repeats])])
+        user = user_ids.all[int(np.searchsorted(pairs.indptr, at, side="right")) - 1]
+        return cls(
+            f"user {user!r} rates item {item_ids.all[int(pairs.items[at])]!r} more than once "
+            f"({len(repeats):,} repeated ratings in all)",
+            int(rows[at]),
+            int(rows[at - 1]),
+        )
+
 
 def check_policy(repeated: str) -> None:
     """Refuse a policy that is not known."""
     if repeated not in get_args(Repeated):
         raise SettingError(f"repeated={repeated!r} is not known{nearest(repeated, get_args(Repeated))}")
-
-
-def first_repeat(again: NDArray[np.bool_], order: NDArray[np.int64] | None) -> tuple[int, int, int]:
-    """Find the pair that is the first to occur again in the order given.
-
-    Return its place among the sorted ratings, its place in the order given, and the place where it stood before.
-
-    ``again`` says of each sorted rating whether it has the pair of the one before it; ``order`` is the permutation
-    that sorted them.
-    """
-    places = np.flatnonzero(again)
-    rows = places if order is None else order[places]
-    at = int(np.argmin(rows))
-    before = int(places[at]) - 1
-    return int(places[at]), int(rows[at]), before if order is None else int(order[before])
 
 
 def merge(

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
-from cranfield.data._order import canonical_order
-from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, first_repeat, merge
+from cranfield.data._order import sort_pairs
+from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary
 
 
@@ -104,23 +104,16 @@ class Ratings:
         """
         check_policy(repeated)
         values = _compact(values)
-        order = canonical_order(users, items, len(item_ids))
-        if order is not None:
-            users, items, values = users[order], items[order], values[order]
-            times = None if times is None else times[order]
-        again = _same_as_before(users, items)
-        if again.any():
+        pairs = sort_pairs(users, items, len(user_ids), len(item_ids))
+        items, indptr = pairs.items, pairs.indptr
+        if pairs.order is not None:
+            values = values[pairs.order]
+            times = None if times is None else times[pairs.order]
+        if pairs.again is not None:
             if repeated == "error":
-                at, place, earlier = first_repeat(again, order)
-                raise RepeatedPairError(
-                    f"user {user_ids.all[int(users[at])]!r} rates item {item_ids.all[int(items[at])]!r} "
-                    f"more than once ({int(again.sum()):,} repeated ratings in all)",
-                    place,
-                    earlier,
-                )
-            starts, values, times = merge(again, values, times, repeated)
-            users, items, values = users[starts], items[starts], _compact(values)
-        indptr = np.searchsorted(users, np.arange(len(user_ids) + 1, dtype=np.int32)).astype(np.int64)
+                raise RepeatedPairError.of(pairs, user_ids, item_ids)
+            starts, values, times = merge(pairs.again, values, times, repeated)
+            items, values, indptr = items[starts], _compact(values), np.searchsorted(starts, indptr)
         return cls(
             user_ids,
             item_ids,
@@ -240,19 +233,12 @@ class Ratings:
         return digest.hexdigest()[:16]
 
 
-def _same_as_before(users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Say of each of the sorted ratings whether it has the same user and item as the one before it."""
-    again = np.zeros(len(users), dtype=np.bool_)
-    np.equal(users[1:], users[:-1], out=again[1:])
-    again[1:] &= items[1:] == items[:-1]
-    return again
-
-
 def _compact(values: NDArray[Any]) -> NDArray[Any]:
     """Return the values as float32 if not one of them changes by it, else as float64."""
     if values.dtype == np.float32:
         return np.ascontiguousarray(values)
-    single = values.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
     if np.array_equal(single, values):
         return single
     return np.ascontiguousarray(values, dtype=np.float64)

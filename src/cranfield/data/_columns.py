@@ -1,0 +1,124 @@
+"""Which column is which: by name, guessed from the habits of the field, or by position."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import nearest
+
+Role = Literal["user", "item", "rating", "time"]
+ROLES: tuple[Role, ...] = ("user", "item", "rating", "time")
+
+# Names without case, spaces and punctuation; where several columns match, the name that stands first here wins.
+_HABITS: Mapping[Role, str] = {
+    "user": (
+        "userid user users u uid useridx usercode userno userhash usersha1 reviewerid reviewer reviewuserid "
+        "customerid customer visitorid visitor memberid member accountid account personid person raterid rater "
+        "clientid client consumerid consumer shopperid sessionid username profilename reviewprofilename"
+    ),
+    "item": (
+        "itemid item items i iid itemidx itemcode movieid movie movies filmid film parentasin asin isbn bookid book "
+        "productid product artistid artist musicbrainzartistid trackid track songid song albumid album beerid "
+        "beerbeerid beer restaurantid restaurant businessid business gmapid animeid anime gameid game appid app "
+        "newsid news articleid article videoid video jokeid joke recipeid recipe workid work placeid place poiid poi "
+        "locationid location venueid venue eventid event contentid content docid doc documentid document "
+        "artistname trackname itemname productname moviename booktitle movietitle title"
+    ),
+    "rating": (
+        "rating ratings r ratingvalue overallrating bookrating userrating starrating reviewoverall overall score "
+        "scores userscore reviewscore reviewrating stars star grade vote preference pref value weight plays playcount "
+        "listencount listens scrobbles count counts frequency clicks views purchases quantity feedback relevance "
+        "label target"
+    ),
+    "time": (
+        "timestamp ts time t unixtime unixtimestamp unixreviewtime reviewtimestamp ratingtimestamp epoch datetime "
+        "reviewtime ratingtime date reviewdate ratingdate createdat ratedat updatedat watchedat listenedat playedat "
+        "dateadded lastupdated timecreated"
+    ),
+}
+
+Choice = str | int | bool | None
+
+
+def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ()) -> int | None:
+    """Return which of ``names`` is the habitual name of ``role``, leaving out places that are taken.
+
+    Examples
+    --------
+    >>> place_by_name(["userId", "movieId", "rating"], "item")
+    1
+    """
+    place_of = {_plain(name): place for place, name in reversed(list(enumerate(names))) if place not in taken}
+    return next((place_of[habit] for habit in _HABITS[role].split() if habit in place_of), None)
+
+
+def find_columns(
+    names: Sequence[str] | None, width: int, chosen: Mapping[Role, Choice], guess: Mapping[Role, int], label: str
+) -> dict[Role, int]:
+    """Return the place of the column of each role that the data have.
+
+    Parameters
+    ----------
+    names
+        The names of the columns, or None where they have none.
+    width
+        How many columns there are.
+    chosen
+        What the caller says of each role: a name, a position counted from 1, False for "there is none", or None.
+    guess
+        The places to take for roles that nobody speaks of, where columns have no names.
+    label
+        The name of the data, for messages.
+    """
+    places: dict[Role, int] = {}
+    for role in ROLES:
+        choice = chosen[role]
+        if choice is None or choice is False:
+            continue
+        place = _named(names, width, role, choice, label)
+        twin = next((other for other, taken in places.items() if taken == place), None)
+        if twin is not None:
+            raise SettingError(f"{label}: column {choice!r} cannot be both {twin} and {role}; choose another for one")
+        places[role] = place
+    for role in ROLES:
+        if chosen[role] is None:
+            place = guess.get(role) if names is None else place_by_name(names, role, taken=places.values())
+            if place is not None and place not in places.values():
+                places[role] = place
+    for role in ("user", "item"):
+        if role not in places:
+            there = ", ".join(repr(name) for name in names) if names is not None else f"{width} without names"
+            raise InputError(
+                f"no column is known to hold the {role}s (columns: {there})",
+                source=label,
+                remedy=f"say which one does with {role}=NAME (--{role} on the command line)",
+            )
+    return places
+
+
+def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | int | bool, label: str) -> int:
+    if isinstance(choice, str) and names is not None and choice in names:
+        return names.index(choice)
+    if isinstance(choice, bool) or not str(choice).isdecimal():
+        if names is None:
+            raise InputError(
+                f"there is no column {choice!r}: the columns have no names",
+                source=label,
+                remedy=f"give {role} as a position counted from 1, or header=True if the first row holds the names",
+            )
+        raise InputError(f"there is no column {choice!r}{nearest(str(choice), names)}", source=label)
+    position = int(choice)
+    if not 1 <= position <= width:
+        raise InputError(
+            f"there is no column {position} for the {role}: there are {width}", source=label, remedy="count from 1"
+        )
+    return position - 1
+
+
+def _plain(name: str) -> str:
+    # RecBole's atomic files write the type behind the name: user_id:token.
+    name = re.sub(r":(token|float|token_seq|float_seq)$", "", name.strip())
+    return re.sub(r"[\W_]+", "", name).lower()

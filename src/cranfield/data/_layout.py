@@ -1,0 +1,221 @@
+"""How a text file is laid out: its separator, its quotes, and whether its first row names the columns."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cranfield._errors import InputError, SettingError
+from cranfield.data._columns import ROLES, place_by_name
+
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+# In the order of preference where several would divide the rows evenly.
+_SEPARATORS = ("\t", "::", ",", ";", "|", " ")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a text file.
+
+    Parameters
+    ----------
+    separator, quote
+        What divides the fields, and what may enclose one (None: nothing does).
+    names
+        The names of the columns, or None where the file has no header.
+    width
+        The number of fields in a row.
+    start, first_line
+        Where the first row after the header begins: the byte, and the line as a person counts it.
+    sample
+        The first rows after the header.
+    """
+
+    separator: str
+    quote: str | None
+    names: tuple[str, ...] | None
+    width: int
+    start: int
+    first_line: int
+    sample: tuple[tuple[str, ...], ...]
+
+
+def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
+    """Return text as UTF-8 without a byte order mark and with line feeds, or say which row cannot be read."""
+    try:
+        kind = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise SettingError(
+            f"the encoding {encoding!r} is not known; use utf-8, latin-1, cp1252, utf-16, ..."
+        ) from error
+    if kind in ("utf-8", "utf-8-sig", "ascii"):
+        data = data.removeprefix(_BOM)
+        if not data.isascii():
+            _decoded(data, "utf-8", label)
+    else:
+        data = _decoded(data, encoding, label).removeprefix("\ufeff").encode()
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    return data
+
+
+def _decoded(data: bytes, encoding: str, label: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        other = "utf-16" if wide else "latin-1"
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not {encoding}",
+            source=label,
+            row=None if wide else data.count(b"\n", 0, error.start) + 1,
+            remedy=f"say how the file is written with encoding='{other}' (--encoding {other})",
+        ) from error
+    except UnicodeError as error:
+        raise InputError(
+            f"the text is not {encoding} ({error})", source=label, remedy="try another encoding"
+        ) from error
+
+
+def find_layout(
+    data: bytes,
+    label: str,
+    separator: str | None,
+    header: bool | None,
+    quote: str | None,
+    wanted: Sequence[str] = (),
+) -> Layout:
+    """Find the layout of ``data``; what the caller says goes before what the first rows suggest.
+
+    ``wanted`` are names that the caller gives to columns: a first row that holds one of them is a header.
+    """
+    sample = _whole_lines(data)
+    if not sample.strip():
+        raise InputError("the file is empty", source=label, remedy="check that it was written whole")
+    if b"\0" in sample:
+        raise InputError("the file is not text", source=label, remedy="give CSV, TSV, other text, or Parquet")
+    if separator is None:
+        separator = _likeliest_separator(sample, quote)
+    if separator == "" or "\n" in separator:
+        raise SettingError(f"the separator {separator!r} cannot divide fields; use ',' or ';' or '::' or a tab, ...")
+    if len(separator.encode()) > 1 or (quote is not None and not _encloses(data, separator, quote)):
+        quote = None
+    numbered = [row for row, _ in zip(records(sample, separator, quote), range(_SAMPLE_ROWS))]
+    rows = [fields for _, fields in numbered]
+    if header is None:
+        header = _is_header(rows, wanted)
+    if len(rows[0]) < 2:
+        raise InputError(
+            "the first row has one field only, and a rating needs a user and an item",
+            source=label,
+            row=numbered[0][0],
+            remedy="say what divides the fields with separator='...' (--separator)",
+        )
+    start, first_line = 0, 1
+    if header:
+        first_line = numbered[0][0] + 1
+        start = _after_lines(sample, numbered[0][0])
+    rest = rows[1:] if header else rows
+    return Layout(
+        separator=separator,
+        quote=quote,
+        names=tuple(name.strip() for name in rows[0]) if header else None,
+        width=len(rows[0]),
+        start=start,
+        first_line=first_line,
+        sample=tuple(tuple(row) for row in rest if len(row) == len(rows[0])),
+    )
+
+
+def records(data: bytes, separator: str, quote: str | None, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Go through the rows that are not blank, each with the line on which it begins.
+
+    This is the slow and exact reader: it looks at the head of a file, and finds the line of a row that is at fault.
+    """
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    if quote is None:
+        for number, line in enumerate(text, first_line):
+            if line.strip():
+                yield number, line.rstrip("\r\n").split(separator)
+        return
+    reader = csv.reader(text, delimiter=separator, quotechar=quote)
+    begins = first_line
+    for fields in reader:
+        if len(fields) > 1 or (fields and fields[0].strip()):
+            yield begins, fields
+        begins = first_line + reader.line_num
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a field is a number.
+
+    Examples
+    --------
+    >>> is_number("4.5"), is_number("rating")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _whole_lines(data: bytes) -> bytes:
+    sample = data[:_SAMPLE_BYTES]
+    if len(data) > len(sample):
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
+        # The end of the sample may cut a quoted field in two; a character is never cut, for a line ends there.
+    return sample
+
+
+def _likeliest_separator(sample: bytes, quote: str | None) -> str:
+    best, best_share = ",", 0.0
+    for candidate in _SEPARATORS:
+        rows = records(sample, candidate, quote if len(candidate) == 1 else None)
+        widths = Counter(len(fields) for (_, fields), _ in zip(rows, range(_SAMPLE_ROWS)))
+        width, share = max(((w, n / widths.total()) for w, n in widths.items() if w > 1), default=(1, 0.0), key=_second)
+        if width > 1 and share > best_share + 0.05:
+            best, best_share = candidate, share
+    return best
+
+
+def _second(pair: tuple[int, float]) -> float:
+    return pair[1]
+
+
+def _encloses(data: bytes, separator: str, quote: str) -> bool:
+    """Tell whether any field begins with the quote; where none does, quotes are characters like others."""
+    if len(quote.encode()) != 1:
+        raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
+    mark = quote.encode()
+    return mark in data and (data.startswith(mark) or b"\n" + mark in data or separator.encode() + mark in data)
+
+
+def _is_header(rows: Sequence[Sequence[str]], wanted: Sequence[str]) -> bool:
+    first = [name.strip() for name in rows[0]]
+    if any(name in first for name in wanted):
+        return True
+    for place in (place_by_name(first, role) for role in ROLES):
+        # A name that stands again further down is an id: there are books and people called "book" and "user".
+        if place is not None and all(len(row) <= place or row[place].strip() != first[place] for row in rows[1:]):
+            return True
+    if any(is_number(field) for field in first):
+        return False
+    # Words above numbers are names; words above words may be ids.
+    return any(len(row) == len(first) and any(is_number(field) for field in row) for row in rows[1:])
+
+
+def _after_lines(sample: bytes, lines: int) -> int:
+    place = 0
+    for _ in range(lines):
+        end = sample.find(b"\n", place)
+        if end < 0:
+            return len(sample)
+        place = end + 1
+    return place

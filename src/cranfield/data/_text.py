@@ -1,0 +1,270 @@
+"""Text files as tables: a fast typed reading where the file is good, a slow exact look where it is not."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield._settings import settings
+from cranfield.data._columns import Role
+from cranfield.data._layout import Layout, is_number, records
+from cranfield.data._values import Fault
+
+_SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
+_BLOCK = 1 << 19
+_OPEN_QUOTE = (
+    "a quote that is not closed is the usual cause: mend it, or take quotes for text with quote=None (--no-quote)"
+)
+
+
+class TextTable:
+    """The columns of a text file.
+
+    Whether a column of ids holds integers or text is decided by all its rows: it is of integers if each one is
+    written as an integer is, without a leading zero, plus or space; else all of it is text.
+    """
+
+    def __init__(self, data: bytes, layout: Layout, label: str) -> None:
+        self.label, self.layout = label, layout
+        self._body = data[layout.start :] if layout.start else data
+        if self._body[-2:].strip() == b"":
+            self._body = self._body.rstrip()
+        self._places: Mapping[Role, int] = {}
+        self._columns: dict[Role, pl.Series] = {}
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if they have any."""
+        return self.layout.names
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.layout.width
+
+    @property
+    def guess(self) -> dict[Role, int]:
+        """The places of the columns where they have no names: user, item, rating, time."""
+        guess: dict[Role, int] = {"user": 0, "item": 1}
+        if self.width == 3 and self._looks_like_time(2):
+            return {**guess, "time": 2}
+        if self.width > 2:
+            guess["rating"] = 2
+        if self.width > 3 and (self._looks_like_time(3) or self._is_numeric(3)):
+            guess["time"] = 3
+        return guess
+
+    def _field(self, place: int) -> list[str]:
+        return [row[place].strip() for row in self.layout.sample]
+
+    def _is_numeric(self, place: int) -> bool:
+        return bool(self.layout.sample) and all(is_number(field) for field in self._field(place))
+
+    def _looks_like_time(self, place: int) -> bool:
+        """Tell whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
+        fields = self._field(place)
+        return bool(fields) and all(
+            (field.isdecimal() and int(field) >= 10**8) or (len(field) >= 10 and field[4:8:3] == "--")
+            for field in fields
+        )
+
+    def load(self, places: Mapping[Role, int]) -> None:
+        """Read the columns at ``places``."""
+        self._places = places
+        if not self._body:
+            raise InputError("there are no ratings under the header", source=self.label, remedy="check the file")
+        try:
+            frame = self._typed()
+        except pl.exceptions.PolarsError:
+            frame = None
+        if frame is None or self._hides_text_ids(frame):
+            frame = self._as_text()
+        if any(frame[role].null_count() for role in ("user", "item")):
+            frame = self._without_blank_rows(frame)
+        self._columns = {role: frame[role] for role in places}
+
+    def column(self, role: Role) -> pl.Series:
+        """Return the column of ``role`` and forget it."""
+        return self._columns.pop(role)
+
+    def error(self, fault: Fault, role: Role) -> InputError:
+        """Return the error for a fault, with its line; a row that lacks fields is the deeper fault."""
+        for number, (line, fields) in enumerate(self._records()):
+            if len(fields) != self.width:
+                return self._misshapen(line, fields)
+            if number == fault.row:
+                break
+        place = self._places[role]
+        column = self.names[place] if self.names is not None else str(place + 1)
+        return InputError(fault.problem, source=self.label, row=line, column=column, remedy=fault.remedy)
+
+    def lines(self, *rows: int) -> list[int]:
+        """Return the lines on which rows begin."""
+        wanted = set(rows)
+        found = {}
+        for number, (line, _) in enumerate(self._records()):
+            if number in wanted:
+                found[number] = line
+                if len(found) == len(wanted):
+                    break
+        return [found[row] for row in rows]
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        return records(self._body, self.layout.separator, self.layout.quote, self.layout.first_line)
+
+    def _misshapen(self, line: int, fields: list[str]) -> InputError:
+        count = len(fields)
+        return InputError(
+            f"the row has {count} field{'s' if count != 1 else ''} where {self.width} are expected",
+            source=self.label,
+            row=line,
+            remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "mend the row or leave it out",
+        )
+
+    def _typed(self) -> pl.DataFrame:
+        """Read straight into the types that the first rows suggest; Polars refuses what does not fit them."""
+        kinds: dict[Role, pl.DataType] = {}
+        for role, place in self._places.items():
+            fields = self._field(place)
+            if role == "rating":
+                kinds[role] = pl.Float64()
+            elif all(_is_integer(field) for field in fields):
+                kinds[role] = pl.Int64()
+            else:
+                kinds[role] = pl.String()
+        separator = self.layout.separator
+        if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._body, separator[0].encode()):
+            # "::" is read as ":" with an empty column between any two: no byte has to be moved.
+            return self._parsed(self._body, separator[0], 2, kinds)
+        body, single = self._single_separator()
+        return self._parsed(body, single, 1, kinds)
+
+    def _as_text(self) -> pl.DataFrame:
+        """Read everything as text, then make ids integers where all of them are."""
+        body, single = self._single_separator()
+        try:
+            frame = self._parsed(body, single, 1, dict.fromkeys(self._places, pl.String()))
+        except pl.exceptions.PolarsError as error:
+            raise self._unreadable(error) from error
+        return frame.with_columns(_integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
+
+    def _single_separator(self) -> tuple[bytes, str]:
+        """Return the body with a separator of one byte, which Polars needs."""
+        separator = self.layout.separator.encode()
+        if len(separator) == 1:
+            return self._body, self.layout.separator
+        spare = next((bytes([byte]) for byte in _SPARE if byte not in self._body), None)
+        if spare is None:
+            raise InputError("the file has control characters throughout", source=self.label, remedy="clean it first")
+        return self._body.replace(separator, spare), spare.decode()
+
+    def _parsed(self, body: bytes, separator: str, step: int, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
+        """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
+        total = (self.width - 1) * step + 1
+        at = {self._places[role] * step: kind for role, kind in kinds.items()}
+        # Polars notices a row with too many fields only if it reads the last column.
+        at.setdefault(total - 1, pl.String())
+        frame = pl.read_csv(
+            body,
+            has_header=False,
+            separator=separator,
+            quote_char=self.layout.quote,
+            schema={f"column_{place}": at.get(place, pl.String()) for place in range(total)},
+            columns=[f"column_{place}" for place in sorted(at)],
+        )
+        return frame.select(pl.col(f"column_{place * step}").alias(role) for role, place in self._places.items())
+
+    def _hides_text_ids(self, frame: pl.DataFrame) -> bool:
+        """Tell whether ids read as integers may have been written in another way, such as 007."""
+        if not any(frame[role].dtype == pl.Int64 for role in ("user", "item")):
+            return False
+        leads = [self.layout.separator.encode()[-1:], b"\n"]
+        if self.layout.quote is not None:
+            leads.append(self.layout.quote.encode())
+        return _has_odd_number(self._body, leads)
+
+    def _without_blank_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
+        blank = frame.select(
+            pl.all_horizontal(pl.all().cast(pl.String).str.strip_chars().fill_null("") == "")
+        ).to_series()
+        count = sum(1 for _ in self._records())
+        return frame.filter(~blank) if count == len(frame) - blank.sum() else frame
+
+    def _unreadable(self, error: Exception) -> InputError:
+        begins = self.layout.first_line
+        try:
+            for line, fields in self._records():
+                begins = line
+                if len(fields) != self.width:
+                    return self._misshapen(line, fields)
+        except csv.Error:
+            pass
+        return InputError(
+            f"the rows cannot be told apart from here on ({str(error).splitlines()[0]})",
+            source=self.label,
+            row=begins,
+            remedy=_OPEN_QUOTE,
+        )
+
+
+def _is_integer(field: str) -> bool:
+    digits = field.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and (digits[0] != "0" or field == "0")
+
+
+def _integers_if_all(text: pl.Series) -> pl.Series:
+    """Return text ids as integers if each is written as Polars would write that integer, else as they are."""
+    numbers = text.cast(pl.Int64, strict=False)
+    if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
+        return numbers
+    return text
+
+
+def _only_pairs(body: bytes, byte: bytes) -> bool:
+    """Tell whether the byte always stands twice in a row, no more and no less."""
+    data = np.frombuffer(body, dtype=np.uint8)
+    for start in range(0, len(data), _BLOCK):
+        # One byte before the block and two behind it show where a run begins and ends.
+        mark = np.zeros(min(_BLOCK, len(data) - start) + 3, dtype=np.bool_)
+        low, high = max(start - 1, 0), min(start + _BLOCK + 2, len(data))
+        np.equal(data[low:high], ord(byte), out=mark[low - start + 1 : high - start + 1])
+        begins = mark[1:-2] > mark[:-3]
+        if (begins & (mark[2:-1] <= mark[3:])).any():
+            return False
+    return True
+
+
+def _has_odd_number(body: bytes, leads: list[bytes]) -> bool:
+    """Tell whether a field may begin with a zero before a digit, a plus, a space or -0."""
+    for first in (b"+", b" ", b"-0"):
+        if first[:1] in body and (body.startswith(first) or any(lead + first in body for lead in leads)):
+            return True
+    if body[:1] == b"0" and body[1:2].isdigit():
+        return True
+    data = np.frombuffer(body, dtype=np.uint8)
+    patterns = [int(np.frombuffer(lead + b"0", dtype="=u2")[0]) for lead in leads]
+    with ThreadPoolExecutor(settings.workers) as threads:
+        found = threads.map(lambda start: _has_leading_zero(data, start, patterns), range(0, len(data), _BLOCK))
+        return any(found)
+
+
+def _has_leading_zero(data: NDArray[np.uint8], start: int, patterns: list[int]) -> bool:
+    """Tell whether one of the two-byte patterns stands before a digit in the block at ``start``."""
+    for shift in (0, 1):
+        # Two bytes at a time, from the even and from the odd places: a comparison each is quicker than a search.
+        block = data[start + shift : start + shift + _BLOCK]
+        pairs = block[: len(block) // 2 * 2].view("=u2")
+        for pattern in patterns:
+            hits = np.flatnonzero(pairs == pattern)
+            if len(hits):
+                after = start + shift + 2 * hits + 2
+                after = data[after[after < len(data)]]
+                if ((after >= ord("0")) & (after <= ord("9"))).any():
+                    return True
+    return False

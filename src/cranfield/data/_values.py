@@ -1,0 +1,133 @@
+"""Columns of any type made into ids, ratings and times, with the row of the first value that cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.data._columns import Role
+from cranfield.data.vocabulary import Vocabulary
+
+# The first whole number that is too large to be a time in seconds (the year 5138), and what it and its thousandfolds
+# are taken for: milliseconds, microseconds, nanoseconds.
+_TOO_LATE = 10**11
+_ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+
+
+class Fault(Exception):
+    """A value that cannot be used: its row in the column, counted from 0, what is wrong and what to do."""
+
+    def __init__(self, row: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem, self.remedy = row, problem, remedy
+
+
+def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the vocabulary of a column of ids, and the code of each of them."""
+    remedy = f"give every rating its {role} or leave the row out"
+    if column.null_count():
+        raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        column = column.cast(pl.String)
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        raise Fault(0, f"{column[0]!r} cannot be an id", "use numbers, text or dates")
+    vocabulary, codes = Vocabulary.encode(column)
+    if column.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
+        raise Fault(int(np.argmax(codes == 0)), f"the {role} is missing", remedy)
+    if column.dtype.is_float() and column.is_nan().any():
+        raise Fault(_first(column.is_nan()), f"the {role} is missing (NaN)", remedy)
+    return vocabulary, codes
+
+
+def ratings(column: pl.Series) -> NDArray[Any]:
+    """Return a column of ratings as finite numbers."""
+    remedy = "write a number or leave the row out"
+    numbers = column
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        numbers = text.cast(pl.Float64, strict=False)
+        broken = (numbers.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            comma = " (with a decimal point)" if "," in column[row] else ""
+            raise Fault(row, f"{column[row]!r} is not a number", f"write a number{comma} or leave the row out")
+    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        raise Fault(0, f"{column[0]!r} is not a number", "choose the column of the ratings, or rating=False for none")
+    if numbers.null_count():
+        raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
+    if numbers.dtype not in (pl.Float32, pl.Float64):
+        numbers = numbers.cast(pl.Float32 if _is_small(numbers.dtype) else pl.Float64)
+    values = numbers.to_numpy()
+    # One sum finds what is not finite without a mask; a sum that overflows only sends us to look closely.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and not (finite := np.isfinite(values)).all():
+        row = int(np.argmin(finite))
+        raise Fault(row, f"{values[row]} is not a finite number", remedy)
+    return values
+
+
+def times(column: pl.Series) -> NDArray[np.int64]:
+    """Return a column of times as whole seconds since 1970 (UTC).
+
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds.
+    """
+    remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        column = _from_text(text)
+        broken = (column.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            raise Fault(row, f"{text[row]!r} is not a time", remedy)
+    if column.null_count():
+        raise Fault(_first(column.is_null()), "the time is missing", remedy)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return column.cast(pl.Datetime("us")).dt.epoch("s").cast(pl.Int64).to_numpy()
+    if not column.dtype.is_numeric():
+        raise Fault(0, f"{column[0]!r} is not a time", remedy)
+    if not column.dtype.is_integer():
+        if not column.cast(pl.Float64).is_finite().all():
+            row = _first(~column.cast(pl.Float64).is_finite())
+            raise Fault(row, f"{column[row]} is not a time", remedy)
+        column = column.floor()
+    return _seconds(column.cast(pl.Int64).to_numpy())
+
+
+def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(numbers):
+        return numbers
+    latest = max(abs(int(numbers.max())), abs(int(numbers.min())))
+    scale = 1
+    while latest >= _TOO_LATE * scale and scale < 10**9:
+        scale *= 1000
+    return numbers if scale == 1 else numbers // scale
+
+
+def _from_text(text: pl.Series) -> pl.Series:
+    """Read text as numbers if it all is, else as ISO dates with or without a time of day and a zone."""
+    if text.null_count() == len(text):
+        return text.cast(pl.Int64)
+    for kind in (pl.Int64, pl.Float64):
+        numbers = text.cast(kind, strict=False)
+        if numbers.null_count() == text.null_count():
+            return numbers
+    text = text.str.replace(" ", "T", literal=True)
+    zoned = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", strict=False, time_unit="us", time_zone="UTC")
+    readings = [zoned.dt.replace_time_zone(None)]
+    readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
+    readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
+    return pl.select(pl.coalesce(readings)).to_series()
+
+
+def _is_small(dtype: pl.DataType) -> bool:
+    """Tell whether float32 holds every number of this type exactly."""
+    return dtype in (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16, pl.Boolean)
+
+
+def _first(mask: pl.Series) -> int:
+    found = mask.arg_max()
+    return 0 if found is None else found
