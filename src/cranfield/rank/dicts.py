@@ -37,7 +37,7 @@ def rows_of_dict(lists: Mapping[Any, Any], source: str) -> Rows:
     else:
         items, numbers = list(chain.from_iterable(values)), None
     scores = None if numbers is None else _numbers(list(numbers), items, source)
-    return Rows(list(lists), items, scores, sizes=sizes, columns={})
+    return Rows(list(lists), items, scores, sizes=sizes)
 
 
 def _as_list(value: Any, user: Any, source: str) -> Any:

@@ -8,30 +8,38 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.rank.layouts import Table
+from cranfield.rank.table import Table, table_of_columns
 
 
-def table_of_frame(frame: Any, source: str = "the frame") -> Table | None:
-    """Return the columns of a dataframe, or None if this is none.
+def is_frame(source: Any) -> bool:
+    """Whether this is a dataframe: one of pandas or of Polars, or anything that speaks Arrow."""
+    return isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source)
 
-    pandas columns stay pandas: their text is cheaper to hash where it is. Whatever else speaks Arrow (Polars, PyArrow,
-    DuckDB, Narwhals, ...) becomes Polars columns.
+
+def table_of_frame(frame: Any) -> Table:
+    """Return the columns of a dataframe.
+
+    pandas columns stay pandas: their text is cheaper to hash where it is. Whatever else speaks Arrow (PyArrow, DuckDB,
+    Narwhals, ...) becomes Polars columns.
     """
-    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
-        return Table(_pandas_columns(frame, source), source)
+    source = f"the {type(frame).__name__}"
+    if _is_pandas(frame):
+        return table_of_columns(_pandas_columns(frame, source), source)
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     elif not isinstance(frame, pl.DataFrame):
-        if not hasattr(frame, "__arrow_c_stream__"):
-            return None
         frame = pl.DataFrame(frame)
-    return Table({name: frame[name] for name in frame.columns}, source)
+    return table_of_columns({name: frame[name] for name in frame.columns}, source)
+
+
+def _is_pandas(frame: Any) -> bool:
+    return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
 def _pandas_columns(frame: Any, source: str) -> dict[str, Any]:
-    if any(name is not None for name in frame.index.names):
-        kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
-        frame = frame.reset_index(kept) if kept else frame
+    named_levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    if named_levels:
+        frame = frame.reset_index(named_levels)
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -36,7 +36,8 @@ class Entries:
         """Return the rows at positions, or where a mask holds; None stands for all of them as they are."""
         if which is None:
             return self
-        return Entries(*(None if column is None else column[which] for column in vars(self).values()))
+        taken: dict[str, Any] = {name: None if column is None else column[which] for name, column in vars(self).items()}
+        return Entries(**taken)
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions)
 
 def _repeated(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> Any:
     """Return a mask of the entries whose item stands higher in the same list, or None if there are none."""
-    kind = np.uint32 if n_users * n_items < 2**32 else np.int64
+    # Half the width sorts twice as fast.
+    kind: Any = np.uint32 if n_users * n_items < 2**32 else np.int64
     pair = users.astype(kind) * kind(n_items) + items.astype(kind)
     in_order = np.sort(pair)
     if not (in_order[1:] == in_order[:-1]).any():

@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
+from cranfield.data._values import Fault
 from cranfield.data.vocabulary import Vocabulary
 from cranfield.rank.dicts import rows_of_dict
 from cranfield.rank.encode import encode
-from cranfield.rank.files import system_name, table_of_file
-from cranfield.rank.frames import table_of_frame
-from cranfield.rank.layouts import Given, Rows, Table, choose_layout
+from cranfield.rank.files import open_file, system_name
+from cranfield.rank.frames import is_frame, table_of_frame
+from cranfield.rank.layouts import Given, Rows, choose_layout
 from cranfield.rank.lists import Entries, Ties, arrange, check_ties
 from cranfield.rank.numbers import numbers
 from cranfield.rank.roles import find_roles
 from cranfield.rank.run import Run
+from cranfield.rank.table import Roles, Table, table_of_columns
 
 Source = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
@@ -75,7 +77,7 @@ def read_run(
         Names (or places, from 0) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that is not what the list is ordered by.
     separator, header
-        How a text file is written, where it is not to be detected.
+        How a text file is written, where it is not to be found out.
 
     Returns
     -------
@@ -122,7 +124,7 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     """
     if isinstance(sources, Mapping):
         runs = [read_run(source, name=str(name), **reading) for name, source in sources.items()]
-    elif isinstance(sources, (str, os.PathLike)) or _is_frame(sources):
+    elif isinstance(sources, (str, os.PathLike)) or is_frame(sources):
         runs = _by_system(sources, system, reading)
     elif isinstance(sources, Iterable):
         runs = [read_run(source, **reading) for source in sources]
@@ -147,56 +149,68 @@ class _Opened:
     format: str
     source: str
     name: str | None
-    first_row: int = 1
+    roles: Roles
+    table: Table | None = None
 
-    def row(self, place: int, role: str) -> int:
-        """Return the row, as a person counts, in which an entry of a column stands."""
-        if self.rows.sizes is not None and role != "user":
-            place = int(np.searchsorted(np.cumsum(self.rows.sizes), place, side="right"))
-        return place + self.first_row
+    def error(self, fault: Fault, role: str) -> InputError:
+        """Place a fault in the source, as exactly as its kind allows."""
+        row, sizes = fault.row, self.rows.sizes
+        if sizes is not None and role != "user":
+            row = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
+        if self.table is not None:
+            return self.table.error(Fault(row, fault.problem, fault.remedy), role)
+        return InputError(f"{fault.problem} (list {row + 1})", source=self.source, remedy=fault.remedy)
 
 
-def _open(
-    source: Source, format: str | None, given: Given, separator: str | None = None, header: bool | None = None
-) -> _Opened:
-    if type(source).__module__.partition(".")[0] == "ranx" and hasattr(source, "to_dict"):
-        return _Opened(rows_of_dict(source.to_dict(), "the run"), "dict", "the run", source.name)
-    if isinstance(source, Mapping):
-        return _Opened(rows_of_dict(source, "the dictionary"), "dict", "the dictionary", None)
+def _open(source: Source, format: str | None, given: Given, separator: str | None, header: bool | None) -> _Opened:
+    name = None
     if isinstance(source, (str, os.PathLike)):
-        table = table_of_file(Path(source), separator=separator, header=header)
-        return _laid_out(table, format, given, system_name(Path(source)))
-    if type(source).__module__.partition(".")[0] == "lenskit" and hasattr(source, "to_arrow"):
+        path = Path(source)
+        name, word = system_name(path), str(path)
+        source = open_file(path, separator=separator, header=header, wanted=_names(given))
+    elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
+        name, word, source = source.name, "the run", source.to_dict()
+    elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
         source = source.to_arrow()
-    frame = table_of_frame(source)
-    if frame is None:
-        raise _not_a_source(source)
-    return _laid_out(frame, format, given, None)
+    if isinstance(source, Mapping):
+        word = word if name else "the dictionary"
+        return _Opened(rows_of_dict(source, word), "dict", word, name, {})
+    if not isinstance(source, Table):
+        if not is_frame(source):
+            raise _not_a_source(source)
+        source = table_of_frame(source)
+    return _laid_out(source, format, given, name)
 
 
 def _laid_out(table: Table, format: str | None, given: Given, name: str | None) -> _Opened:
-    if not table.columns or len(next(iter(table.columns.values()))) == 0:
+    if not table.names or len(next(iter(table.head.values()))) == 0:
         raise InputError("there are no rows", source=table.source, remedy="give a run with at least one list")
-    layout = choose_layout(table, given, format)
-    return _Opened(layout.take(table, given), layout.name, table.source, name, table.first_row)
+    layout, roles = choose_layout(table, given, format)
+    return _Opened(layout.take(table, roles), layout.name, table.source, name, roles, table)
+
+
+def _names(given: Mapping[str, str | int | None]) -> list[str]:
+    return [column for column in given.values() if isinstance(column, str)]
+
+
+def _comes_from(source: Any, library: str) -> bool:
+    return type(source).__module__.partition(".")[0] == library
 
 
 def _run(opened: _Opened, name: str, ties: Ties) -> Run:
-    rows, columns = opened.rows, opened.rows.columns or {}
+    rows = opened.rows
     if len(rows.users) == 0:
         raise InputError("there are no lists", source=opened.source, remedy="give a run with at least one list")
     user_ids, users = _codes(rows.users, "user", opened)
     item_ids, items = _codes(rows.items, "item", opened)
     if rows.sizes is not None:
         users = np.repeat(users, rows.sizes)
-    columns_of = {
-        role: None
-        if column is None
-        else numbers(column, source=opened.source, column_name=columns.get(role, role), first_row=opened.first_row)
+    scores, ranks, predictions = (
+        _numbers(column, role, opened)
         for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
-    }
-    scores, ranks = _what_orders(columns_of["score"], columns_of["rank"], opened)
-    lists = arrange(Entries(users, items, scores, ranks, columns_of["prediction"]), user_ids, item_ids, ties)
+    )
+    scores, ranks = _what_orders(scores, ranks, opened)
+    lists = arrange(Entries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
     return Run(
         name=name,
         user_ids=user_ids,
@@ -218,14 +232,18 @@ def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np
     if vocabulary.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
         missing |= codes == 0
     if missing.any():
-        raise InputError(
-            f"the {role} is missing",
-            source=opened.source,
-            row=opened.row(int(np.argmax(missing)), role),
-            column=(opened.rows.columns or {}).get(role),
-            remedy="fill it in or leave it out",
-        )
+        fault = Fault(int(np.argmax(missing)), f"the {role} is missing", "fill it in or leave the row out")
+        raise opened.error(fault, role)
     return vocabulary, codes
+
+
+def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64] | None:
+    if column is None:
+        return None
+    try:
+        return numbers(column)
+    except Fault as fault:
+        raise opened.error(fault, role if role in opened.roles else "prediction") from None
 
 
 def _what_orders(
@@ -238,13 +256,7 @@ def _what_orders(
         scores = None
     missing = np.isnan(ranks)
     if scores is None and missing.any():
-        raise InputError(
-            "the rank is missing",
-            source=opened.source,
-            row=opened.row(int(np.argmax(missing)), "rank"),
-            column=(opened.rows.columns or {}).get("rank"),
-            remedy="fill it in, or give scores",
-        )
+        raise opened.error(Fault(int(np.argmax(missing)), "the rank is missing", "fill it in, or give scores"), "rank")
     return scores, ranks
 
 
@@ -255,7 +267,7 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
         {
             "source": opened.source,
             "format": opened.format,
-            "columns": dict(opened.rows.columns or {}),
+            "columns": dict(opened.roles),
             "ties": ties,
         },
         {"lists": n_lists, "items": n_items, **happened},
@@ -263,30 +275,31 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
     )
 
 
-def _is_frame(source: Any) -> bool:
-    return not isinstance(source, (list, tuple)) and (
-        hasattr(source, "iloc") or isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__")
-    )
-
-
 def _by_system(source: Source, system: str | int | None, reading: Mapping[str, Any]) -> list[Run]:
     """Split one table by its column of systems; without one it is the run of one system."""
-    if isinstance(source, (str, os.PathLike)):
-        table = table_of_file(Path(source), separator=reading.get("separator"), header=reading.get("header"))
+    given = {role: reading.get(role) for role in ("user", "item", "score", "rank", "prediction")}
+    if is_frame(source):
+        table: Any = table_of_frame(source)
     else:
-        found = table_of_frame(source)
-        assert found is not None
-        table = found
-    roles = find_roles(table.names, {"system": system}, table.source) if table.header or system is not None else {}
-    if "system" not in roles:
+        table = open_file(
+            Path(source),
+            separator=reading.get("separator"),
+            header=reading.get("header"),
+            wanted=_names({**given, "system": system}),
+        )
+    if not isinstance(table, Table) or not (table.header or system is not None):
         return [read_run(source, **reading)]
-    system_ids, codes = encode(table.columns[roles["system"]])
+    roles = find_roles(table.names, {**given, "system": system}, table.source)
+    if "system" not in roles or not {"user", "item"} <= roles.keys():
+        return [read_run(source, **reading)]
+    columns = dict(table.fetch(roles))
+    system_ids, systems = encode(columns.pop("system"))
     runs = []
     for code, name in enumerate(system_ids.all):
-        rows = np.flatnonzero(codes == code)
-        part = {key: _at(column, rows) for key, column in table.columns.items() if key != roles["system"]}
-        given = {key: reading.get(key) for key in ("user", "item", "score", "rank", "prediction")}
-        opened = _laid_out(replace(table, columns=part), reading.get("format"), given, str(name))
+        rows = np.flatnonzero(systems == code)
+        part = table_of_columns({roles[role]: _at(column, rows) for role, column in columns.items()}, table.source)
+        own = {role: roles[role] for role in columns}
+        opened = _laid_out(part, reading.get("format"), own, None)
         runs.append(_run(opened, str(name), reading.get("ties", "trec_eval")))
     return runs
 

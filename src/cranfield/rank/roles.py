@@ -44,8 +44,8 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | int | None], sour
 
 
 def _place(names: Sequence[str], role: str) -> int | None:
-    if role == "user" or role == "item":
-        place = place_by_name(names, role)
+    if role in ("user", "item"):
+        place = place_by_name(names, "user" if role == "user" else "item")
         if place is not None:
             return place
     plain = [_plain(name) for name in names]
