@@ -111,6 +111,7 @@ def test_beeradvocate_reads_python_dictionaries(tmp_path):
                 "review/overall": st.sampled_from(["0", "1.5", "5"]),
                 "review/time": st.integers(0, 10**9).map(str),
                 "review/text": st.text() | st.just("'review/overall': '1' ,") | st.just("\"'review/time': '7'"),
+                "beer/name": st.text() | st.just(", 'review/time': '7', 'review/text': ''"),
             },
         ),
         min_size=1,
