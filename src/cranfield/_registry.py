@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
@@ -48,9 +48,12 @@ class Registry:
         self._functions[function.__name__] = function
         return function
 
-    def signatures(self) -> list[str]:
-        """Return how each function is spelled, with its settings and their defaults."""
-        return [_spelled(name, _settings(function)) for name, function in self._functions.items()]
+    def signatures(self, without: Container[str] = ()) -> list[str]:
+        """Return how each function is spelled, with its settings and their defaults, save those ``without``."""
+        return [
+            _spelled(name, {key: one for key, one in _settings(function).items() if key not in without})
+            for name, function in self._functions.items()
+        ]
 
     def call(self, text: str, subject: Any, **offered: Any) -> Any:
         """Call the function that ``text`` spells on ``subject``.

@@ -1,0 +1,76 @@
+"""``cranfield data filter``: write a part of the ratings, and say what was removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cranfield._record import Step
+from cranfield._settings import settings
+from cranfield._version import __version__
+from cranfield.cli._group import common_options
+from cranfield.cli._output import put
+from cranfield.cli._reading import reading_options
+from cranfield.data import filters as data_filters
+from cranfield.data import read
+from cranfield.data.write import check_format, write
+
+_EPILOG = "\b\nFilters:\n" + "\n".join(f"  {line}" for line in data_filters.registry.signatures(without=("seed",)))
+_EPILOG += """
+
+\b
+Examples:
+  cranfield data filter ratings.csv --filter 'k_core(k=5)' --out core.parquet
+  cranfield data filter ratings.csv --filter 'positives(threshold=4)' --filter 'min_ratings(user=5)' --out liked.csv
+  cranfield data filter ratings.csv --filter 'drop_head(share=0.33, of=ratings)' --out tail.tsv
+  cranfield data filter ratings.csv --filter 'time_window(start=2001-01-01, end=2002-01-01)' --out year.csv
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    required=True,
+    metavar="FILTER",
+    help="A filter, as listed below; repeat for a chain.",
+)
+@click.option("--out", required=True, metavar="FILE", help="Where to write: .parquet, .csv or .tsv.")
+@reading_options
+@common_options
+def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, Any], seed: int) -> None:
+    """Write a part of the ratings, and say what was removed.
+
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet. Filters apply in the order in which they stand.
+    Beside the ratings goes a record of the chain: the same name, ending in .json.
+    """
+    check_format(out)
+    ratings = read(file, **reading)
+    kept = data_filters.apply(ratings, filters, seed=seed)
+    write(kept, out)
+    record = {
+        "cranfield": __version__,
+        "ratings": Path(out).name,
+        "fingerprint": kept.fingerprint,
+        "steps": [step.as_dict() for step in kept.history],
+    }
+    put(json.dumps(record, indent=2, ensure_ascii=False), str(Path(out).with_suffix(".json")))
+    if not settings.quiet:
+        for step in kept.history[len(ratings.history) :]:
+            click.echo(_removed(step))
+            for note in step.notes:
+                click.echo(f"  {note}")
+        click.echo(f"written to {out}: {kept}")
+
+
+def _removed(step: Step) -> str:
+    chosen = ", ".join(f"{name}={value}" for name, value in step.settings.items())
+    lines = [f"{step.action}({chosen})"]
+    for kind, (before, after) in step.effect.items():
+        lines.append(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
+    return "\n".join(lines)

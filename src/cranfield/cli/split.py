@@ -1,0 +1,86 @@
+"""``cranfield split``: divide ratings into training and test files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cranfield._errors import SettingError
+from cranfield._settings import settings
+from cranfield.cli._group import common_options
+from cranfield.cli._reading import reading_options
+from cranfield.data import filters as data_filters
+from cranfield.data import read
+from cranfield.data.write import FORMATS
+from cranfield.split import Split, apply, given, registry, write
+
+_DEFAULT = "random(train=0.8)"
+
+_EPILOG = "\b\nMethods:\n" + "\n".join(f"  {line}" for line in registry.signatures(without=("seed", "validation")))
+_EPILOG += """
+
+\b
+Examples:
+  cranfield split ratings.csv --out parts
+  cranfield split ratings.csv --method 'k_fold(k=5)' --seed 7 --out folds
+  cranfield split ratings.csv --method 'leave_out(l=1, which=last)' --validation 1 --out parts
+  cranfield split ratings.csv --filter 'k_core(k=5)' --method 'temporal(at=2001-01-01)' --out parts --format csv
+  cranfield split train.csv --test test.csv --validation 0.1 --out parts
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file")
+@click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
+@click.option("--test", metavar="FILE", help="A test set that is given; FILE is then the training set.")
+@click.option(
+    "--overlap",
+    type=click.Choice(["error", "test", "train"]),
+    default="error",
+    show_default=True,
+    help="With --test: pairs in both files are an error, or stay in one of them.",
+)
+@click.option(
+    "--validation",
+    type=float,
+    metavar="SHARE",
+    help="Set aside this share of the training ratings (leave_out: so many of each user).",
+)
+@click.option("--filter", "filters", multiple=True, metavar="FILTER", help="Filter first; see cranfield data filter.")
+@click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
+@click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="What to write.")
+@reading_options
+@common_options
+def command(
+    file: str,
+    method: str | None,
+    test: str | None,
+    overlap: str,
+    validation: float | None,
+    filters: tuple[str, ...],
+    out: str,
+    format: str,
+    reading: dict[str, Any],
+    seed: int,
+) -> None:
+    """Divide ratings into training and test files, with a record of how it was done.
+
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet.
+    """
+    ratings = data_filters.apply(read(file, **reading), filters, seed=seed)
+    splits: Sequence[Split]
+    if test is None:
+        splits = apply(ratings, method or _DEFAULT, seed=seed, validation=validation)
+    elif method is not None:
+        raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
+    else:
+        splits = [given(ratings, read(test, **reading), overlap=overlap, validation=validation, seed=seed)]
+    record = write(splits, out, format=format, fingerprint=ratings.fingerprint if test is None else None)
+    if not settings.quiet:
+        for made in (*ratings.history, *splits):
+            click.echo(made)
+            for note in made.notes:
+                click.echo(f"  {note}")
+        click.echo(f"written to {record.parent}, with the record {record.name}")

@@ -1,0 +1,89 @@
+"""``cranfield split`` writes what the Python functions make."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from cranfield import Ratings, split
+from cranfield.cli import main
+
+RATINGS = Ratings.of(
+    [u for u in range(8) for _ in range(6)], [*range(6)] * 8, [1 + n % 5 for n in range(48)], range(48)
+)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "ratings.csv"
+    RATINGS.frame().write_csv(path)
+    return path
+
+
+def _run(*arguments):
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as stop:
+        return stop.code
+    return 0
+
+
+def test_parts_are_those_of_the_function(file, tmp_path, capsys):
+    code = _run(
+        "split", file, "--method", "per_user(train=0.5)", "--seed", 7, "--validation", 0.3, "--out", tmp_path / "p"
+    )
+    assert not code
+    made = split.per_user(RATINGS, train=0.5, seed=7, validation=0.3)
+    for name, part in made.parts.items():
+        assert pl.read_parquet(tmp_path / "p" / f"{name}.parquet").rows() == part.frame().rows()
+    record = json.loads((tmp_path / "p" / "split.json").read_text())
+    assert record["data"]["fingerprint"] == RATINGS.fingerprint
+    assert record["splits"][0]["split"]["settings"]["seed"] == 7
+    out = capsys.readouterr().out
+    assert "Split(per_user: train 16, validation 8, test 24)" in out
+    assert "leakage in time" in out
+
+
+def test_folds_go_to_folders_and_formats_are_as_asked(file, tmp_path):
+    assert not _run("split", file, "--method", "k_fold(k=2)", "--out", tmp_path / "p", "--format", "tsv", "--quiet")
+    files = sorted(path.relative_to(tmp_path / "p").as_posix() for path in (tmp_path / "p").rglob("*.tsv"))
+    assert files == ["fold-1/test.tsv", "fold-1/train.tsv", "fold-2/test.tsv", "fold-2/train.tsv"]
+
+
+def test_filters_come_first_and_are_in_the_record(file, tmp_path, capsys):
+    assert not _run("split", file, "--filter", "positives(threshold=3)", "--out", tmp_path / "p")
+    record = json.loads((tmp_path / "p" / "split.json").read_text())
+    assert "positives" in [step["action"] for step in record["data"]["history"]]
+    assert "positives(threshold=3.0): users [8, 8]" in capsys.readouterr().out
+
+
+def test_a_given_test_set_is_a_split(file, tmp_path):
+    made = split.random(RATINGS, train=0.5)
+    split.write(made, tmp_path / "a", format="csv")
+    assert not _run("split", tmp_path / "a/train.csv", "--test", tmp_path / "a/test.csv", "--out", tmp_path / "b", "-q")
+    assert pl.read_parquet(tmp_path / "b/test.parquet").rows() == made.test.frame().rows()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "randm"], "there is no split 'randm'; did you mean 'random'?"),
+        (["--method", "leave_out(l=9)"], "8 of 8 users have fewer than the 9 ratings to leave out"),
+        (["--validation", "2"], "validation=2.0 is not a share"),
+        (["--method", "random", "--test", "x.csv"], "--method and --test exclude each other"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, options, message):
+    assert _run("split", file, *options, "--out", tmp_path / "p") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_the_help_lists_every_method(capsys):
+    _run("split", "--help")
+    out = capsys.readouterr().out
+    assert all(name in out for name in split.registry)
