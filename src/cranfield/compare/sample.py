@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-AVERAGES = ("mean", "judged", "relevant", "geometric")
-
 # Differences below this share of the largest value are rounding, not differences.
 _ROUNDING = 1e-12
 # Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
@@ -34,7 +32,9 @@ class Sample:
     weights
         The weight of each user in the average, or None.
     geometric
-        Whether averages are geometric means, with ``epsilon`` added to each value.
+        Whether averages are geometric means, exp(mean(log(max(x, floor) + shift))) − shift.
+    floor, shift
+        What keeps the logarithm of a zero finite.
     lower_is_better
         Whether a smaller value is the better one.
     """
@@ -46,7 +46,8 @@ class Sample:
     second: NDArray[np.intp]
     weights: Floats | None = None
     geometric: bool = False
-    epsilon: float = 1e-5
+    floor: float = 1e-5
+    shift: float = 0.0
     lower_is_better: bool = False
 
     @property
@@ -75,11 +76,11 @@ class Sample:
     def tested(self) -> Floats:
         """Systems × users: the values on the scale of the test, whose mean difference is the test's statistic.
 
-        The value itself; under weights w the value times w_u / mean(w); under a geometric mean log(x + ε). Users that
-        do not count are NaN.
+        The value itself; under weights w the value times w_u / mean(w); for a geometric mean
+        log(max(x, floor) + shift). Users that do not count are NaN.
         """
         if self.geometric:
-            return np.log(np.maximum(self.values, 0) + self.epsilon)
+            return np.log(np.maximum(self.values, self.floor) + self.shift)
         if self.weights is not None:
             return self.values * (self.weights / self.weights.mean())
         return self.values
@@ -108,6 +109,10 @@ class Sample:
         d[np.abs(d) <= _ROUNDING * largest] = 0.0
         return d
 
+    def system_averages(self) -> Floats:
+        """Return the average of each system over its own users."""
+        return self._average(np.arange(len(self.systems)), self.counted)
+
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
         """Return the average of the first and of the second system of each pair, over the users of the pair."""
         both = self.counted[self.first[pairs]] & self.counted[self.second[pairs]]
@@ -119,14 +124,14 @@ class Sample:
         total = weights.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(total > 0, (values * weights).sum(axis=1) / total, np.nan)
-        return np.exp(mean) - self.epsilon if self.geometric else mean
+        return np.exp(mean) - self.shift if self.geometric else mean
 
     def influences(self, pairs: slice) -> Floats:
         """Pairs × users: values whose mean is the difference of the averages and whose spread gives its error.
 
         Plain differences for a mean; for a weighted mean D and weights w they are D + (w_u / mean(w)) (d_u − D); for
-        geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l = log(x + ε)
-        and G = exp(mean(l)). NaN for a user that does not count.
+        geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l the
+        logarithms and G = exp(mean(l)). NaN for a user that does not count.
         """
         d = self.raw_differences(pairs)
         if self.geometric:
@@ -134,7 +139,7 @@ class Sample:
             out = (a - b)[:, None] + np.zeros_like(d)
             for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
                 logs = np.where(np.isnan(d), np.nan, self.tested[systems])
-                out += sign * (mean + self.epsilon)[:, None] * (logs - np.log(mean + self.epsilon)[:, None])
+                out += sign * (mean + self.shift)[:, None] * (logs - np.log(mean + self.shift)[:, None])
             return out
         if self.weights is not None:
             a, b = self.averages(pairs)
@@ -157,6 +162,7 @@ class Sample:
             self.second,
             None if self.weights is None else self.weights[users],
             self.geometric,
-            self.epsilon,
+            self.floor,
+            self.shift,
             self.lower_is_better,
         )

@@ -24,7 +24,7 @@ def student(data: Sequence[Sample]) -> list[Verdict]:
 @tests.register
 def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
     """Student's paired t-test on log(x + ε), the test that belongs to geometric means."""
-    return [_student(replace(sample, geometric=True, weights=None, epsilon=epsilon)) for sample in data]
+    return [_student(replace(sample, geometric=True, weights=None, floor=0.0, shift=epsilon)) for sample in data]
 
 
 def _student(sample: Sample) -> Verdict:

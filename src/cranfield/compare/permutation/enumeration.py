@@ -32,7 +32,7 @@ def enumerate_sums(d: Floats) -> float | None:
 
     Examples
     --------
-    >>> enumerate_sums(np.array([1.0, 1.0, 1.0]))
+    >>> enumerate_sums(np.array([0.5, 0.3, 0.1]))
     0.25
     """
     values, counts = _distinct(d)
@@ -74,12 +74,14 @@ def _halve(counts: Floats) -> tuple[list[int], list[int]]:
 
 def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Return every sum of the signed values, and its probability."""
-    from scipy.special import gammaln
+    from scipy.special import comb
+    from scipy.stats import binom
 
     sums, weights = np.zeros(1), np.ones(1)
     for value, count in zip(values, counts):
         k = np.arange(count + 1)
-        chance = np.exp(gammaln(count + 1) - gammaln(k + 1) - gammaln(count - k + 1) - count * np.log(2))
+        # The coefficients are exact while they fit a float; their powers of 2 always are.
+        chance = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
         sums = np.add.outer(sums, value * (2 * k - count)).ravel()
         weights = np.multiply.outer(weights, chance).ravel()
     return sums, weights

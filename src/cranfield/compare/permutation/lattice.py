@@ -20,9 +20,8 @@ def common_step(values: Floats) -> float | None:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> common_step(np.array([0.1, 0.3, 0.7]))
-    0.1
+    >>> common_step(np.array([0.25, 0.75, 1.5]))
+    0.25
     >>> common_step(np.sqrt(np.arange(2.0, 9.0))) is None
     True
     """

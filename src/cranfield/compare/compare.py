@@ -1,0 +1,200 @@
+"""The verb `compare`: scores in, `Comparison` out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._spelling import parse
+from cranfield.compare.comparison import Comparison
+from cranfield.compare.corrections import corrections
+from cranfield.compare.effect import Effects, effects
+from cranfield.compare.sample import Floats, Sample
+from cranfield.compare.samples import as_scores, make_samples
+from cranfield.compare.subsampling import rejected_share
+from cranfield.compare.verdict import Verdict, tests
+from cranfield.measure.scores import Scores
+
+_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
+
+
+def compare(
+    scores: Scores | Any,
+    *,
+    test: str = "permutation",
+    method: str | None = None,
+    metrics: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    correction: str | None = None,
+    alpha: float = 0.05,
+    coverage: str = "full",
+    undefined: str = "zero",
+    average: str = "mean",
+    by: str = "user",
+    samples: int | None = None,
+    subsets: int = 0,
+    subset_size: float = 0.5,
+    seed: int = 0,
+) -> Comparison:
+    """Test, for every metric, every pair of systems, or each system against a baseline (decision D).
+
+    Parameters
+    ----------
+    scores
+        The `Scores` of ``measure``; or per-user values as ``{system: values}`` or a frame with a column a system.
+    test
+        ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
+        settings as in ``wilcoxon(zeros=pratt)``.
+    method
+        Of the permutation test: ``exact`` (the default) or ``monte-carlo``.
+    metrics
+        Which metrics; all by default.
+    baseline
+        A system that each of the others is compared with. Without it every pair is.
+    correction
+        ``none``, ``bonferroni``, ``holm`` (the default) or ``benjamini_hochberg``, over the pairs of each metric.
+        Tukey's test is corrected by itself, so its default is ``none``.
+    alpha
+        The level of significance; intervals hold with probability 1 − alpha.
+    coverage
+        ``full``: a list that a system does not give counts what an empty one scores. ``common``: a pair is compared
+        over the users that both systems serve.
+    undefined
+        What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Errors, where lower is
+        better, are always left out.
+    average
+        ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``geometric`` or
+        ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages.
+    by
+        ``user``: a user's lists are averaged first, since they are not independent; ``list``: each list by itself.
+    samples
+        How many sign patterns, resamples or shuffles: by default 100,000 for Monte Carlo, 1,000 for the bootstrap,
+        5,000 for Tukey's test.
+    subsets, subset_size
+        If ``subsets`` is above 0, the test is repeated in so many random subsets of the users, each of this share, and
+        ``rejected`` is the share of them in which it rejects at alpha (without correction).
+    seed
+        Fixes every random choice.
+
+    Examples
+    --------
+    >>> result = compare({"a": [0.9, 0.8, 0.7, 0.9, 0.6, 0.8], "b": [0.1, 0.2, 0.6, 0.3, 0.5, 0.2]})
+    >>> result.frame()["p"].item(), result.frame()["method"].item()
+    (0.03125, 'enumeration')
+    >>> print(result.sentences()[0])  # doctest: +ELLIPSIS
+    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1686, 0.7647] (p = 0.0312; 6 users: better for 6, ...
+    """
+    _checks.share("alpha", alpha)
+    _checks.whole("subsets", subsets, at_least=0)
+    test = _spelled(test, method, samples)
+    correction = correction or ("none" if parse(test).name == "tukey" else "holm")
+    data, notes = make_samples(
+        as_scores(scores),
+        metrics=[metrics] if isinstance(metrics, str) else metrics,
+        baseline=baseline,
+        coverage=coverage,
+        undefined=undefined,
+        average=average,
+        by=by,
+    )
+    run = partial(tests.call, test, seed=seed, alpha=alpha)
+    verdicts: list[Verdict] = run(data)
+    rejected: list[Floats] | None = None
+    if subsets:
+        size = _checks.share("subset_size", subset_size)
+        rejected = rejected_share(data, run, subsets=subsets, size=size, alpha=alpha, seed=seed)
+    rows = [
+        _rows(sample, verdict, effects(sample, alpha), test, correction, alpha).with_columns(
+            *([] if rejected is None else [pl.Series("rejected", rejected[m])])
+        )
+        for m, (sample, verdict) in enumerate(zip(data, verdicts))
+    ]
+    settings = {
+        "test": test,
+        "correction": correction,
+        "alpha": alpha,
+        "baseline": baseline,
+        "coverage": coverage,
+        "undefined": undefined,
+        "average": average,
+        "by": by,
+        "seed": seed,
+    }
+    if subsets:
+        settings |= {"subsets": subsets, "subset_size": subset_size}
+    return Comparison(
+        rows=pl.concat(rows),
+        systems=data[0].systems,
+        metrics=tuple(sample.metric for sample in data),
+        averages=np.stack([sample.system_averages() for sample in data], axis=1),
+        lower_is_better=tuple(sample.lower_is_better for sample in data),
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        baseline=baseline,
+        step=Step("compare", settings, notes=notes),
+    )
+
+
+def _spelled(test: str, method: str | None, samples: int | None) -> str:
+    """Return the test's spelling with its method and number of samples, which have options of their own."""
+    spelling = parse(test)
+    name = _SHORT.get(spelling.name, spelling.name)
+    parameters = dict(spelling.parameters)
+    for key, value in (("method", method), ("samples", samples)):
+        if value is not None:
+            if key in parameters and parameters[key] != value:
+                raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
+            parameters[key] = value
+    inside = ", ".join(f"{key}={_text(value)}" for key, value in parameters.items())
+    return f"{name}({inside})" if inside else name
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _rows(sample: Sample, verdict: Verdict, effect: Effects, test: str, correction: str, alpha: float) -> pl.DataFrame:
+    corrected: Floats = corrections.call(correction, verdict.p)
+    significant = corrected < alpha
+    a_better = (effect.difference > 0) != sample.lower_is_better
+    first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
+    better = [
+        (a if leads else b) if found and d != 0 else None
+        for a, b, found, leads, d in zip(first, second, significant, a_better, effect.difference)
+    ]
+    return pl.DataFrame(
+        {
+            "metric": [sample.metric] * sample.n_pairs,
+            "system_a": first,
+            "system_b": second,
+            "mean_a": effect.mean_a,
+            "mean_b": effect.mean_b,
+            "difference": effect.difference,
+            "lower": effect.lower if verdict.lower is None else verdict.lower,
+            "upper": effect.upper if verdict.upper is None else verdict.upper,
+            "standard_error": effect.standard_error,
+            "effect": effect.effect,
+            "effect_lower": effect.effect_lower,
+            "effect_upper": effect.effect_upper,
+            "wins": effect.wins.astype(np.int64),
+            "ties": effect.ties.astype(np.int64),
+            "losses": effect.losses.astype(np.int64),
+            "superiority": effect.superiority,
+            "p": verdict.p,
+            "p_corrected": corrected,
+            "significant": significant,
+            "better": pl.Series(better, dtype=pl.String),
+            "n": sample.n,
+            "test": [test] * sample.n_pairs,
+            "method": [str(one) for one in verdict.method],
+            "error_bound": verdict.error,
+        }
+    )
