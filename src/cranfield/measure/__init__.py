@@ -1,6 +1,8 @@
 """Measuring: judged lists, metrics, averages and coverage (decisions C2, C3 and C4)."""
 
 from cranfield.measure.averages import Average, known_averages
+from cranfield.measure.bounds import bounds
+from cranfield.measure.by_popularity import by_popularity
 from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
@@ -18,6 +20,8 @@ __all__ = [
     "Judgments",
     "Metric",
     "Scores",
+    "bounds",
+    "by_popularity",
     "gain",
     "judge",
     "known_averages",

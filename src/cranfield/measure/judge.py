@@ -38,9 +38,11 @@ def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, 
     sizes = np.diff(run.indptr)
     lengths = np.zeros(judgments.n_lists, dtype=np.int32)
     lengths[number] = sizes
+    offsets = np.zeros(judgments.n_lists, dtype=np.int64)
+    offsets[number] = run.indptr[:-1]
     places, pointers = _hits(run, number, item_codes, judgments)
     rows = np.searchsorted(run.indptr, places, side="right") - 1
-    tied_from, tied_to = _tied_ranks(run, places, rows)
+    tied_from, tied_to = tied_ranks(run, places)
     judged = Judged(
         judgments=judgments,
         lists=number[rows],
@@ -51,6 +53,7 @@ def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, 
         tied_to=tied_to,
         run=run,
         places=places,
+        offsets=offsets,
         context=context,
     )
     return judged, _strangers(users, list_of_user, item_codes, run)
@@ -132,16 +135,15 @@ def _hits(
     return np.concatenate(places), np.concatenate(pointers)
 
 
-def _tied_ranks(
-    run: Run, places: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """Return first and last rank of the group of equal scores around each hit, if ties are to be averaged."""
+def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+    """Return first and last rank of the group of equal scores around each place, None unless ties are averaged."""
     if getattr(run, "ties", None) != "average" or run.scores is None:
         return None, None
     new = np.ones(len(run.scores) + 1, dtype=bool)
     new[1:-1] = run.scores[1:] != run.scores[:-1]
     new[run.indptr] = True
     starts = np.flatnonzero(new)
+    rows = np.searchsorted(run.indptr, places, side="right") - 1
     group = np.searchsorted(starts, places, side="right") - 1
     first, last = starts[group] - run.indptr[rows] + 1, starts[group + 1] - run.indptr[rows]
     return first.astype(np.int32), last.astype(np.int32)

@@ -9,8 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The items of all lists, list after list, best first.
+
+    Parameters
+    ----------
+    lists
+        The list of each entry.
+    items
+        Its item, in the codes of the run.
+    ranks
+        Its rank in the list, from 1.
+    places
+        Its place among the entries of the run.
+    """
+
+    lists: NDArray[np.int32]
+    items: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +62,12 @@ class Judged:
         The run they came from: for metrics that look at all items of a list.
     places
         The place of each hit among the entries of the run.
+    offsets
+        The place of each list's first entry among the entries of the run (of any, for a list that is not there).
+    is_condensed
+        Whether items without a test rating were taken out of the lists.
+    context
+        The training ratings and the item similarity, for metrics that need them.
     """
 
     judgments: Judgments
@@ -50,6 +79,8 @@ class Judged:
     tied_to: NDArray[np.int32] | None = None
     run: Run | None = None
     places: NDArray[np.int64] | None = None
+    offsets: NDArray[np.int64] | None = None
+    is_condensed: bool = False
     context: Any = None
     _views: dict[Any, Judged] = field(default_factory=dict, repr=False)
 
@@ -90,6 +121,24 @@ class Judged:
     def depth(self) -> int:
         """The length of the longest list."""
         return int(self.lengths.max(initial=0))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Every item of the lists, judged or not: for metrics that look at whole lists."""
+        if self.run is None or self.places is None or self.offsets is None or self.run.ranks is not None:
+            raise SettingError(
+                "this metric looks at whole lists, and a one-relevant list keeps only its test item; "
+                "measure it on lists of all targets"
+            )
+        if self.is_condensed:
+            inside = self.ranks <= self.lengths[self.lists]
+            places = self.places[inside]
+            return Entries(self.lists[inside], self.run.items[places], self.ranks[inside], places)
+        lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
+        before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        steps = np.arange(len(lists)) - before[lists]
+        places = self.offsets[lists] + steps
+        return Entries(lists, self.run.items[places], (steps + 1).astype(np.int32), places)
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
@@ -146,21 +195,35 @@ class Judged:
             ranks = self.above(np.ones(len(self), dtype=bool)).astype(np.int32) + np.int32(1)
             lengths = self.total().astype(np.int32)
             tied_from, tied_to = self._condensed_ties(ranks)
-            return replace(self, ranks=ranks, lengths=lengths, tied_from=tied_from, tied_to=tied_to, _views={})
+            return replace(
+                self,
+                ranks=ranks,
+                lengths=lengths,
+                tied_from=tied_from,
+                tied_to=tied_to,
+                is_condensed=True,
+                _views={},
+            )
 
-        return self._view("condensed", make)
+        return self if self.is_condensed else self._view("condensed", make)
 
     def only(self, mask: NDArray[np.bool_]) -> Judged:
-        """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others."""
+        """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others.
+
+        Condensed lists are condensed anew, so take the mask before a cut-off.
+        """
         judgments, place, number = self.judgments.only(mask)
         part = self._part(mask[self.pointers])
-        return replace(
+        smaller = replace(
             part,
             judgments=judgments,
             lists=number[part.lists].astype(np.int32),
             pointers=place[part.pointers],
             lengths=self.lengths[number >= 0],
+            offsets=None if self.offsets is None else self.offsets[number >= 0],
+            is_condensed=False,
         )
+        return smaller.condensed() if self.is_condensed else smaller
 
     def _part(self, keep: NDArray[np.bool_]) -> Judged:
         def some(values: Any) -> Any:

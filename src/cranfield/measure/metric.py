@@ -49,6 +49,9 @@ class Definition:
         Whether it is a property of all lists together, as catalogue coverage is.
     averages_ties
         Whether it has a closed form in expectation over the orders of tied items.
+    condensed
+        Whether it looks at condensed lists by nature, so that its cut-off counts items with a test rating, as that of
+        the agreement with the user's own order does.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Definition:
     needs: tuple[Need, ...] = ()
     whole_system: bool = False
     averages_ties: bool = False
+    condensed: bool = False
     aliases: tuple[str, ...] = ()
 
     @property
@@ -161,7 +165,7 @@ class Metric:
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
         parameters = dict(self.parameters)
-        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", False)
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
         if rel is not None:
             judged = judged.at(float(rel))
         if condensed:
