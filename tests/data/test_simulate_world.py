@@ -263,6 +263,8 @@ def test_times_lie_within_three_years_and_follow_the_drift():
     ("settings", "said"),
     [
         ({"users": 0}, "users is 0"),
+        ({"users": 10.5}, "users is 10.5; give a whole number"),
+        ({"tastes": 2.5}, "tastes is 2.5; give a whole number"),
         ({"ratings": 4_000}, "4,000 ratings cannot be shared"),
         ({"ratings": 500_001}, "do not fit"),
         ({"min_profile": 501}, "min_profile"),
@@ -286,8 +288,9 @@ def test_what_cannot_be_made_is_refused_in_one_line(settings, said):
 
 
 def test_users_that_are_not_there_are_refused(small):
-    with pytest.raises(SettingError, match="user code 300"):
-        small.preference([0, 300])
+    for codes in ([0, 300], [-1, 5]):
+        with pytest.raises(SettingError, match=f"not from {codes[0]} to {codes[1]}"):
+            small.preference(codes)
     with pytest.raises(SettingError, match="by code"):
         small.preference(["ann"])
     with pytest.raises(SettingError, match="per_user is 0"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 
 import numpy as np
@@ -131,6 +132,7 @@ def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) 
 
     With ``one_each``, every user and every item has a rating at least.
     """
+    users, items, ratings = whole("users", users), whole("items", items), whole("ratings", ratings)
     for name, size in (("users", users), ("items", items)):
         if size < 1:
             raise SettingError(f"{name} is {size}; ask for at least 1")
@@ -145,6 +147,14 @@ def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) 
             f"ask for at least {max(users, items):,}"
         )
     return users, items, ratings
+
+
+def whole(name: str, value: int) -> int:
+    """Return a whole number of any library as Python's own."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise SettingError(f"{name} is {value!r}; give a whole number") from None
 
 
 def _law(alpha: float | None, c1: float | None, c2: float | None, like: Ratings | None, items: int) -> PowerLaw:

@@ -12,7 +12,7 @@ from cranfield._random import stream
 
 # Powers of exponential draws: an item's tastes are uneven, so that it belongs mostly to one or two of them.
 _CONCENTRATION = 2.0
-# The cut points between grades are quantiles over as many pairs as this, of the first users.
+# What holds over all pairs is measured on as many as this, those of the first users.
 _SAMPLE = 1 << 21
 # The pairs that are worked on at a time.
 _CELLS = 1 << 19
@@ -72,7 +72,7 @@ class Tastes:
         item_tastes = mixed / np.sqrt((mixed**2).sum(axis=1, keepdims=True))
         quality = normal(stream(seed, "simulate.world", "quality").random(items))
         uncut = cls(user_tastes, item_tastes, quality, share, grades.astype(np.float32), np.empty(0))
-        sample = uncut.score(np.arange(min(users, max(1, _SAMPLE // items))))
+        sample = uncut.score(sample_users(users, items))
         cuts = np.quantile(sample, np.cumsum(shares)[:-1].clip(0.0, 1.0)) if len(shares) > 1 else np.empty(0)
         return cls(user_tastes, item_tastes, quality, share, uncut.grades, cuts)
 
@@ -106,6 +106,11 @@ def normal(uniform: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.special import ndtri
 
     return np.asarray(ndtri(np.maximum(uniform, 2.0**-54)))
+
+
+def sample_users(users: int, items: int) -> NDArray[np.int64]:
+    """Return the codes of the users to look at for what holds over all pairs: everybody in a small world."""
+    return np.arange(min(users, max(1, _SAMPLE // items)))
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:

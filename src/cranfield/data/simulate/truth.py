@@ -14,7 +14,7 @@ from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data.ratings import Ratings
 from cranfield.data.simulate.observation import inclusion, rates
-from cranfield.data.simulate.tastes import Tastes, blocks, normal
+from cranfield.data.simulate.tastes import Tastes, blocks, normal, sample_users
 from cranfield.data.simulate.true_value import list_values, lists_as_codes, parse_metric, repeated_entry
 from cranfield.data.vocabulary import UNKNOWN
 
@@ -67,7 +67,7 @@ class World:
     seed: int
 
     def __repr__(self) -> str:
-        relevant = self.relevant(np.arange(min(500, self.ratings.n_users))).mean()
+        relevant = self.relevant(sample_users(self.ratings.n_users, self.ratings.n_items)).mean()
         return (
             f"World({self.ratings.n_users:,} users, {self.ratings.n_items:,} items, {len(self.ratings):,} ratings "
             f"observed, {100 * relevant:.1f} % of all pairs relevant)"
@@ -90,8 +90,8 @@ class World:
 
         An item is met at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, its exposure times a function of its true
         grade; the probability is :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}` with the :math:`\tau_u` for which
-        :math:`\sum_i \pi_{ui}` is the user's profile size. Pairs are drawn with exactly these probabilities, given the
-        profile sizes.
+        :math:`\sum_i \pi_{ui}` is the user's profile size. Pairs are drawn with these very probabilities (to a
+        millionth), given the profile sizes.
         """
         codes = self._codes(users)
         probabilities = np.empty((len(codes), self.ratings.n_items))
@@ -202,7 +202,9 @@ class World:
         if not np.issubdtype(codes.dtype, np.integer):
             raise SettingError(f"users are asked for by code, a whole number from 0; got {codes.dtype}")
         if len(codes) and not (codes.min() >= 0 and codes.max() < self.ratings.n_users):
-            raise SettingError(f"user code {codes.max()} is not one of 0 to {self.ratings.n_users - 1}")
+            raise SettingError(
+                f"user codes go from 0 to {self.ratings.n_users - 1}, not from {codes.min()} to {codes.max()}"
+            )
         return codes.astype(np.int64)
 
 

@@ -13,7 +13,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data.ratings import Ratings
-from cranfield.data.simulate.artificial import check_sizes, histogram_arrays
+from cranfield.data.simulate.artificial import check_sizes, histogram_arrays, whole
 from cranfield.data.simulate.counts import Counts, log_normal_sizes
 from cranfield.data.simulate.observation import inclusion, rates, systematic_sample, times_of
 from cranfield.data.simulate.tastes import Tastes, blocks, normal
@@ -103,7 +103,8 @@ def world(
     >>> bool(biased.ratings.values.mean() > biased.preference().mean() + 0.5)
     True
     """
-    check_sizes(users, items, ratings, one_each=False)
+    users, items, ratings = check_sizes(users, items, ratings, one_each=False)
+    tastes, min_profile = whole("tastes", tastes), whole("min_profile", min_profile)
     _check_knobs(
         tastes=tastes,
         taste=taste,
@@ -163,7 +164,7 @@ def _largest_profile(smallest: int, asked: int | None, users: int, items: int, r
         some = items if ratings > _DENSE * users * items else int(_LARGEST * items)
         largest = min(items, max(some, smallest))
     else:
-        largest = asked
+        largest = whole("max_profile", asked)
     if not smallest <= largest <= items:
         raise SettingError(
             f"profiles of {smallest:,} to {largest:,} ratings are not possible with {items:,} items; "
