@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cranfield._errors import SettingError
+from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._reading import reading_options
@@ -48,7 +49,9 @@ Examples:
     metavar="SHARE",
     help="Set aside this share of the training ratings (leave_out: so many of each user).",
 )
-@click.option("--filter", "filters", multiple=True, metavar="FILTER", help="Filter first; see cranfield data filter.")
+@click.option(
+    "--filter", "filters", multiple=True, metavar="FILTER", help="Filter FILE first; see cranfield data filter."
+)
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
 @click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="What to write.")
 @reading_options
@@ -79,7 +82,8 @@ def command(
         splits = [given(ratings, read(test, **reading), overlap=overlap, validation=validation, seed=seed)]
     record = write(splits, out, format=format, fingerprint=ratings.fingerprint if test is None else None)
     if not settings.quiet:
-        for made in (*ratings.history, *splits):
+        steps: list[Step | Split] = [*ratings.history, *splits]
+        for made in steps:
             click.echo(made)
             for note in made.notes:
                 click.echo(f"  {note}")

@@ -96,7 +96,8 @@ def leave_out(
     """
     some(ratings)
     l = check.whole("l", l)  # noqa: E741
-    aside = 0 if validation is None else check.whole("validation", validation)
+    validation = None if validation is None else check.whole("validation", validation)
+    aside = validation or 0
     check.one_of("short", short, ("error", "train"))
     size = ratings.user_counts
     enough = size >= l + aside
