@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import Ratings, SettingError, Vocabulary
+from cranfield import Ratings, Run, SettingError, Vocabulary
 from cranfield.data import simulate
 from cranfield.data.simulate import tastes
 
@@ -73,18 +72,22 @@ def test_a_user_with_nothing_to_find_has_no_recall_and_no_ndcg_without_candidate
 def test_runs_and_mappings_agree_whatever_the_blocks_and_the_vocabulary(small, monkeypatch):
     rng = np.random.default_rng(1)
     lists = {user: (rng.permutation(30)[:10] + 1).tolist() for user in (4, 9, 40)}
-    run = SimpleNamespace(
-        user_ids=Vocabulary.of(["4", "9", "40"]),
-        item_ids=Vocabulary.of([str(item) for item in range(1, 31)]),
-        indptr=np.array([0, 10, 20, 30]),
+    user_ids, item_ids = Vocabulary.of(["4", "40", "9"]), Vocabulary.of([str(item) for item in range(1, 31)])
+    listed = {user: [str(item) for item in lists[int(user)]] for user in ("4", "40", "9")}
+    run = Run(
+        "by hand",
+        user_ids,
+        item_ids,
+        user_ids.codes(list(listed)),
+        np.array([0, 10, 20, 30]),
+        item_ids.codes([item for items in listed.values() for item in items]),
     )
-    run.users = run.user_ids.codes([str(user) for user in lists])
-    run.items = run.item_ids.codes([str(item) for items in lists.values() for item in items])
     train = small.ratings.frame()
     other = Ratings.of(train["user"].cast(str), train["item"].cast(str), train["rating"].to_numpy())
     for metric in ("P@10", "nDCG@5", "Recall@3"):
         expected = small.true_value(lists, metric, exclude=small.ratings)
-        assert np.array_equal(small.true_value(run, metric, exclude=other), expected, equal_nan=True)
+        order = [list(lists).index(int(user)) for user in listed]
+        assert np.array_equal(small.true_value(run, metric, exclude=other), expected[order], equal_nan=True)
         with monkeypatch.context() as patch:
             patch.setattr(tastes, "_CELLS", 1)
             assert np.array_equal(small.true_value(lists, metric, exclude=small.ratings), expected, equal_nan=True)
@@ -109,7 +112,8 @@ def test_what_has_no_true_value_is_refused(small, lists, metric, said):
 
 
 def test_lists_for_one_relevant_item_are_refused(small):
-    run = SimpleNamespace(users=None, indptr=None, items=None, user_ids=None, item_ids=None, one_relevant=True)
+    codes = np.zeros(1, dtype=np.int32)
+    run = Run("1R", small.ratings.user_ids, small.ratings.item_ids, codes, np.array([0, 1]), codes, one_relevant=True)
     with pytest.raises(SettingError, match="one relevant"):
         small.true_value(run)
 

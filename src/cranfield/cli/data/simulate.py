@@ -45,6 +45,12 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 @click.option("--items", type=int, help="How many items.  [default: 500, or those of --like]")
 @click.option("--ratings", type=int, help="How many ratings.  [default: 50000, or those of --like]")
 @click.option("--activity", type=float, help="Spread of the profile sizes; 0: all alike.  [default: 1]")
+@click.option(
+    "--histogram",
+    metavar="1=SHARE,2=SHARE,...",
+    callback=lambda *given: _histogram(given[-1]),
+    help="Share of each rating value (popularity) or true grade (world).  [default: like MovieLens]",
+)
 @click.option("--tastes", type=int, help="world: how many latent tastes.  [default: 8]")
 @click.option("--taste", type=float, help="world: share of taste in preferences, the rest is quality.  [default: 0.8]")
 @click.option("--noise", type=float, help="world: error of a rating, in standard deviations.  [default: 0.4]")
@@ -93,6 +99,16 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
     for step in ratings.history:
         for note in step.notes:
             click.echo(f"note: {note}", err=True)
+
+
+def _histogram(text: str | None) -> dict[float, float] | None:
+    if text is None:
+        return None
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {float(value): float(share) for value, share in pairs}
+    except ValueError:
+        raise SettingError(f"--histogram {text!r} cannot be read; write 1=0.1,2=0.2,3=0.7") from None
 
 
 def _check_truth(given: dict[str, Any]) -> None:

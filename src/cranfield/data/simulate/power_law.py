@@ -92,4 +92,4 @@ class PowerLaw:
             bounds=([0.0, 0.0, 0.0], [_STEEPEST, max(least, 1e-9), np.log1p(100.0 * len(observed))]),
             x_scale=[1.0, max(least, 1.0), 1.0],
         ).x
-        return cls(float(found[0]), float(found[1]), float(np.expm1(found[2])))
+        return cls(float(found[0]), round(float(found[1]), 6), float(np.expm1(found[2])))
