@@ -77,13 +77,6 @@ def test_an_empty_list_in_a_dictionary_is_a_list_of_length_zero():
     assert len(read_run({"u1": {}})) == 1
 
 
-def test_runs_of_ranx_are_read_with_their_name():
-    ranx = pytest.importorskip("ranx")
-    run = read_run(ranx.Run({"u2": {"a": 0.5, "d": 0.75}, "u1": {"b": 1.0, "c": 2.0}}, name="bm25"))
-    assert run.name == "bm25"
-    assert _rows(run) == LISTS
-
-
 @pytest.mark.parametrize(
     ("tool", "names"),
     [

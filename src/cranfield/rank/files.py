@@ -24,7 +24,7 @@ _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 _KINDS = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".json")
 _SAMPLE = 1 << 16
-_HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter")
+_HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter", ".qrels", ".qrel")
 
 
 def system_name(path: Path) -> str:
@@ -54,18 +54,43 @@ def open_file(
             frames = [pl.read_parquet(io.BytesIO(body)) for body in bodies]
             return _of_frame(pl.concat(frames).lazy(), str(path))
         return _of_text(b"\n".join(bodies), str(path), separator, header, wanted)
-    path, member = _file(path)
-    data, label = unpacked(_contents(path), str(path), member)
+    text = file_text(path)
+    if text is None:
+        return _of_frame(pl.scan_parquet(path), str(path))
+    data, label = text
     if data.startswith(_PARQUET):
         return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
     if data.startswith(_ARROW):
         return _of_frame(pl.scan_ipc(io.BytesIO(data)), label)
-    if data.lstrip()[:1] == b"{":
-        return _of_json(data, label)
-    return _of_text(data, label, separator, header, wanted)
+    lists = json_lists(data, label)
+    return _of_text(data, label, separator, header, wanted) if lists is None else lists
 
 
-def _of_json(data: bytes, label: str) -> Mapping[str, Any]:
+def file_text(path: Path) -> tuple[bytes, str] | None:
+    """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
+    path, member = _file(path)
+    with path.open("rb") as file:
+        if file.read(len(_PARQUET)) == _PARQUET:
+            return None
+    return unpacked(_contents(path), str(path), member)
+
+
+def has_qrels(data: bytes) -> bool:
+    """Whether a text holds TREC judgments: rows of four words, the second 0 or Q0, the last a number.
+
+    Examples
+    --------
+    >>> has_qrels(b"ann 0 x 1"), has_qrels(b"ann x 4.5 881250949")
+    (True, False)
+    """
+    words = _first_words(data)
+    return all(len(fields) == 4 and fields[1] in (b"0", b"Q0") for fields in words) and bool(words) and _is_trec(words)
+
+
+def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
+    """Return the dictionary that a text holds as JSON, or None if it is other text."""
+    if data[:1000].lstrip()[:1] != b"{":
+        return None
     try:
         lists: Mapping[str, Any] = json.loads(data)
     except ValueError as error:
@@ -83,7 +108,7 @@ def _of_text(data: bytes, label: str, separator: str | None, header: bool | None
     data = as_utf8(data, "utf-8", label)
     layout = find_layout(data, label, separator, header, '"', wanted)
     if separator is None and layout.separator in " \t":
-        tidy = _single_tabs(data)
+        tidy = tidy_columns(data)
         if tidy is not None:
             data = tidy
             layout = find_layout(data, label, "\t", header, None, wanted)
@@ -106,15 +131,12 @@ def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
     return layout.names is not None or {"user", "item"} <= find_roles(first, {}, "").keys()
 
 
-def _single_tabs(data: bytes) -> bytes | None:
+def tidy_columns(data: bytes) -> bytes | None:
     """Return text whose columns stand apart by white space of any kind with single tabs; None if it is tidy or other.
 
     In a file with tabs a field may hold spaces, unless its words are those of a TREC run or of TREC judgments.
     """
-    words = [line.split() for line in data[:_SAMPLE].splitlines()[:100]]
-    if len(data) > _SAMPLE:
-        words.pop()
-    words = [fields for fields in words if fields]
+    words = _first_words(data)
     if len({len(fields) for fields in words}) != 1 or (b"\t" in data and not _is_trec(words)):
         return None
     untidy = (b"  ", b"\t\t", b" \n", b"\t\n", b"\n ", b"\n\t", b" \r", b"\t\r")
@@ -126,9 +148,18 @@ def _single_tabs(data: bytes) -> bytes | None:
     return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ").replace(b" ", b"\t")
 
 
+def _first_words(data: bytes) -> list[list[bytes]]:
+    lines = data[:_SAMPLE].splitlines()
+    if len(data) > _SAMPLE:
+        lines.pop()
+    return [fields for fields in map(bytes.split, lines[:100]) if fields]
+
+
 def _is_trec(words: Sequence[Sequence[bytes]]) -> bool:
     numeric = {6: (3, 4), 4: (3,)}.get(len(words[0]), ())
-    return bool(numeric) and all(is_number(fields[place].decode()) for fields in words for place in numeric)
+    return bool(numeric) and all(
+        is_number(fields[place].decode(errors="replace")) for fields in words for place in numeric
+    )
 
 
 def _access(table: TextTable | FrameTable, names: Sequence[str]) -> tuple[Any, Any]:

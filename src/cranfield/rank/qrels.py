@@ -1,0 +1,80 @@
+"""The test set of an evaluation: ratings of any kind, or relevance judgments as TREC writes them."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield.data import Ratings, read
+from cranfield.data.vocabulary import as_series
+from cranfield.rank.dicts import rows_of_dict
+from cranfield.rank.files import file_text, has_qrels, json_lists, system_name, tidy_columns
+
+
+def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
+    """Read a test set.
+
+    Parameters
+    ----------
+    source
+        Ratings as `cranfield.read` takes them: a file or a dataframe. Or judgments: a TREC qrels file (user 0 item
+        grade), a dictionary ``{user: {item: grade}}`` as pytrec_eval and ranx have it, or ranx's own.
+    format
+        ``"ratings"`` or ``"qrels"`` where it is not to be found out. A file holds qrels if its rows are four words,
+        the second 0 or Q0 and the last a number.
+    reading
+        As for `cranfield.read`.
+
+    Returns
+    -------
+    Ratings
+        The grades as ratings; the format is stated in the last step of their history.
+
+    Examples
+    --------
+    >>> read_test({"ann": {"x": 1, "y": 0}, "bob": {"x": 2}})
+    Ratings(2 users, 2 items, 3 ratings)
+    """
+    if format not in (None, "ratings", "qrels"):
+        raise SettingError(f"format={format!r} is not known; a test set is 'ratings' or 'qrels'")
+    name, text = reading.pop("name", None), None
+    if type(source).__module__.partition(".")[0] == "ranx" and hasattr(source, "to_dict"):
+        source = source.to_dict()
+    elif isinstance(source, (str, os.PathLike)):
+        name = name or system_name(Path(source))
+        text = None if format == "ratings" else file_text(Path(source))
+        source = os.fspath(source) if text is None else json_lists(*text) or os.fspath(source)
+    if isinstance(source, Mapping) and source and all(isinstance(grades, Mapping) for grades in source.values()):
+        return _stated(_of_dict(source, name, reading), "qrels")
+    if text is not None and (format == "qrels" or has_qrels(text[0])):
+        return _stated(_of_qrels(*text, name, reading), "qrels")
+    if format == "qrels":
+        raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
+    return _stated(read(source, name=name, **reading), "ratings")
+
+
+def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, Any]) -> Ratings:
+    rows = rows_of_dict(grades, name or "the dictionary")
+    users = as_series(rows.users).gather(np.repeat(np.arange(len(grades)), [len(own) for own in grades.values()]))
+    return read({"user": users, "item": rows.items, "rating": rows.scores}, name=name, **reading)
+
+
+def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
+    buffer = io.BytesIO(tidy_columns(data) or data)
+    buffer.name = label
+    places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
+    return read(buffer, **{**places, "name": name, **reading})
+
+
+def _stated(ratings: Ratings, format: str) -> Ratings:
+    *before, last = ratings.history
+    step = Step("read_test", {"format": format, **last.settings}, last.effect, last.notes)
+    return replace(ratings, history=(*before, step))

@@ -1,0 +1,98 @@
+"""A test set is ratings of any kind or TREC judgments, and it is said which."""
+
+from __future__ import annotations
+
+import gzip
+
+import polars as pl
+import pytest
+
+from cranfield import InputError, SettingError
+from cranfield.rank import read_test
+
+QRELS = "u2 0 a 1\nu1 0 b 0\nu1 0 c 2\n"
+ROWS = [("u1", "b", 0.0), ("u1", "c", 2.0), ("u2", "a", 1.0)]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content, name="test.qrels"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def _format(ratings):
+    return ratings.history[-1].settings["format"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        QRELS,
+        QRELS.replace(" ", "\t"),
+        QRELS.replace(" ", "  "),
+        QRELS.replace(" ", "\t "),
+        QRELS.replace(" 0 ", " Q0 "),
+        QRELS.replace("\n", " \r\n"),
+        gzip.compress(QRELS.encode()),
+    ],
+)
+def test_trec_judgments_are_recognised(written, content):
+    test = read_test(written(content))
+    assert test.frame().rows() == ROWS
+    assert _format(test) == "qrels"
+
+
+def test_dictionaries_of_judgments_are_read():
+    test = read_test({"u2": {"a": 1}, "u1": {"b": 0, "c": 2}, "u3": {}})
+    assert test.frame().rows() == ROWS
+    assert _format(test) == "qrels"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["u1\tb\t0\t881250949\nu1\tc\t2\t881250950\nu2\ta\t1\t881250951\n", "user,item,rating\nu1,b,0\nu1,c,2\nu2,a,1\n"],
+)
+def test_ratings_are_read_as_ratings(written, content):
+    test = read_test(written(content, "test.csv"))
+    assert test.frame().select("user", "item", "rating").rows() == ROWS
+    assert _format(test) == "ratings"
+
+
+def test_frames_and_parquet_are_ratings(tmp_path):
+    frame = pl.DataFrame(ROWS, schema=["user", "item", "rating"], orient="row")
+    frame.write_parquet(tmp_path / "test.parquet")
+    for source in (
+        frame,
+        frame.to_pandas(),
+        tmp_path / "test.parquet",
+        str(tmp_path / "test.parquet"),
+        frame.to_dict(),
+    ):
+        test = read_test(source)
+        assert test.frame().rows() == ROWS
+        assert _format(test) == "ratings"
+
+
+def test_the_format_can_be_given(written):
+    odd = written("u1 7 b 0\nu1 7 c 2\nu2 7 a 1\n")
+    assert read_test(odd, format="qrels").frame().rows() == ROWS
+    with pytest.raises(SettingError, match="'ratings' or 'qrels'"):
+        read_test(odd, format="trec")
+    with pytest.raises(SettingError, match="only a text file"):
+        read_test(pl.DataFrame(ROWS, schema=["user", "item", "rating"], orient="row"), format="qrels")
+
+
+def test_faults_are_placed_in_the_file(written):
+    path = written(QRELS + "u2 0 d good\n")
+    with pytest.raises(InputError, match="row 4, column '4': 'good' is not a number"):
+        read_test(path, format="qrels")
+    with pytest.raises(InputError, match="more than once"):
+        read_test(written(QRELS + "u2 0 a 1\n"))
+
+
+def test_the_name_is_that_of_the_file(written):
+    assert read_test(written(QRELS, "movies.txt.gz")).name == "movies"
