@@ -7,6 +7,7 @@ import pytest
 from cranfield.rank import read_run, read_test
 
 ranx = pytest.importorskip("ranx")
+pytestmark = pytest.mark.slow
 
 
 def test_a_run_of_ranx_keeps_its_name_and_scores():
