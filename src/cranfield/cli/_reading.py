@@ -10,6 +10,15 @@ import click
 
 from cranfield.data._repeated import Repeated
 
+DEFAULTS = {
+    **dict.fromkeys(("user", "item", "rating", "time", "separator", "header")),
+    "quote": '"',
+    "encoding": "utf-8",
+    "repeated": "error",
+    "counts": "keep",
+}
+"""What ``reading`` holds where no option is given."""
+
 _OPTIONS = (
     click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position from 1."),
     click.option("--item", metavar="COLUMN", help="The column of items."),
@@ -20,18 +29,20 @@ _OPTIONS = (
     click.option("--separator", metavar="TEXT", help="What divides the fields: ',' or '::' or '\\t', ..."),
     click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
     click.option("--no-quote", is_flag=True, help="Take quotes for characters like others."),
-    click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="How the text is written."),
+    click.option(
+        "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="How the text is written."
+    ),
     click.option(
         "--repeated",
         type=click.Choice(get_args(Repeated)),
-        default="error",
+        default=DEFAULTS["repeated"],
         show_default=True,
         help="What becomes of several ratings of a user for an item.",
     ),
     click.option(
         "--counts",
         type=click.Choice(["keep", "celma"]),
-        default="keep",
+        default=DEFAULTS["counts"],
         show_default=True,
         help="Keep play counts, or make them ratings from 1 to 5 after Celma.",
     ),
@@ -72,7 +83,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             # A shell hands over the two characters \t where a tab is meant.
             "separator": None if separator is None else separator.replace("\\t", "\t"),
             "header": header,
-            "quote": None if no_quote else '"',
+            "quote": None if no_quote else DEFAULTS["quote"],
             "encoding": encoding,
             "repeated": repeated,
             "counts": counts,

@@ -96,7 +96,7 @@ def find_columns(
                 source=label,
                 remedy=f"say which one does with {role}=NAME (--{role} on the command line)",
             )
-    return places
+    return {role: places[role] for role in ROLES if role in places}
 
 
 def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | int | bool, label: str) -> int:

@@ -1,0 +1,272 @@
+"""What is in a set of ratings: its size, how unequal it is, its profiles, its ratings and its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield._record import Step
+from cranfield._table import Table
+from cranfield.data.ratings import Ratings
+
+# Up to so many distinct ratings have a line each in the histogram; more are put into bins.
+_DISTINCT, _BINS = 20, 10
+_SIZES = ("min", "q1", "median", "q3", "max", "mean")
+
+
+def gini(counts: Any) -> float:
+    """Return the Gini index of inequality of ``counts``: 0 if all are equal, near 1 if one has everything.
+
+    G = Σ_j (2j − n − 1) x_(j) / (n Σ_j x_(j)), with the counts x_(1) ≤ … ≤ x_(n) in ascending order. (It is the form
+    that divides by n; the unbiased one divides by n − 1.) NaN if there is nothing to count.
+
+    Examples
+    --------
+    >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 4])
+    (0.0, 0.75)
+    """
+    x = np.sort(np.asarray(counts, dtype=np.float64))
+    n, total = len(x), x.sum()
+    if n == 0 or total == 0:
+        return float("nan")
+    return float((2.0 * np.arange(1, n + 1) - n - 1.0) @ x / (n * total))
+
+
+@dataclass(frozen=True)
+class Description:
+    """The statistics of a set of ratings; made by `describe`, and printed as a person would like to see them.
+
+    Parameters
+    ----------
+    name
+        What the ratings are called.
+    users, items, ratings
+        How many there are: users and items with at least one rating.
+    density
+        ratings / (users × items).
+    gini_users, gini_items
+        The inequality of the number of ratings over users and over items (`gini`).
+    per_user, per_item
+        The sizes of the profiles: min, q1, median, q3, max (quartiles by linear interpolation) and mean.
+    mean
+        The mean rating.
+    histogram
+        Columns rating, low, high, ratings and share; ``low == high`` for a single value, else ``low <= r < high`` (and
+        ``r <= high`` in the last bin).
+    start, end
+        The first and the last time in UTC, or None without times.
+    history
+        The steps since the ratings were read.
+    """
+
+    name: str | None
+    users: int
+    items: int
+    ratings: int
+    density: float
+    gini_users: float
+    gini_items: float
+    per_user: Mapping[str, float]
+    per_item: Mapping[str, float]
+    mean: float
+    histogram: pl.DataFrame
+    start: datetime | None
+    end: datetime | None
+    history: tuple[Step, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries and lists, ready for JSON."""
+        return {
+            "name": self.name,
+            "users": self.users,
+            "items": self.items,
+            "ratings": self.ratings,
+            "density": self.density,
+            "gini_users": self.gini_users,
+            "gini_items": self.gini_items,
+            "ratings_per_user": dict(self.per_user),
+            "ratings_per_item": dict(self.per_item),
+            "mean_rating": self.mean,
+            "histogram": self.histogram.to_dicts(),
+            "start": None if self.start is None else self.start.isoformat(),
+            "end": None if self.end is None else self.end.isoformat(),
+            "history": [step.as_dict() for step in self.history],
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """Return the numbers as a tidy frame: columns group, statistic and value (times in seconds since 1970)."""
+        rows: list[tuple[str, str, float]] = [
+            ("size", "users", self.users),
+            ("size", "items", self.items),
+            ("size", "ratings", self.ratings),
+            ("size", "density", self.density),
+            ("inequality", "gini_users", self.gini_users),
+            ("inequality", "gini_items", self.gini_items),
+            *(("ratings_per_user", statistic, value) for statistic, value in self.per_user.items()),
+            *(("ratings_per_item", statistic, value) for statistic, value in self.per_item.items()),
+            ("rating", "mean", self.mean),
+            *(("histogram", label, count) for label, count in self.histogram.select("rating", "ratings").iter_rows()),
+        ]
+        if self.start is not None and self.end is not None:
+            rows += [("time", "start", self.start.timestamp()), ("time", "end", self.end.timestamp())]
+        return pl.DataFrame(
+            rows, schema={"group": pl.String, "statistic": pl.String, "value": pl.Float64}, orient="row"
+        )
+
+    def __str__(self) -> str:
+        parts = [self._size(), self._profiles(), self._ratings(), *self._time(), *self._record()]
+        return "\n\n".join(([self.name] if self.name else []) + parts)
+
+    def _size(self) -> str:
+        numbers = [
+            ("users", f"{self.users:,}"),
+            ("items", f"{self.items:,}"),
+            ("ratings", f"{self.ratings:,}"),
+            ("density", f"{100 * self.density:.3f} %"),
+            ("Gini over users", f"{self.gini_users:.3f}"),
+            ("Gini over items", f"{self.gini_items:.3f}"),
+        ]
+        width = max(len(value) for _, value in numbers)
+        return "\n".join(f"{label:<16} {value:>{width}}" for label, value in numbers)
+
+    def _profiles(self) -> str:
+        rows = [
+            [label, *(_number(sizes[statistic]) for statistic in _SIZES)]
+            for label, sizes in (("per user", self.per_user), ("per item", self.per_item))
+        ]
+        return Table(["ratings", "min", "25 %", "median", "75 %", "max", "mean"], rows).text()
+
+    def _ratings(self) -> str:
+        most = int(self.histogram["ratings"].to_numpy().max())
+        rows = [
+            (label, f"{count:,}", f"{100 * share:.1f} %", "▇" * round(20 * count / most))
+            for label, count, share in self.histogram.select("rating", "ratings", "share").iter_rows()
+        ]
+        rows.insert(0, ("rating", "ratings", "share", ""))
+        a, b, c = (max(len(row[column]) for row in rows) for column in range(3))
+        lines = [f"{row[0]:<{a}}  {row[1]:>{b}}  {row[2]:>{c}}  {row[3]}".rstrip() for row in rows]
+        return "\n".join([*lines, f"mean {_number(self.mean)}"])
+
+    def _time(self) -> list[str]:
+        if self.start is None or self.end is None:
+            return ["no times"]
+        days = (self.end - self.start) / timedelta(days=1)
+        return [f"from {self.start:%Y-%m-%d %H:%M:%S} to {self.end:%Y-%m-%d %H:%M:%S} UTC ({_number(days)} days)"]
+
+    def _record(self) -> list[str]:
+        lines = [line for step in self.history for line in (_told(step), *(f"  {note}" for note in step.notes))]
+        return ["\n".join(lines)] if lines else []
+
+
+def describe(ratings: Ratings) -> Description:
+    """Count users, items and ratings, and say how they are spread.
+
+    Users and items without ratings do not count. The quartiles are those of linear interpolation. Ratings with more
+    than 20 distinct values are put into bins: of steps 1, 2, 5, 10, 20, ... where they span a factor over 100, as play
+    counts do, else ten of equal width.
+
+    Examples
+    --------
+    >>> found = describe(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [5, 3, 4]))
+    >>> found.users, found.items, found.ratings, found.density
+    (2, 2, 3, 0.75)
+    >>> found.histogram.select("rating", "ratings").rows()
+    [('3', 1), ('4', 1), ('5', 1)]
+    """
+    if not len(ratings):
+        raise InputError(
+            "there are no ratings to describe", source=ratings.name, remedy="check the file or the filters"
+        )
+    per_user, per_item = ratings.user_counts, ratings.item_counts
+    per_user, per_item = per_user[per_user > 0], per_item[per_item > 0]
+    start, end = _span(ratings.times)
+    return Description(
+        name=ratings.name,
+        users=len(per_user),
+        items=len(per_item),
+        ratings=len(ratings),
+        density=len(ratings) / (len(per_user) * len(per_item)),
+        gini_users=gini(per_user),
+        gini_items=gini(per_item),
+        per_user=_sizes(per_user),
+        per_item=_sizes(per_item),
+        mean=float(ratings.values.mean(dtype=np.float64)),
+        histogram=_histogram(ratings.values),
+        start=start,
+        end=end,
+        history=ratings.history,
+    )
+
+
+def _sizes(counts: NDArray[np.int64]) -> dict[str, float]:
+    quartiles = np.quantile(counts, [0, 0.25, 0.5, 0.75, 1])
+    return dict(zip(_SIZES, [*quartiles.tolist(), float(counts.mean())]))
+
+
+def _span(times: NDArray[np.int64] | None) -> tuple[datetime | None, datetime | None]:
+    if times is None:
+        return None, None
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        return epoch + timedelta(seconds=int(times.min())), epoch + timedelta(seconds=int(times.max()))
+    except OverflowError:
+        # Numbers that count something else than seconds, far outside the calendar.
+        return None, None
+
+
+def _histogram(values: NDArray[Any]) -> pl.DataFrame:
+    table = pl.Series("value", values).value_counts().sort("value")
+    distinct, counts = table["value"].to_numpy(), table["count"].to_numpy()
+    if len(distinct) <= _DISTINCT:
+        low = high = distinct.astype(np.float64)
+        labels = [_number(value) for value in low]
+    else:
+        edges = _edges(float(distinct[0]), float(distinct[-1]))
+        bin_of = np.clip(np.searchsorted(edges, distinct, side="right") - 1, 0, len(edges) - 2)
+        counts = np.bincount(bin_of, weights=counts, minlength=len(edges) - 1).astype(np.int64)
+        low, high = edges[:-1], edges[1:]
+        labels = [f"{_number(a)} to {_number(b)}" for a, b in zip(low, high)]
+    return pl.DataFrame(
+        {"rating": labels, "low": low, "high": high, "ratings": counts.astype(np.int64), "share": counts / len(values)}
+    )
+
+
+def _edges(low: float, high: float) -> NDArray[np.float64]:
+    if low > 0 and high / low > 100:
+        decades = range(int(np.floor(np.log10(low))), int(np.floor(np.log10(high))) + 2)
+        steps = np.array([step * 10.0**decade for decade in decades for step in (1, 2, 5)])
+        return steps[
+            max(int(np.searchsorted(steps, low, side="right")) - 1, 0) : np.searchsorted(steps, high, "right") + 1
+        ]
+    return np.linspace(low, high, _BINS + 1)
+
+
+def _number(value: float) -> str:
+    """Write a number with thousands marked, and three decimals at the most unless it is tiny."""
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.3f}".rstrip("0") if abs(value) >= 0.01 else f"{value:.3g}"
+
+
+def _told(step: Step) -> str:
+    """Say what a step was, on one line."""
+    told = []
+    for name, value in step.settings.items():
+        if isinstance(value, Mapping):
+            value = " ".join(f"{key}={_quoted(one)}" for key, one in value.items())
+            told.append(f"{name} {value}")
+        else:
+            told.append(f"{name} {_quoted(value)}")
+    return f"{step.action}: " + ", ".join(told)
+
+
+def _quoted(value: Any) -> str:
+    """Show a separator as what it is, and words and numbers as they are."""
+    return repr(value) if isinstance(value, str) and not any(letter.isalnum() for letter in value) else str(value)
