@@ -1,4 +1,8 @@
-"""cranfield: compare recommender systems offline, and know how far to trust the answer."""
+"""cranfield: compare recommender systems offline, and know how far to trust the answer.
+
+The functions stand in the order in which an evaluation goes: `read`, `filters`, `split`, `recommend`, `read_run`,
+`measure`, `compare`.
+"""
 
 from cranfield import split
 from cranfield._errors import (
@@ -10,25 +14,52 @@ from cranfield._errors import (
     MissingExtraError,
     SettingError,
 )
+from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.data import Ratings, Vocabulary
-from cranfield.rank import Run
+from cranfield.compare import Comparison, compare
+from cranfield.data import Ratings, Vocabulary, celma, datasets, describe, filters, read, simulate, write
+from cranfield.measure import Metric, Scores, gain, known_metrics, measure, metric, risk, standardise
+from cranfield.rank import Run, Targets, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommend import Recommender
 from cranfield.split import Split
 
 __all__ = [
+    "Comparison",
     "CranfieldError",
     "CranfieldWarning",
     "DownloadError",
     "ImpossibleSplitError",
     "InputError",
+    "Metric",
     "MissingExtraError",
     "Ratings",
     "Recommender",
     "Run",
+    "Scores",
     "SettingError",
     "Split",
+    "Targets",
     "Vocabulary",
     "__version__",
+    "celma",
+    "compare",
+    "datasets",
+    "describe",
+    "filters",
+    "gain",
+    "known_metrics",
+    "measure",
+    "metric",
+    "read",
+    "read_run",
+    "read_runs",
+    "read_test",
+    "recommend",
+    "risk",
+    "settings",
+    "simulate",
     "split",
+    "standardise",
+    "write",
+    "write_run",
 ]

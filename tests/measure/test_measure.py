@@ -88,7 +88,7 @@ def test_integer_and_text_ids_meet():
 
 
 def test_ties_across_the_cut_off_are_reported():
-    test = cf.Ratings.of(["u", "v"], ["a", "a"])
+    test = cf.Ratings.of(["u", "v"], ["a", "b"])
     run = {"u": {"a": 1.0, "b": 1.0}, "v": {"a": 2.0, "b": 1.0}}
     notes = measure({"s": run}, test, ["P@1"]).notes
     assert notes == ("s: scores tie in 50.0% of the lists across rank 1",)
@@ -161,3 +161,13 @@ def test_some_metrics_can_be_taken_out_of_scores():
     assert scores.only(["RR"]).frame()["mean"].to_list() == scores.frame().filter(metric="RR")["mean"].to_list()
     with pytest.raises(cf.SettingError, match="was not measured"):
         scores.only(["AP"])
+
+
+def test_bounds_are_the_averages_if_unjudged_items_were_irrelevant_or_relevant():
+    scores = measure(RUNS, TEST, ["P@2", "Unjudged@2"], threshold=4, bounds=True)
+    rows = {(row["system"], row["metric"]): row for row in scores.frame(undefined="leave out").iter_rows(named=True)}
+    row = rows["full", "P@2"]
+    assert row["least"] <= row["mean"] <= row["most"]
+    assert (row["least"], row["most"]) == pytest.approx((0.5, 0.75))
+    assert rows["full", "Unjudged@2"]["most"] is None
+    assert "(0.5000–0.7500)" in scores.table(undefined="leave out").text()

@@ -7,8 +7,8 @@ import sys
 import click
 
 from cranfield._errors import CranfieldError
-from cranfield._version import __version__
 from cranfield._settings import Settings, settings
+from cranfield._version import __version__
 from cranfield.cli._group import LazyGroup, common_options
 
 _COMMANDS = {
@@ -41,7 +41,7 @@ Examples:
 )
 @click.version_option(__version__, prog_name="cranfield")
 @common_options
-def cranfield(seed: int) -> None:  # noqa: ARG001
+def cranfield(seed: int) -> None:
     """Compare recommender systems offline: which is better, by which metric, and how sure that is."""
 
 

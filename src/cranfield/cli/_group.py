@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
 from cranfield._settings import settings
 from cranfield._spelling import nearest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class LazyGroup(click.Group):
@@ -52,7 +54,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(self._commands_help.items()))
 
 
-def common_options(command: Any) -> Any:
+def common_options(command: Command) -> Command:
     """Give a command the options that all of them share: ``--seed``, ``--threads`` and ``--quiet``.
 
     They may stand before the command's name as well. The command receives ``seed``; the other two become settings of

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from cranfield.data import Ratings
 from cranfield.rank import Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -27,14 +30,14 @@ _OPTIONS = (
 )
 
 
-def measuring_options(command: Any) -> Any:
+def measuring_options(command: Command) -> Command:
     """Give a command runs, a test set, and how they are to be met; `load` makes use of them."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def metric_option(default: tuple[str, ...]) -> Any:
+def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
     """Return the option ``-m``, that may be given several times or with several metrics split by spaces."""
     return click.option(
         "-m",

@@ -41,7 +41,7 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     [0.5, 1.0]
     """
     metric = Metric.of(metric)
-    if metric.definition.family not in _FAMILIES or metric.definition.whole_system:
+    if not has_bounds(metric):
         raise SettingError(f"{metric} has no bounds from missing judgments; ask for a ranking metric such as nDCG@10")
     parameters = dict(metric.parameters)
     if parameters.get("rel") is not None:
@@ -53,6 +53,11 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     low, high = np.asarray(metric(pessimistic(judged, depth))), np.asarray(metric(optimistic(judged, depth)))
     unordered = np.isnan(low) | np.isnan(high)
     return np.where(unordered, low, np.minimum(low, high)), np.where(unordered, high, np.maximum(low, high))
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Say whether a metric is one that missing judgments make uncertain: a ranking metric."""
+    return metric.definition.family in _FAMILIES and not metric.definition.whole_system
 
 
 def pessimistic(judged: Judged, depth: int) -> Judged:

@@ -131,9 +131,9 @@ class Judged:
                 "measure it on lists of all targets"
             )
         if self.is_condensed:
-            inside = self.ranks <= self.lengths[self.lists]
-            places = self.places[inside]
-            return Entries(self.lists[inside], self.run.items[places], self.ranks[inside], places)
+            stored = self.with_ties_broken()
+            assert stored.places is not None
+            return Entries(stored.lists, self.run.items[stored.places], stored.ranks, stored.places)
         lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         steps = np.arange(len(lists)) - before[lists]
@@ -206,6 +206,28 @@ class Judged:
             )
 
         return self if self.is_condensed else self._view("condensed", make)
+
+    def with_ties_broken(self) -> Judged:
+        """Return the lists as they are stored, ties broken: for metrics without a closed form over tied orders."""
+        if self.tied_from is None:
+            return self
+        return self._view("broken", lambda: replace(self._inside(), tied_from=None, tied_to=None))
+
+    def with_ends_broken(self) -> Judged:
+        """Return the lists with the stored items down to their ends: what is tied stays so, but not across an end."""
+        if self.tied_to is None:
+            return self
+
+        def make() -> Judged:
+            part = self._inside()
+            assert part.tied_to is not None
+            return replace(part, tied_to=np.minimum(part.tied_to, part.lengths[part.lists]))
+
+        return self._view("ends", make)
+
+    def _inside(self) -> Judged:
+        """Return the lists without the hits that an end has cut off their tied group."""
+        return self._part(self.ranks <= self.lengths[self.lists])
 
     def only(self, mask: NDArray[np.bool_]) -> Judged:
         """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others.

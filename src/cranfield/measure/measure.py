@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.measure.bounds import bounds as bounds_of
+from cranfield.measure.bounds import has_bounds
 from cranfield.measure.context import Context
 from cranfield.measure.judge import judge, one_relevant_judgments
 from cranfield.measure.judged import Judged
@@ -22,6 +24,8 @@ from cranfield.measure.metric import Metric
 from cranfield.measure.notes import notes_on
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
+from cranfield.rank.qrels import read_test
+from cranfield.rank.read import read_runs
 from cranfield.rank.run import Run
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
@@ -38,6 +42,7 @@ def measure(
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     similarity: Any = None,
+    bounds: bool = False,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
 
@@ -57,6 +62,9 @@ def measure(
         How runs that are read here order items of equal score; see `read_run`.
     train, similarity
         What some metrics need: the training ratings, and the similarity of items.
+    bounds
+        Also measure what each ranking metric would be if every unjudged item of the lists were not relevant, and if
+        every one were (`Scores.bounds`).
 
     Examples
     --------
@@ -73,7 +81,7 @@ def measure(
     judgments = _judgments(runs, test, threshold)
     context = Context(train, similarity)
     depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
-    measured = [_measure_run(run, judgments, wanted, context, condensed, depth) for run in runs]
+    measured = [_measure_run(run, judgments, wanted, context, condensed, bounds, depth) for run in runs]
     settings = {
         "threshold": threshold,
         "condensed": condensed,
@@ -97,6 +105,7 @@ def measure(
         unjudged=np.array([one.unjudged for one in measured]),
         item_coverage=_item_coverage(runs, test),
         counts={run.name: one.counts for run, one in zip(runs, measured)},
+        bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
         notes=notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
     )
 
@@ -111,6 +120,7 @@ class _Measured:
     filled: list[float]
     unjudged: list[float]
     counts: Mapping[str, int]
+    bounds: NDArray[np.float64]
 
 
 def _as_runs(runs: Any, ties: Ties) -> list[Run]:
@@ -119,8 +129,6 @@ def _as_runs(runs: Any, ties: Ties) -> list[Run]:
     elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
         runs = list(runs)
     if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
-        from cranfield.rank import read_runs
-
         runs = read_runs(runs, ties=ties)
     if not runs:
         raise SettingError("there is no run to measure; give at least one")
@@ -133,8 +141,6 @@ def _as_runs(runs: Any, ties: Ties) -> list[Run]:
 def _as_ratings(test: Any) -> Ratings:
     if isinstance(test, Ratings):
         return test
-    from cranfield.rank import read_test
-
     return read_test(test)
 
 
@@ -149,7 +155,13 @@ def _judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> J
 
 
 def _measure_run(
-    run: Run, judgments: Judgments, metrics: Sequence[Metric], context: Context, condensed: bool, depth: int
+    run: Run,
+    judgments: Judgments,
+    metrics: Sequence[Metric],
+    context: Context,
+    condensed: bool,
+    bounds: bool,
+    depth: int,
 ) -> _Measured:
     judged, strangers = judge(run, judgments, context)
     if condensed:
@@ -170,7 +182,17 @@ def _measure_run(
         filled=[service[n][0] for n in cutoffs],
         unjudged=[service[n][1] for n in cutoffs],
         counts={**run.counts, **strangers},
+        bounds=_bounds(judged, metrics) if bounds else np.empty(0),
     )
+
+
+def _bounds(judged: Judged, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """Return 2 × metrics × lists: each metric if all unjudged items were irrelevant, or relevant; NaN for others."""
+    ends = np.full((2, len(metrics), judged.n_lists), np.nan)
+    for m, metric in enumerate(metrics):
+        if has_bounds(metric):
+            ends[:, m] = bounds_of(metric, judged)
+    return ends
 
 
 def _service(judged: Judged, n: int) -> tuple[float, float]:

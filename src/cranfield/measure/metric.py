@@ -172,6 +172,8 @@ class Metric:
             judged = judged.condensed()
         if self.cutoff is not None:
             judged = judged.cut(self.cutoff)
+        if not self.definition.averages_ties:
+            judged = judged.with_ties_broken()
         if "cutoff" in inspect.signature(self.definition.function).parameters:
             parameters["cutoff"] = self.cutoff
         values = self.definition.function(judged, **parameters)

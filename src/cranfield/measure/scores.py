@@ -58,6 +58,9 @@ class Scores:
         For each system what happened to its lists on the way, by name.
     notes
         Sentences a reader should see.
+    bounds
+        2 × systems × metrics × lists, where asked for: the values if every unjudged item of the lists were not
+        relevant, and if every one were; NaN for metrics that this does not concern.
     """
 
     systems: tuple[str, ...]
@@ -76,6 +79,7 @@ class Scores:
     item_coverage: NDArray[np.float64] | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    bounds: NDArray[np.float64] | None = None
 
     @property
     def n_lists(self) -> int:
@@ -111,7 +115,7 @@ class Scores:
         kind, result = Average.of(average), np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                values, weights, _ = self._counted(s, m, kind, coverage, undefined, by)
+                values, weights, _ = self._counted(self.values, s, m, kind, coverage, undefined, by)
                 result[s, m] = kind(values, weights)
         return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
 
@@ -144,6 +148,11 @@ class Scores:
         level, interval, seed
             The confidence of the interval; how it is made: ``analytic`` (the column ``interval`` names the method) or
             ``bootstrap`` (percentile, 1,000 resamples).
+
+        Notes
+        -----
+        Where bounds were measured, ``least`` and ``most`` are the averages if every unjudged item of the lists were not
+        relevant, and if every one were.
         """
         if interval not in ("analytic", "bootstrap"):
             raise SettingError(f"interval={interval!r} is not known; write analytic or bootstrap")
@@ -154,7 +163,11 @@ class Scores:
             for m, metric in enumerate(self.metrics):
                 row = self._row(s, m, kind, coverage, undefined, by, level, interval, seed)
                 rows.append({"system": system, "metric": metric, **row})
-        return pl.DataFrame(rows, schema=_SCHEMA)
+                if self.bounds is not None:
+                    ends = (self._counted(end, s, m, kind, coverage, undefined, by)[:2] for end in self.bounds)
+                    known = not np.isnan(self.bounds[:, s, m]).all()
+                    rows[-1].update(zip(("least", "most"), (kind(*end) if known else None for end in ends)))
+        return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
 
     def _row(
         self,
@@ -176,7 +189,7 @@ class Scores:
         }
         if self.overall is not None and not np.isnan(self.overall[s, m]):
             return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
-        values, weights, missing = self._counted(s, m, kind, coverage, undefined, by)
+        values, weights, missing = self._counted(self.values, s, m, kind, coverage, undefined, by)
         method = kind.method
         if interval == "bootstrap":
             lower, upper = kind.bootstrap(values, weights, level, seed)
@@ -195,7 +208,14 @@ class Scores:
         }
 
     def _counted(
-        self, s: int, m: int, kind: Average, coverage: Coverage, undefined: Undefined, by: str
+        self,
+        table: NDArray[np.float64],
+        s: int,
+        m: int,
+        kind: Average,
+        coverage: Coverage,
+        undefined: Undefined,
+        by: str,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
         """Return the values that an average is made of, their weights, and how many were undefined."""
         for name, value, allowed in (
@@ -205,7 +225,7 @@ class Scores:
         ):
             if value not in allowed:
                 raise SettingError(f"{name}={value!r} is not known; write {allowed[0]} or {allowed[1]}")
-        values, keep = self.values[s, m], np.ones(self.n_lists, dtype=bool)
+        values, keep = table[s, m], np.ones(self.n_lists, dtype=bool)
         if coverage == "reduced":
             keep &= self.covered[s]
         nothing = np.isnan(values)
@@ -250,16 +270,20 @@ class Scores:
             overall=columns(self.overall),
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),
+            bounds=None if self.bounds is None else self.bounds[:, :, places],
         )
 
     def table(self, average: str | Average = "mean", *, digits: int = 4, **options: Any) -> Table:
         """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption."""
         means = self.average(average, **options)
+        bounds = None if self.bounds is None else self.frame(average, **options).select("least", "most").rows()
         cells = [[Cell(name)] for name in self.systems]
         for m, lower in enumerate(self.lower_is_better):
             order = _order(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = "–" if np.isnan(means[s, m]) else f"{means[s, m]:.{digits}f}"
+                if bounds is not None and None not in (ends := bounds[s * len(self.metrics) + m]):
+                    text += f" ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
                 several = len(self.systems) > 1
                 cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
         header = ["system", *self.metrics, "users"]
@@ -281,6 +305,7 @@ class Scores:
             f"average: {Average.of(average)}",
             f"coverage: {options.get('coverage', 'full')}",
             f"undefined: {options.get('undefined', 'zero')}",
+            *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
 
@@ -309,6 +334,9 @@ _SCHEMA: Mapping[str, Any] = {
     "item_coverage": pl.Float64,
     "unjudged": pl.Float64,
 }
+
+
+_BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}
 
 
 def _order(means: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:

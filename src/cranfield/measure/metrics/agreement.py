@@ -16,6 +16,7 @@ from cranfield.measure.metric import Values, choice, metric
 
 def _orders(judged: Judged) -> Paired:
     """Pair the user's ratings (the truth) with the system's order, in which items are tied if ties are averaged."""
+    judged = judged.with_ends_broken()
     ranks = judged.ranks if judged.tied_from is None else judged.tied_from
     return Paired(judged.lists, judged.n_lists, judged.grades, -ranks.astype(np.float64))
 

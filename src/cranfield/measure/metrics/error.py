@@ -58,8 +58,6 @@ def _predicted(judged: Judged, metric_name: str) -> _Predicted:
         )
     predicted = predictions[judged.places]
     known = ~np.isnan(predicted)
-    # With ties averaged, a tied group that straddles the cut-off is kept whole: take the items above it.
-    known &= judged.ranks <= judged.lengths[judged.lists]
     lists, predicted, ratings = judged.lists[known], predicted[known], judged.grades[known]
     order = np.lexsort((-predicted, lists))
     return _Predicted(lists, judged.n_lists, (ratings - predicted)[order])

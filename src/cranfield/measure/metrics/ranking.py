@@ -109,8 +109,10 @@ def area_under_curve(judged: Judged) -> Values:
 
     AUC = Σ_{relevant i in the list} |{j not relevant, below i in the list}| / (R · N_L), N_L being the items of the
     list that are not relevant (unjudged ones included, unless the list is condensed). A relevant item outside the
-    list counts as below all of it. Undefined if R or N_L is 0.
+    list counts as below all of it. Undefined if R or N_L is 0. Where ties are averaged, those across the cut-off are
+    broken as stored, since N_L depends on them.
     """
+    judged = judged.with_ends_broken()
     hits = judged.total(where=judged.relevant)
     others = judged.lengths - hits
     above = (judged.ranks if judged.tied_from is None else _mid_ranks(judged)) - 1 - _relevant_above(judged)
