@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings, Vocabulary
 
+# Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
+_GRAIN = 2.0**20
+
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
@@ -144,7 +147,9 @@ class Judgments:
         return np.bincount(self.lists[counted], weights=weighted, minlength=self.n_lists).astype(np.float64)
 
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sort the gains of each list in descending order, by one key that holds list and gain."""
+        """Sort the gains of each list in descending order: by one key of list and gain, where floats hold it exactly."""
         low, high = float(gains.min(initial=0.0)), float(gains.max(initial=0.0))
-        key = self.lists * (2.0 * (high - low) + 1.0) - gains
-        return gains[np.argsort(key)]
+        fine = gains * _GRAIN
+        if self.n_lists * (2.0 * (high - low) + 1.0) * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
+            return gains[np.argsort(self.lists * (2.0 * (high - low) + 1.0) - gains)]
+        return gains[np.lexsort((-gains, self.lists))]
