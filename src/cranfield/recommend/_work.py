@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cranfield._errors import CranfieldError
+from cranfield._errors import CranfieldError, MissingExtraError
 from cranfield._progress import progress
 from cranfield._settings import settings
 
@@ -66,11 +66,16 @@ def blas_threads(threads: int) -> Iterator[None]:
         yield
 
 
-def compiled_threads() -> None:
-    """Hold compiled loops to the threads that the settings allow."""
-    import numba
-
+def compiled_loops(system: str) -> Any:
+    """Return the module of compiled loops, held to the threads that the settings allow, or say what to install."""
+    try:
+        import numba
+    except ImportError as error:
+        raise MissingExtraError(system, library="numba", extra="recommend") from error
     numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS))
+    from cranfield.recommend import _loops
+
+    return _loops
 
 
 def need_memory(system: str, needed: float, why: str, remedy: str) -> None:

@@ -10,6 +10,8 @@ from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
 from cranfield.recommend._model import Model
 from cranfield.recommend.baselines import Average, Popularity, Random, UserAverage
+from cranfield.recommend.biased_mf import BiasedFactors
+from cranfield.recommend.bpr import BayesianPersonalizedRanking
 from cranfield.recommend.ease import EmbarrassinglyShallow
 from cranfield.recommend.hitting_time import HittingTime
 from cranfield.recommend.item_knn import ItemNeighbours
@@ -19,7 +21,10 @@ from cranfield.recommend.nncosngbr import ResidualItemNeighbours, ResidualUserNe
 from cranfield.recommend.pure_svd import PureSVD
 from cranfield.recommend.relevance_models import RelevanceModel1, RelevanceModel2
 from cranfield.recommend.rocchio import ChiSquared, KullbackLeibler, RobertsonSelectionValue, RocchioWeights
+from cranfield.recommend.slim import SparseLinear
+from cranfield.recommend.topics import LatentDirichlet, ProbabilisticLatentSemantics
 from cranfield.recommend.uir import UserItemRelevance
+from cranfield.recommend.wrmf import WeightedFactors
 
 _CLASSES: tuple[type[Model], ...] = (
     Random,
@@ -37,8 +42,14 @@ _CLASSES: tuple[type[Model], ...] = (
     ResidualUserNeighbours,
     ResidualItemNeighbours,
     UserNeighbours,
+    SparseLinear,
     HittingTime,
+    BiasedFactors,
     PureSVD,
+    BayesianPersonalizedRanking,
+    WeightedFactors,
+    LatentDirichlet,
+    ProbabilisticLatentSemantics,
     UserItemRelevance,
     EmbarrassinglyShallow,
     ItemNeighbours,

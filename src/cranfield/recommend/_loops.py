@@ -1,0 +1,316 @@
+# mypy: disable-error-code="untyped-decorator"
+"""The training loops that need compiling. Importing this module imports numba: do so by `compiled_loops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+_GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@njit(cache=True, inline="always")
+def _below(state: Any, bound: int) -> int:
+    """Draw a whole number below ``bound`` (SplitMix64); ``state`` is an array of one uint64."""
+    state[0] += _GOLDEN
+    mixed = state[0]
+    mixed = (mixed ^ (mixed >> _30)) * _MIX_1
+    mixed = (mixed ^ (mixed >> _27)) * _MIX_2
+    mixed ^= mixed >> _31
+    return np.int64(((mixed >> _32) * np.uint64(bound)) >> _32)
+
+
+@njit(cache=True)
+def _holds(items: Any, start: int, stop: int, item: int) -> bool:
+    """Say whether the ascending ``items[start:stop]`` hold ``item``."""
+    while start < stop:
+        middle = (start + stop) >> 1
+        if items[middle] < item:
+            start = middle + 1
+        else:
+            stop = middle
+    return start < len(items) and items[start] == item
+
+
+@njit(cache=True, fastmath=True)
+def biased_factors(
+    users: Any,
+    items: Any,
+    values: Any,
+    mean: float,
+    user_bias: Any,
+    item_bias: Any,
+    user_factors: Any,
+    item_factors: Any,
+    rate: float,
+    regularization: float,
+    epochs: int,
+    seed: Any,
+) -> None:
+    """Descend the squared error one rating at a time, in a new random order each epoch."""
+    count, factors = len(values), user_factors.shape[1]
+    order = np.arange(count)
+    step, shrink = np.float32(rate), np.float32(regularization)
+    for _ in range(epochs):
+        for last in range(count - 1, 0, -1):
+            other = _below(seed, last + 1)
+            order[last], order[other] = order[other], order[last]
+        for place in order:
+            u, i = users[place], items[place]
+            p, q = user_factors[u], item_factors[i]
+            predicted = np.float32(mean) + user_bias[u] + item_bias[i]
+            for f in range(factors):
+                predicted += p[f] * q[f]
+            error = np.float32(values[place]) - predicted
+            user_bias[u] += step * (error - shrink * user_bias[u])
+            item_bias[i] += step * (error - shrink * item_bias[i])
+            for f in range(factors):
+                old = p[f]
+                p[f] += step * (error * q[f] - shrink * old)
+                q[f] += step * (error * old - shrink * q[f])
+
+
+@njit(cache=True, fastmath=True)
+def ranked_pairs(
+    users: Any,
+    indptr: Any,
+    items: Any,
+    raters: Any,
+    by_user: bool,
+    user_factors: Any,
+    item_factors: Any,
+    item_bias: Any,
+    rate: float,
+    regularizations: Any,
+    samples: int,
+    seed: Any,
+) -> None:
+    """Ascend BPR's criterion by sampled triples: a user, an item of the profile, an item outside it.
+
+    ``regularizations`` are those of the user, the positive item, the negative item and the bias.
+    """
+    factors, n_items = user_factors.shape[1], len(item_bias)
+    on_user, on_positive, on_negative, on_bias = regularizations
+    for _ in range(samples):
+        if by_user:
+            u = raters[_below(seed, len(raters))]
+            i = items[indptr[u] + _below(seed, indptr[u + 1] - indptr[u])]
+        else:
+            place = _below(seed, len(items))
+            u, i = users[place], items[place]
+        start, stop = indptr[u], indptr[u + 1]
+        if stop - start >= n_items:
+            continue
+        j = _below(seed, n_items)
+        while _holds(items, start, stop, j):
+            j = _below(seed, n_items)
+        p, q, o = user_factors[u], item_factors[i], item_factors[j]
+        margin = item_bias[i] - item_bias[j]
+        for f in range(factors):
+            margin += p[f] * (q[f] - o[f])
+        pull = rate / (np.float32(1) + np.exp(margin))
+        for f in range(factors):
+            own, positive, negative = p[f], q[f], o[f]
+            p[f] += pull * (positive - negative) - rate * on_user * own
+            q[f] += pull * own - rate * on_positive * positive
+            o[f] -= pull * own + rate * on_negative * negative
+        item_bias[i] += pull - rate * on_bias * item_bias[i]
+        item_bias[j] -= pull + rate * on_bias * item_bias[j]
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def weighted_least_squares(
+    solved: Any, fixed: Any, gram: Any, indptr: Any, columns: Any, extra: Any, pull: Any, steps: int
+) -> None:
+    """Move each row x of ``solved`` towards (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c t y by conjugate gradients.
+
+    ``gram`` is YᵀY + λI, ``extra`` c − 1 and ``pull`` c t at the stored places.
+    """
+    factors = solved.shape[1]
+    for u in prange(solved.shape[0]):
+        x = solved[u]
+        start, stop = indptr[u], indptr[u + 1]
+        if start == stop:
+            x[:] = 0
+            continue
+        residual = np.zeros(factors, dtype=solved.dtype)
+        for f in range(factors):
+            applied = np.float32(0)
+            for g in range(factors):
+                applied += gram[f, g] * x[g]
+            residual[f] = -applied
+        for place in range(start, stop):
+            y = fixed[columns[place]]
+            inner = np.float32(0)
+            for f in range(factors):
+                inner += y[f] * x[f]
+            weight = pull[place] - extra[place] * inner
+            for f in range(factors):
+                residual[f] += weight * y[f]
+        direction = residual.copy()
+        image = np.empty(factors, dtype=solved.dtype)
+        size = np.float32(0)
+        for f in range(factors):
+            size += residual[f] * residual[f]
+        for _ in range(steps):
+            if size < np.float32(1e-20):
+                break
+            for f in range(factors):
+                applied = np.float32(0)
+                for g in range(factors):
+                    applied += gram[f, g] * direction[g]
+                image[f] = applied
+            for place in range(start, stop):
+                y = fixed[columns[place]]
+                inner = np.float32(0)
+                for f in range(factors):
+                    inner += y[f] * direction[f]
+                weight = extra[place] * inner
+                for f in range(factors):
+                    image[f] += weight * y[f]
+            curvature = np.float32(0)
+            for f in range(factors):
+                curvature += direction[f] * image[f]
+            length = size / curvature
+            new_size = np.float32(0)
+            for f in range(factors):
+                x[f] += length * direction[f]
+                residual[f] -= length * image[f]
+                new_size += residual[f] * residual[f]
+            for f in range(factors):
+                direction[f] = residual[f] + new_size / size * direction[f]
+            size = new_size
+
+
+@njit(cache=True, fastmath=True)
+def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int, tolerance: float, w: Any) -> None:
+    """Minimise ½ wᵀGw − wᵀg + l2/2 |w|² + l1 |w|₁ over w ≥ 0, w_own = 0, one coordinate after the other."""
+    count = len(w)
+    image = np.zeros(count)
+    for _ in range(sweeps):
+        largest = 0.0
+        for k in range(count):
+            curvature = gram[k, k]
+            if k == own or curvature <= 0.0:
+                continue
+            best = (target[k] - image[k] + curvature * w[k] - l1) / (curvature + l2)
+            change = max(best, 0.0) - w[k]
+            if change != 0.0:
+                w[k] += change
+                for other in range(count):
+                    image[other] += change * gram[other, k]
+                largest = max(largest, abs(change))
+        if largest < tolerance:
+            break
+
+
+@njit(cache=True, parallel=True)
+def slim_whole(gram: Any, first: int, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any) -> None:
+    """Fill the rows of ``weights`` with the columns ``first``, ``first + 1``, ... of W, over all items."""
+    for row in prange(len(weights)):
+        _descend(gram, gram[first + row], first + row, l1, l2, sweeps, tolerance, weights[row])
+
+
+@njit(cache=True, parallel=True)
+def slim_near(
+    gram: Any,
+    near: Any,
+    first: int,
+    last: int,
+    l1: float,
+    l2: float,
+    sweeps: int,
+    tolerance: float,
+    weights: Any,
+) -> None:
+    """Fill ``weights[j]`` with column j of W over the items ``near[j]`` (−1 for none), for first ≤ j < last."""
+    for j in prange(first, last):
+        count = np.count_nonzero(near[j] >= 0)
+        places = near[j, :count]
+        part = np.empty((count, count))
+        target = np.empty(count)
+        for a in range(count):
+            target[a] = gram[j, places[a]]
+            for b in range(count):
+                part[a, b] = gram[places[a], places[b]]
+        _descend(part, target, -1, l1, l2, sweeps, tolerance, weights[j, :count])
+
+
+@njit(cache=True, parallel=True)
+def slim_sparse(
+    indptr: Any,
+    raters: Any,
+    values: Any,
+    n_users: int,
+    near: Any,
+    first: int,
+    last: int,
+    l1: float,
+    l2: float,
+    sweeps: int,
+    tolerance: float,
+    weights: Any,
+) -> None:
+    """Do as `slim_near` does for a catalogue whose Gram matrix does not fit: each part of it is made when needed."""
+    for j in prange(first, last):
+        count = np.count_nonzero(near[j] >= 0)
+        places = np.empty(count + 1, dtype=np.int64)
+        places[:count] = near[j, :count]
+        places[count] = j
+        # The ratings of these items, grouped by user; two of one user are a product of the Gram matrix.
+        ends = np.zeros(n_users + 1, dtype=np.int64)
+        for place in places:
+            for entry in range(indptr[place], indptr[place + 1]):
+                ends[raters[entry] + 1] += 1
+        for u in range(n_users):
+            ends[u + 1] += ends[u]
+        which = np.empty(ends[n_users], dtype=np.int64)
+        what = np.empty(ends[n_users])
+        begins = ends[:-1].copy()
+        for a in range(count + 1):
+            for entry in range(indptr[places[a]], indptr[places[a] + 1]):
+                spot = begins[raters[entry]]
+                which[spot], what[spot] = a, values[entry]
+                begins[raters[entry]] += 1
+        part = np.zeros((count + 1, count + 1))
+        for u in range(n_users):
+            for one in range(ends[u], ends[u + 1]):
+                for other in range(ends[u], ends[u + 1]):
+                    part[which[one], which[other]] += what[one] * what[other]
+        _descend(part[:count, :count], part[count, :count], -1, l1, l2, sweeps, tolerance, weights[j, :count])
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def explain_users(indptr: Any, items: Any, counts: Any, theta: Any, phi: Any, weights: Any, gained: Any) -> None:
+    """Write count / Σ_z θ_uz φ_iz to ``weights``, and Σ_i weight θ_uz φ_iz to ``gained``."""
+    topics = theta.shape[1]
+    for u in prange(len(theta)):
+        sums = np.zeros(topics, dtype=theta.dtype)
+        for place in range(indptr[u], indptr[u + 1]):
+            row = phi[items[place]]
+            likelihood = np.float32(0)
+            for z in range(topics):
+                likelihood += theta[u, z] * row[z]
+            weight = counts[place] / max(likelihood, np.float32(1e-30))
+            weights[place] = weight
+            for z in range(topics):
+                sums[z] += weight * row[z]
+        for z in range(topics):
+            gained[u, z] = theta[u, z] * sums[z]
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def explain_items(indptr: Any, users: Any, places: Any, weights: Any, theta: Any, phi: Any, gained: Any) -> None:
+    """Write Σ_u weight θ_uz φ_iz to ``gained``; ``places`` leads from an item's entries to ``weights``."""
+    topics = phi.shape[1]
+    for i in prange(len(phi)):
+        sums = np.zeros(topics, dtype=phi.dtype)
+        for entry in range(indptr[i], indptr[i + 1]):
+            weight, row = weights[places[entry]], theta[users[entry]]
+            for z in range(topics):
+                sums[z] += weight * row[z]
+        for z in range(topics):
+            gained[i, z] = phi[i, z] * sums[z]

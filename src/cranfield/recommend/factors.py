@@ -1,0 +1,20 @@
+"""What factor models share: how they start."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def normal_factors(
+    draw: np.random.Generator, counts: NDArray[np.int64], factors: int, spread: float
+) -> NDArray[np.float32]:
+    """Draw normal factors; those of users or items without ratings are 0."""
+    rows = draw.standard_normal((len(counts), factors)) * spread
+    rows[counts == 0] = 0
+    return rows.astype(np.float32)
+
+
+def random_state(draw: np.random.Generator) -> NDArray[np.uint64]:
+    """Return the state that a compiled loop draws its random numbers from."""
+    return draw.integers(0, 2**63, size=1, dtype=np.uint64)
