@@ -11,6 +11,8 @@ from cranfield.data import Ratings
 
 # Ratings that are ordered at a time: it bounds the memory, and changes no result.
 _BLOCK = 1 << 20
+# The longest span of times that fits in an int64 beside the number of a segment.
+_SPAN = 1 << 42
 
 
 def places(
@@ -35,16 +37,17 @@ def places(
     place = np.empty(int(indptr[-1]), dtype=np.int32)
     for first, last in _blocks(indptr):
         start, stop = indptr[first], indptr[last]
+        if start == stop:
+            continue
         counts = np.diff(indptr[first : last + 1])
         keys = generator.random(stop - start)
         segment = np.repeat(np.arange(last - first, dtype=np.int32), counts)
-        if times is None:
-            # Segment plus key sorts by segment and then by key, in one pass; a block holds few enough segments for a
-            # key to keep 32 bits of its own at the least.
-            keys += segment
-            order = np.argsort(keys, kind="stable")
-        else:
-            order = np.lexsort((keys, times[start:stop], segment))
+        # Segment plus key sorts by segment and then by key, in one pass; a block holds few enough segments for a key to
+        # keep 32 bits of its own at the least.
+        keys += segment
+        order = _order(keys)
+        if times is not None:
+            order = order[np.argsort(_stamps(segment, times[start:stop])[order], kind="stable")]
         # The order permutes within segments only, so sorted position j is in the segment of rating j.
         begins = np.repeat((indptr[first:last] - start).astype(np.int32), counts)
         place[start:stop][order] = np.arange(stop - start, dtype=np.int32) - begins
@@ -57,6 +60,22 @@ def item_places(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.
     place = np.empty(len(ratings), dtype=np.int32)
     place[by_item.data] = places(by_item.indptr, generator)
     return place
+
+
+def _order(keys: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the stable order of keys that hardly ever tie: the quick sort, unless two of them do."""
+    order: NDArray[np.int64] = np.argsort(keys)
+    ascending = keys[order]
+    return np.argsort(keys, kind="stable") if (ascending[1:] == ascending[:-1]).any() else order
+
+
+def _stamps(segment: NDArray[np.int32], times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number for each rating that ascends by segment and then by time."""
+    oldest, newest = int(times.min()), int(times.max())
+    if newest - oldest >= _SPAN:
+        times = np.unique(times, return_inverse=True)[1]
+        oldest, newest = 0, len(times)
+    return segment * np.int64(newest - oldest + 1) + (times - oldest)
 
 
 def _blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

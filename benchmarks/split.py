@@ -1,0 +1,111 @@
+"""Splits: our time against pandas and scikit-learn on a million ratings, and our memory on a hundred million.
+
+python benchmarks/split.py                          times, 1,000,209 ratings
+python benchmarks/split.py --large 'random'         peak memory, 100,000,000 ratings, one method a process
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from cranfield import Ratings, Vocabulary, split
+
+
+def simulated(users: int, items: int, count: int) -> Ratings:
+    """Return ratings with profiles of equal size, spread over the items."""
+    generator = np.random.default_rng(0)
+    sizes = np.full(users, count // users)
+    sizes[: count - sizes.sum()] += 1
+    indptr = np.append(np.int64(0), np.cumsum(sizes))
+    rated, step = np.empty(count, dtype=np.int32), items // int(sizes[0] + 1)
+    for first in range(0, users, 10_000):
+        begin, end = indptr[first], indptr[min(first + 10_000, users)]
+        own = sizes[first : first + 10_000]
+        place = np.arange(end - begin) - np.repeat(indptr[first : first + len(own)] - begin, own)
+        rated[begin:end] = place * step + generator.integers(0, step, end - begin)
+    values = generator.integers(1, 6, count, dtype=np.int8).astype(np.float32)
+    times = generator.integers(1_000_000_000, 1_100_000_000, count)
+    ids = [Vocabulary(pl.Series(np.arange(size, dtype=np.int32))) for size in (users, items)]
+    return Ratings(ids[0], ids[1], indptr, rated, values, times)
+
+
+def seconds(function, repeats: int = 3) -> float:
+    """Return the best processor time of a few runs; all of these run on one thread."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def peers(frame):
+    """Return what people write with pandas and scikit-learn for the same splits; each gives both parts."""
+    from sklearn.model_selection import KFold, train_test_split
+
+    def sampled():
+        test = frame.groupby("user").sample(frac=0.2, random_state=7)
+        return frame.drop(test.index), test
+
+    def last():
+        test = frame.sort_values(["user", "time"]).groupby("user").tail(1)
+        return frame.drop(test.index), test
+
+    def folds():
+        for learn, test in KFold(5, shuffle=True, random_state=7).split(frame):
+            yield frame.iloc[learn], frame.iloc[test]
+
+    return {
+        "random(train=0.8, exact=true)": lambda: train_test_split(frame, test_size=0.2, random_state=7),
+        "per_user(train=0.8)": sampled,
+        "leave_out(l=1, which=last)": last,
+        "k_fold(k=5)": lambda: list(folds()),
+    }
+
+
+def compare_times() -> None:
+    ratings = simulated(6_040, 3_706, 1_000_209)
+    others = peers(ratings.frame().to_pandas())
+    methods = [
+        *others,
+        "random(train=0.8)",
+        "per_user(train=0.8, which=last)",
+        "temporal(train=0.8)",
+        "train_per_item(l=50)",
+        "uniform_test",
+        "percentiles",
+    ]
+    print(f"{'1,000,209 ratings':<34}{'cranfield':>10}{'pandas/sklearn':>16}{'ratio':>8}")
+    for method in methods:
+        ours = seconds(lambda method=method: list(split.apply(ratings, method, seed=7)))
+        theirs = seconds(others[method]) if method in others else None
+        rest = "" if theirs is None else f"{theirs:>14.3f} s{theirs / ours:>8.1f}"
+        print(f"{method:<34}{ours:>8.3f} s{rest}", flush=True)
+
+
+def measure_memory(method: str) -> None:
+    ratings = simulated(480_000, 17_770, 100_000_000)
+    page = resource.getpagesize()
+    held = int(Path("/proc/self/statm").read_text().split()[1]) * page
+    start = time.perf_counter()
+    made = split.apply(ratings, method, seed=7)[0]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"{made}: {time.perf_counter() - start:.1f} s")
+    print(f"ratings {ratings.nbytes / 2**30:.2f} GiB, peak beyond them {(peak - held) / 2**30:.2f} GiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", metavar="METHOD", help="measure the memory of a method on 100 million ratings")
+    method = parser.parse_args().large
+    measure_memory(method) if method else compare_times()
+
+
+if __name__ == "__main__":
+    main()
