@@ -4,6 +4,8 @@ The functions stand in the order in which an evaluation goes: `read`, `filters`,
 `measure`, `compare`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from cranfield import split
 from cranfield._errors import (
     CranfieldError,
@@ -17,11 +19,14 @@ from cranfield._errors import (
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.compare import Comparison, compare
-from cranfield.data import Ratings, Vocabulary, celma, datasets, describe, filters, read, simulate, write
+from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measure import Metric, Scores, gain, known_metrics, measure, metric, risk, standardise
 from cranfield.rank import Run, Targets, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommend import Recommender
 from cranfield.split import Split
+
+if TYPE_CHECKING:
+    from cranfield.data import datasets
 
 __all__ = [
     "Comparison",
@@ -63,3 +68,12 @@ __all__ = [
     "write",
     "write_run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # What downloads (sockets, archives) is imported only by those who ask for it.
+    if name == "datasets":
+        import cranfield.data.datasets as datasets
+
+        return datasets
+    raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
