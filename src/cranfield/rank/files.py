@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
@@ -23,7 +24,7 @@ from cranfield.rank.table import Roles, Table
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 _KINDS = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".json")
-_SAMPLE = 1 << 16
+_SAMPLE, _BLOCK = 1 << 16, 1 << 20
 _HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter", ".qrels", ".qrel")
 
 
@@ -139,13 +140,23 @@ def tidy_columns(data: bytes) -> bytes | None:
     words = _first_words(data)
     if len({len(fields) for fields in words}) != 1 or (b"\t" in data and not _is_trec(words)):
         return None
-    untidy = (b"  ", b"\t\t", b" \n", b"\t\n", b"\n ", b"\n\t", b" \r", b"\t\r")
-    if not (b" " in data and b"\t" in data) and not data[:1].isspace() and not any(sign in data for sign in untidy):
+    if not (b" " in data and b"\t" in data) and not data[:1].isspace() and not _has_wide_gaps(data):
         return None
     data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
     while b"  " in data:
         data = data.replace(b"  ", b" ")
     return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ").replace(b" ", b"\t")
+
+
+def _has_wide_gaps(data: bytes) -> bool:
+    """Whether a space or a tab stands beside other white space, the end of a line included."""
+    for start in range(0, len(data), _BLOCK):
+        block = np.frombuffer(data[start : start + _BLOCK + 1], dtype=np.uint8)
+        blank = (block == ord(" ")) | (block == ord("\t"))
+        white = blank | (block == ord("\n")) | (block == ord("\r"))
+        if ((blank[1:] & white[:-1]) | (white[1:] & blank[:-1])).any():
+            return True
+    return False
 
 
 def _first_words(data: bytes) -> list[list[bytes]]:

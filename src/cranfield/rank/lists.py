@@ -100,9 +100,8 @@ def _worth(entries: Entries) -> NDArray[np.float64] | None:
 
 
 def _pointers(users: NDArray[np.int32], n_users: int) -> Positions:
-    indptr = np.zeros(n_users + 1, dtype=np.int64)
-    np.cumsum(np.bincount(users, minlength=n_users), out=indptr[1:])
-    return indptr
+    """Return where the list of each user begins among ascending users."""
+    return np.searchsorted(users, np.arange(n_users + 1, dtype=np.int32))
 
 
 def _by_user(users: NDArray[np.int32]) -> Positions | None:
@@ -217,13 +216,17 @@ def _remarks(entries: Entries, indptr: Positions) -> dict[str, int]:
     equal = _follows(np.equal, value, indptr)
     if len(equal):
         remarks["tied_items"] = len(_tied_groups(equal)[0])
-    if entries.scores is not None and entries.ranks is not None:
-        begins = np.ones(len(value), dtype=np.bool_)
-        begins[equal] = False
-        starts = np.flatnonzero(begins)
-        lowest = np.maximum.reduceat(entries.ranks, starts)
-        highest = np.minimum.reduceat(entries.ranks, starts)
-        users = entries.users[starts]
-        contrary = (users[1:] == users[:-1]) & (lowest[:-1] > highest[1:])
-        remarks["rank_disagreements"] = len(np.unique(users[1:][contrary]))
+    if entries.scores is not None and entries.ranks is not None and len(_follows(np.less, entries.ranks, indptr)):
+        remarks["rank_disagreements"] = _disagreements(entries, entries.ranks, equal)
     return remarks
+
+
+def _disagreements(entries: Entries, ranks: NDArray[np.float64], equal: Positions) -> int:
+    """Count the lists in which an item has a worse rank than one of a lower score; within a tie any rank will do."""
+    begins = np.ones(len(ranks), dtype=np.bool_)
+    begins[equal] = False
+    groups = np.flatnonzero(begins)
+    worst, best = np.maximum.reduceat(ranks, groups), np.minimum.reduceat(ranks, groups)
+    users = entries.users[groups]
+    contrary = (users[1:] == users[:-1]) & (worst[:-1] > best[1:])
+    return len(np.unique(users[1:][contrary]))
