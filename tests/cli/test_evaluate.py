@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import polars as pl
+import pytest
+
+import cranfield as cf
+
+TEST = "user,item,rating\nann,x,5\nann,y,2\nbob,y,4\n"
+MINE = "user,item,score\nann,x,0.9\nann,z,0.8\nbob,z,0.7\nbob,y,0.2\n"
+TREC = "ann Q0 y 1 3.0 theirs\nann Q0 x 2 2.0 theirs\nbob Q0 y 1 1.0 theirs\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test.csv").write_text(TEST)
+    (tmp_path / "mine.csv").write_text(MINE)
+    (tmp_path / "other.trec").write_text(TREC)
+    return tmp_path
+
+
+@pytest.fixture
+def evaluate(files, cranfield):
+    def run(*arguments: str) -> str:
+        code, out, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "other.trec", *arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    return run
+
+
+def test_a_table_is_printed_with_the_decisions_and_a_row_a_system(evaluate):
+    out = evaluate("-m", "RR", "--threshold", "4")
+    assert "relevant from 4" in out
+    assert [line.split()[0] for line in out.splitlines()[3:5]] == ["mine", "other"]
+
+
+def test_csv_and_json_have_one_row_a_system_and_metric(evaluate):
+    options = ("-m", "RR", "-m", "P@1", "--threshold", "4")
+    rows = list(csv.DictReader(io.StringIO(evaluate(*options, "--format", "csv"))))
+    same = json.loads(evaluate(*options, "--format", "json"))
+    assert [(row["system"], row["metric"]) for row in rows] == [
+        ("mine", "RR"),
+        ("mine", "P@1"),
+        ("other", "RR"),
+        ("other", "P@1"),
+    ]
+    expected = cf.measure(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
+    assert [float(row["mean"]) for row in rows] == expected["mean"].to_list() == [row["mean"] for row in same]
+
+
+def test_averages_coverage_and_undefined_values_are_options(evaluate):
+    options = ("-m", "RR", "--threshold", "5", "--format", "json")
+    plain = json.loads(evaluate(*options))[0]["mean"]
+    other = json.loads(evaluate(*options, "--undefined", "leave out", "--average", "median"))[0]
+    assert (plain, other["mean"], other["average"]) == (0.5, 1.0, "median")
+
+
+def test_the_tag_of_a_trec_run_names_the_system_if_asked(files, cranfield):
+    code, out, _ = cranfield("evaluate", "--test", "test.csv", "other.trec", "--tag", "-m", "RR", "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["system"] == "theirs"
+
+
+def test_per_user_values_and_the_table_can_go_to_files(files, evaluate):
+    assert evaluate("-m", "RR", "--per-user", "values.parquet", "--out", "t.tex", "--format", "latex") == ""
+    assert pl.read_parquet("values.parquet").height == 4
+    assert r"\toprule" in (files / "t.tex").read_text()
+
+
+def test_bounds_stand_beside_the_averages(evaluate):
+    row = json.loads(evaluate("-m", "P@2", "--threshold", "4", "--bounds", "--format", "json"))[0]
+    assert (row["least"], row["mean"], row["most"]) == (0.5, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--test", "test.csv", "mine.csv", "-m", "nDGC@10"), "did you mean 'nDCG'"),
+        (("--test", "absent.csv", "mine.csv"), "absent.csv"),
+        (("--test", "test.csv", "absent.csv"), "absent.csv"),
+        (("--test", "test.csv", "mine.csv", "--average", "meen"), "did you mean 'mean'"),
+        (("--test", "test.csv"), "RUN"),
+        (("mine.csv",), "--test"),
+        (("--test", "test.csv", "mine.csv", "--run-format", "odd"), "odd"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(files, cranfield, arguments, message):
+    code, out, err = cranfield("evaluate", *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_the_seed_may_stand_before_the_command(files, cranfield):
+    users = range(30)
+    pl.DataFrame({"user": users, "item": [u % 7 for u in users]}).write_csv("many.csv")
+    pl.DataFrame({"user": users, "item": [u % 5 for u in users]}).write_csv("lists.csv")
+    options = ("evaluate", "--test", "many.csv", "lists.csv", "-m", "P@1", "--interval", "bootstrap", "--format", "csv")
+    before, after = cranfield("--seed", "5", *options), cranfield(*options, "--seed", "5")
+    assert before == after
+    assert before != cranfield(*options, "--seed", "6")
+
+
+def test_help_teaches_by_example(cranfield):
+    for command in ("evaluate", "split", "recommend", "compare"):
+        code, out, _ = cranfield(command, "--help")
+        assert code == 0
+        assert f"cranfield {command}" in out.split("Examples:")[1]
+
+
+def test_an_unknown_command_suggests_the_nearest(cranfield):
+    code, _, err = cranfield("evalute")
+    assert code == 2
+    assert "did you mean 'evaluate'" in err
