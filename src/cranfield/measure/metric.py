@@ -23,6 +23,7 @@ Need = Literal["predictions", "train", "similarity", "whole lists"]
 _COMMON: Mapping[str, str] = {
     "rel": "the lowest relevant rating, in place of the threshold of the whole measurement",
     "condensed": "take items without a test rating out of the lists first",
+    "dialect": "what another tool means by the name, and whom it averages over: lenskit, rectools, ...",
 }
 
 
@@ -148,6 +149,9 @@ class Metric:
             known = {*_DEFINITIONS, *(alias for one in _DEFINITIONS.values() for alias in one.aliases)}
             raise SettingError(f"there is no metric {parsed.name!r}{nearest(parsed.name, known)}")
         definition = _DEFINITIONS[name]
+        spoken = dict(parsed.parameters).get("dialect")
+        if spoken is not None:
+            definition = _dialect(name, spoken)
         _check(definition, parsed)
         return cls(definition, parsed.parameters, parsed.cutoff)
 
@@ -162,9 +166,14 @@ class Metric:
         """Whether a smaller value is the better one."""
         return self.definition.lower_is_better
 
+    @property
+    def dialect(self) -> str | None:
+        """The tool whose reading of the name this is; its values are NaN for lists that the tool leaves out."""
+        return dict(self.parameters).get("dialect")
+
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
-        parameters = dict(self.parameters)
+        parameters = {key: value for key, value in self.parameters if key != "dialect"}
         rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
         if rel is not None:
             judged = judged.at(float(rel))
@@ -190,9 +199,9 @@ def _check(definition: Definition, parsed: Spelling) -> None:
         if key == "condensed" and not isinstance(value, bool):
             raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
     if definition.cutoff == "required" and parsed.cutoff is None:
-        raise SettingError(f"{definition.name} needs a cut-off; write {definition.name}@10")
+        raise SettingError(f"{parsed} needs a cut-off; write {Spelling(definition.name, parsed.parameters, 10)}")
     if definition.cutoff == "none" and parsed.cutoff is not None:
-        raise SettingError(f"{definition.name} takes no cut-off; write {definition.name}")
+        raise SettingError(f"{parsed} takes no cut-off; write {Spelling(definition.name, parsed.parameters)}")
 
 
 def choice(metric_name: str, parameter: str, value: Any, allowed: Mapping[str, Any] | tuple[str, ...]) -> None:
@@ -201,6 +210,13 @@ def choice(metric_name: str, parameter: str, value: Any, allowed: Mapping[str, A
         raise SettingError(
             f"{parameter}={value} of {metric_name} is not known{nearest(str(value), [str(one) for one in allowed])}"
         )
+
+
+def _dialect(name: str, tool: str) -> Definition:
+    """Return what another tool means by the name of a metric."""
+    from cranfield.measure.dialects import dialect
+
+    return dialect(name, tool).definition
 
 
 def _load() -> None:

@@ -1,0 +1,66 @@
+"""implicit 0.7.3: its ``ranking_metrics_at_k``, with the test ratings that are relevant as test matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield.measure.dialects._values import achievable, irrelevant_above, over, pooled, sum_of_precisions
+from cranfield.measure.dialects.tool import Tool, Users
+from cranfield.measure.judged import Judged
+from cranfield.measure.metric import Values
+from cranfield.measure.metrics.graded import ndcg as graded_ndcg
+
+IMPLICIT = Tool("implicit", "implicit", "0.7.3", Users.RELEVANT)
+
+
+@IMPLICIT.dialect(
+    "P",
+    "precision",
+    "not precision but a pooled recall: the hits of all users together over the sum of min(R, n)",
+    cutoff="required",
+)
+def precision(judged: Judged, *, cutoff: int) -> Values:
+    """P = Σ_u hits / Σ_u min(R, n)."""
+    return pooled(judged.n_hits, achievable(judged, cutoff), judged.n_relevant > 0)
+
+
+@IMPLICIT.dialect("AP", "map", "divided by min(R, n), not by R", cutoff="required")
+def average_precision(judged: Judged, *, cutoff: int) -> Values:
+    """AP = Σ rel(k) P@k / min(R, n)."""
+    return over(sum_of_precisions(judged), achievable(judged, cutoff))
+
+
+@IMPLICIT.dialect("nDCG", "ndcg", "every relevant item gains 1", cutoff="required")
+def ndcg(judged: Judged, *, cutoff: int) -> Values:
+    """nDCG with binary gain."""
+    return graded_ndcg(judged, cutoff=cutoff, gain="binary")
+
+
+@IMPLICIT.dialect(
+    "AUC",
+    "auc",
+    "over the whole catalogue: what is not in the top n stands below it in random order",
+    cutoff="required",
+    averages_ties=False,
+)
+def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -> Values:
+    """AUC of the top n followed by all other items in random order.
+
+    With h hits in the top n, N = items − R and m = n − h misses: (Σ_misses |{hits above}| + (N − m)(h + R)/2) / (R N).
+    ``items`` is the size of the catalogue, by default the items that the test set or the run know.
+    """
+    found = judged.relevant & (judged.ranks <= judged.lengths[judged.lists])
+    hits, relevant = judged.total(where=found), judged.n_relevant
+    irrelevant = (_catalogue(judged) if items is None else items) - relevant
+    misses = cutoff - hits
+    # A miss below a hit is a pair in order: of all h · m pairs, those with the miss above are not.
+    in_order = hits * misses - judged.total(irrelevant_above(judged), where=found)
+    return over(in_order + (hits + relevant) / 2.0 * (irrelevant - misses), relevant * np.maximum(irrelevant, 0))
+
+
+def _catalogue(judged: Judged) -> int:
+    """Return the number of items that the test set or the run know."""
+    known = judged.judgments.item_ids
+    if judged.run is None or judged.run.item_ids == known:
+        return len(known)
+    return len(known) + int((known.codes(judged.run.item_ids.all) < 0).sum())
