@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError, SettingError
+from cranfield import _checks as check
+from cranfield._errors import InputError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
@@ -117,12 +118,11 @@ def recommend_each(
     train, test = (split, None) if isinstance(split, Ratings) else (split.train, split.test)
     if len(train) == 0:
         raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
-    if n is not None and (isinstance(n, bool) or int(n) != n or n < 1):
-        raise SettingError(f"n={n} is no length of a list; give 1, 2, ... or none for every target item")
+    length = train.n_items if n is None else check.whole("n", n)
     named = named_systems(systems, seed)
     targets = Targets(train, test, candidates, relevant, nonrelevant, condensed, keep_seen, threshold, seed)
     users, served = served_users(train, min_ratings, sample, seed)
-    asked = _Asked(targets, users, targets.draw(users), train.n_items if n is None else int(n), fill, seed, served)
+    asked = _Asked(targets, users, targets.draw(users), length, fill, seed, served)
     return (asked.run(name, system) for name, system in named.items())
 
 

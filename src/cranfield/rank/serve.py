@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import SettingError
+from cranfield import _checks as check
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
@@ -32,14 +32,12 @@ def served_users(
     >>> users.tolist(), step.effect["served"], step.effect["too few ratings"]
     ([1], 1, 1)
     """
-    if min_ratings < 0 or int(min_ratings) != min_ratings:
-        raise SettingError(f"min_ratings={min_ratings} is not a number of ratings; give 0, 1, 2, ...")
+    min_ratings = check.whole("min_ratings", min_ratings, at_least=0)
     users = np.flatnonzero(train.user_counts >= min_ratings).astype(np.int32)
     enough = len(users)
     if sample is not None:
-        if isinstance(sample, bool) or not sample > 0 or (sample >= 1 and int(sample) != sample):
-            raise SettingError(f"sample={sample} is neither a number of users nor a share between 0 and 1")
-        wanted = max(1, round(sample * enough)) if sample < 1 else int(sample)
+        share = isinstance(sample, float) and sample < 1
+        wanted = max(1, round(check.share("sample", sample) * enough)) if share else check.whole("sample", sample)
         # A key for every user, so that the draw does not depend on who else had enough ratings.
         keys = stream(seed, "serve").random(train.n_users)[users]
         users = np.sort(users[np.argsort(keys, kind="stable")[:wanted]])

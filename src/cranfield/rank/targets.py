@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._random import stream
@@ -58,14 +59,12 @@ class Targets:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.candidates not in ("all", "test"):
-            raise SettingError(f"candidates={self.candidates!r} is neither 'all' nor 'test'")
-        if self.relevant not in ("all", "one"):
-            raise SettingError(f"relevant={self.relevant!r} is neither 'all' nor 'one'")
-        if self.nonrelevant is not None and (int(self.nonrelevant) != self.nonrelevant or self.nonrelevant < 1):
-            raise SettingError(
-                f"nonrelevant={self.nonrelevant} is not a number of items; give 1, 2, ... or none for all"
-            )
+        check.one_of("candidates", self.candidates, ("all", "test"))
+        check.one_of("relevant", self.relevant, ("all", "one"))
+        if self.nonrelevant is not None:
+            check.whole("nonrelevant", self.nonrelevant)
+        if self.threshold is not None:
+            check.number("threshold", self.threshold)
         needs_test = {
             "candidates='test'": self.candidates == "test",
             "relevant='one'": self.relevant == "one",

@@ -2,7 +2,7 @@
 
 from cranfield.recommend.adapters import Function, ImplicitModel, ScikitModel, as_recommender
 from cranfield.recommend.recommender import Recommender
-from cranfield.recommend.registry import SYSTEMS, recommender
+from cranfield.recommend.registry import SYSTEMS, recommender, signatures
 
 __all__ = [
     "SYSTEMS",
@@ -12,4 +12,5 @@ __all__ = [
     "ScikitModel",
     "as_recommender",
     "recommender",
+    "signatures",
 ]

@@ -20,7 +20,8 @@ def _below(state: Any, bound: int) -> int:
     mixed = (mixed ^ (mixed >> _30)) * _MIX_1
     mixed = (mixed ^ (mixed >> _27)) * _MIX_2
     mixed ^= mixed >> _31
-    return np.int64(((mixed >> _32) * np.uint64(bound)) >> _32)
+    drawn: int = np.int64(((mixed >> _32) * np.uint64(bound)) >> _32)  # type: ignore[assignment]
+    return drawn
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from types import MappingProxyType
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest, parse
+from cranfield._spelling import Spelling, nearest, parse
 from cranfield.recommend._model import Model
 from cranfield.recommend.baselines import Average, Popularity, Random, UserAverage
 from cranfield.recommend.biased_mf import BiasedFactors
@@ -91,3 +91,18 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
     if seed is not None and "seed" in known:
         given.setdefault("seed", seed)
     return system(**given)
+
+
+def signatures() -> list[str]:
+    """Return how each system is spelled, with its parameters and their defaults.
+
+    Examples
+    --------
+    >>> signatures()[:3]
+    ['random(seed=0)', 'popularity(threshold=none)', 'average(damping=0, support=1)']
+    """
+    spelled = []
+    for name, system in SYSTEMS.items():
+        parameters = tuple((one.name, one.default) for one in fields(system))
+        spelled.append(str(Spelling(name, parameters)))
+    return spelled
