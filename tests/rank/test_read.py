@@ -214,12 +214,19 @@ def test_the_frame_may_change_afterwards():
         ({"u": {"a": "good"}}, "the score 'good' of item 'a' is not a number"),
         ({"u": "abc"}, "the list of user 'u' is 'abc'"),
         ({"u": {"a": 1.0}, "v": ["b"]}, "user 'v' has a plain list where others have scores"),
-        ({"u": {"a": 1.0}, 3: {"b": 1.0}}, "one type"),
+        (
+            {"u": {"a": 1.0}, 3: {"b": 1.0}},
+            "the dictionary, column 'user': the ids are of several types; use ids of one type",
+        ),
+        ({("u", "v"): {"a": 1.0}}, "column 'user': .* cannot be an id; use numbers"),
+        (pd.DataFrame({"user": ["a", 1], "item": [1, 2]}, dtype=object), "column 'user': .*one type"),
+        (pd.DataFrame({"user": [{1: 2}], "item": [1]}), "column 'user': the ids cannot be read .*use numbers"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(frame, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         read_run(frame)
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_source_or_setting_is_refused():
@@ -266,6 +273,26 @@ def test_a_run_is_returned_as_it_is_or_renamed():
     renamed = read_run(run, name="x")
     assert isinstance(renamed, Run)
     assert renamed.name == "x"
+
+
+@pytest.mark.parametrize("names", [range(6), [f"column_{place}" for place in range(1, 7)]])
+def test_frames_read_without_a_header_are_known_by_their_shape(names):
+    rows = [["u1", "Q0", "c", 1, 2.0, "t"], ["u1", "Q0", "b", 2, 1.0, "t"]]
+    run = read_run(pd.DataFrame(rows, columns=names), tag=True)
+    assert run.frame().rows() == LISTS[:2]
+    assert run.name == "t"
+    assert _rows(read_run(pd.DataFrame(rows)[[0, 2, 4]])) == LISTS[:2]
+
+
+def test_a_collection_of_lenskit_is_read_through_arrow_with_its_empty_lists():
+    class ItemListCollection:
+        def to_arrow(self):
+            return pa.table({"user_id": [1, 2], "items": [[{"item_id": 5, "score": 0.5}], []]})
+
+    ItemListCollection.__module__ = "lenskit.data.collection"
+    run = read_run(ItemListCollection())
+    assert _rows(run) == [(1, 5, 1, 0.5)]
+    assert run.list_lengths.tolist() == [1, 0]
 
 
 def test_ids_keep_their_type():

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._errors import InputError
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
 
 
@@ -25,8 +26,11 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     """
     if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
         # pandas hashes its own columns of text and objects faster than anyone can convert them.
-        return _through_distinct(*ids.factorize())
-    series = _plain(as_series(ids))
+        try:
+            return _through_distinct(*ids.factorize())
+        except TypeError as error:
+            raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
+    series = _plain(ids)
     starts = _run_starts(series)
     if starts is None:
         return _encode(series)
@@ -39,16 +43,20 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def _through_distinct(codes: NDArray[Any], distinct: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
-    vocabulary, code_of = _encode(_plain(as_series(distinct.to_numpy())))
+    vocabulary, code_of = _encode(_plain(distinct.tolist()))
     # The last cell is what -1, the mark of a missing id, finds.
     return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
 
 
-def _plain(series: pl.Series) -> pl.Series:
-    """Bring ids to one of few types: integers to Int64 (whole floats too), categories to text."""
+def _plain(ids: Any) -> pl.Series:
+    """Bring ids to one of few types: integers to Int64 (whole floats too)."""
+    try:
+        series = as_series(ids)
+    except InputError as error:
+        raise InputError("the ids are of several types", remedy=error.remedy) from error
     kind = series.dtype
-    if kind == pl.Object:
-        return as_series(series.to_list())
+    if kind.is_nested() or kind == pl.Object:
+        raise InputError(f"{series.head(1).to_list()[0]!r} cannot be an id", remedy="use numbers, text or dates")
     if kind.is_float():
         known = series.fill_nan(None)
         whole = known.cast(pl.Int64, strict=False)

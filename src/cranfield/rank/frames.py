@@ -24,12 +24,18 @@ def table_of_frame(frame: Any) -> Table:
     """
     source = f"the {type(frame).__name__}"
     if _is_pandas(frame):
-        return table_of_columns(_pandas_columns(frame, source), source)
+        return _table(_pandas_columns(frame, source), source)
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     elif not isinstance(frame, pl.DataFrame):
         frame = pl.DataFrame(frame)
-    return table_of_columns({name: frame[name] for name in frame.columns}, source)
+    return _table({name: frame[name] for name in frame.columns}, source)
+
+
+def _table(columns: dict[str, Any], source: str) -> Table:
+    # 0, 1, 2 (pandas) and column_1, column_2 (Polars) are what a file without a header leaves.
+    header = not all(name.removeprefix("column_").isdecimal() for name in columns)
+    return table_of_columns(columns, source, header=header)
 
 
 def _is_pandas(frame: Any) -> bool:

@@ -227,7 +227,12 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
 
 
 def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np.int32]]:
-    vocabulary, codes = encode(ids)
+    try:
+        vocabulary, codes = encode(ids)
+    except InputError as error:
+        raise InputError(
+            error.problem, source=opened.source, column=opened.roles.get(role, role), remedy=error.remedy
+        ) from error
     missing = codes < 0
     if vocabulary.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
         missing |= codes == 0

@@ -48,7 +48,7 @@ class Table:
         return column.iloc[0] if hasattr(column, "iloc") else column[0]
 
 
-def table_of_columns(columns: Mapping[str, Any], source: str) -> Table:
+def table_of_columns(columns: Mapping[str, Any], source: str, *, header: bool = True) -> Table:
     """Make a table of columns that are there already; its first row is row 1."""
     wanted: dict[str, str] = {}
 
@@ -60,4 +60,4 @@ def table_of_columns(columns: Mapping[str, Any], source: str) -> Table:
         column = wanted.get(role)
         return InputError(fault.problem, source=source, row=fault.row + 1, column=column, remedy=fault.remedy)
 
-    return Table(columns, source, True, fetch, error)
+    return Table(columns, source, header, fetch, error)
