@@ -40,8 +40,7 @@ def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, 
     lengths[number] = sizes
     offsets = np.zeros(judgments.n_lists, dtype=np.int64)
     offsets[number] = run.indptr[:-1]
-    places, pointers = _hits(run, number, item_codes, judgments)
-    rows = np.searchsorted(run.indptr, places, side="right") - 1
+    places, rows, pointers = _hits(run, number, item_codes, judgments)
     tied_from, tied_to = tied_ranks(run, places)
     judged = Judged(
         judgments=judgments,
@@ -97,8 +96,8 @@ def _in_order(run: Run, number: NDArray[np.int32]) -> tuple[Run, NDArray[np.int3
 
 def _hits(
     run: Run, number: NDArray[np.int32], item_codes: NDArray[np.int32] | None, judgments: Judgments
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the entries of the run that are judged, and the judgment of each.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Find the entries of the run that are judged, the list of the run that holds each, and its judgment.
 
     Works by blocks of lists: a table of block × items holds the place of each judgment, is asked for every entry, and
     is emptied again by the same judgments, so its cost does not grow with the catalogue.
@@ -112,7 +111,7 @@ def _hits(
     row_bounds = np.searchsorted(number, first_of_block)
     entry_bounds = run.indptr[row_bounds]
     sizes = np.diff(run.indptr)
-    places, pointers = [], []
+    found_places, found_rows, found_pointers = [], [], []
     for b, first in enumerate(first_of_block[:-1]):
         start, stop = judgment_bounds[b], judgment_bounds[b + 1]
         entries = slice(entry_bounds[b], entry_bounds[b + 1])
@@ -121,18 +120,21 @@ def _hits(
         rows = slice(row_bounds[b], row_bounds[b + 1])
         cells = (judgment_lists[start:stop] - first).astype(np.intp) * width + judgment_items[start:stop]
         table[cells] = np.arange(stop - start, dtype=np.int32)
-        asked = np.repeat((number[rows] - first).astype(np.intp) * width, sizes[rows])
+        row = np.repeat(np.arange(rows.start, rows.stop), sizes[rows])
+        asked = ((number[rows] - first).astype(np.intp) * width)[row - rows.start]
         items = run.items[entries] if item_codes is None else item_codes[run.items[entries]]
         # An unknown item is -1: modulo the width, the last column.
         asked += items if item_codes is None else np.where(items == UNKNOWN, width - 1, items)
         found = table[asked]
         hits = np.flatnonzero(found != UNKNOWN)
-        places.append(hits + entries.start)
-        pointers.append(found[hits].astype(np.int64) + start)
+        found_places.append(hits + entries.start)
+        found_rows.append(row[hits])
+        found_pointers.append(found[hits].astype(np.int64) + start)
         table[cells] = UNKNOWN
-    if not places:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return np.concatenate(places), np.concatenate(pointers)
+    if not found_places:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    return np.concatenate(found_places), np.concatenate(found_rows), np.concatenate(found_pointers)
 
 
 def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:

@@ -155,7 +155,8 @@ class Judged:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """The first hit of each list."""
-        return np.searchsorted(self.lists, np.arange(self.n_lists))
+        counts = np.bincount(self.lists, minlength=self.n_lists)
+        return np.cumsum(counts) - counts
 
     def weights(self, discount: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the discount of each hit's rank, 0 beyond the end of ``discount``; over tied ranks, their mean."""

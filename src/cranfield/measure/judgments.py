@@ -141,15 +141,21 @@ class Judgments:
         key = (name, self.threshold)
         if key not in self._sorted_gains:
             self._sorted_gains[key] = self._descending(gain(self))
-        places = np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)
-        counted = places < len(discount)
-        weighted = self._sorted_gains[key][counted] * discount[places[counted]]
-        return np.bincount(self.lists[counted], weights=weighted, minlength=self.n_lists).astype(np.float64)
+        if self.n_lists == 0:
+            return np.zeros(0)
+        weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
+        return np.add.reduceat(self._sorted_gains[key] * weights, self.indptr[:-1])
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The place of each judgment in its list, from 0."""
+        return np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)
 
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sort the gains of each list in descending order: by one key of list and gain, where floats hold it exactly."""
-        low, high = float(gains.min(initial=0.0)), float(gains.max(initial=0.0))
+        """Sort the gains of each list in descending order: by one key of list and gain where a float holds it."""
+        room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
         fine = gains * _GRAIN
-        if self.n_lists * (2.0 * (high - low) + 1.0) * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
-            return gains[np.argsort(self.lists * (2.0 * (high - low) + 1.0) - gains)]
+        if self.n_lists * room * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
+            base = self.lists.astype(np.float64) * room
+            return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
         return gains[np.lexsort((-gains, self.lists))]
