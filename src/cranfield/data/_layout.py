@@ -59,7 +59,7 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
             _decoded(data, "utf-8", label)
     else:
         data = _decoded(data, encoding, label).removeprefix("\ufeff").encode()
-    if b"\r" in data and b"\n" not in data:
+    if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
     return data
 

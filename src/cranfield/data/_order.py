@@ -69,10 +69,11 @@ def _unpacked(key: NDArray[np.int64], indptr: NDArray[np.int64], item_bits: int,
     """Take sorted keys apart, in place: what is left in them is the row."""
     items = np.empty(len(key), dtype=np.int32)
     again = np.zeros(len(key), dtype=np.bool_)
-    before = np.int64(-1)
+    before = -1
     for block in _blocks(len(key)):
         pair = key[block] >> row_bits
-        again[block] = np.diff(pair, prepend=before) == 0
+        again[block.start] = pair[0] == before
+        np.equal(pair[1:], pair[:-1], out=again[block][1:])
         before = pair[-1]
         pair &= (1 << item_bits) - 1
         items[block] = pair

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ _OPEN_QUOTE = (
 
 
 class TextTable:
-    """The columns of a text file.
+    """The columns of a text file, given as its bytes and how they are laid out.
 
     Whether a column of ids holds integers or text is decided by all its rows: it is of integers if each one is
     written as an integer is, without a leading zero, plus or space; else all of it is text.
@@ -32,9 +33,10 @@ class TextTable:
 
     def __init__(self, data: bytes, layout: Layout, label: str) -> None:
         self.label, self.layout = label, layout
-        self._body = data[layout.start :] if layout.start else data
-        if self._body[-2:].strip() == b"":
-            self._body = self._body.rstrip()
+        if layout.start and layout.first_line > 2:
+            # Blank lines before the header: rare enough to pay for a copy.
+            data, self.layout = data[layout.start :], replace(layout, start=0)
+        self._data = data.rstrip() if data[-2:].strip() == b"" else data
         self._places: Mapping[Role, int] = {}
         self._columns: dict[Role, pl.Series] = {}
 
@@ -77,7 +79,7 @@ class TextTable:
     def load(self, places: Mapping[Role, int]) -> None:
         """Read the columns at ``places``."""
         self._places = places
-        if not self._body:
+        if len(self._data) <= self.layout.start:
             raise InputError("there are no ratings under the header", source=self.label, remedy="check the file")
         try:
             frame = self._typed()
@@ -116,7 +118,8 @@ class TextTable:
         return [found[row] for row in rows]
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        return records(self._body, self.layout.separator, self.layout.quote, self.layout.first_line)
+        body = self._data[self.layout.start :]
+        return records(body, self.layout.separator, self.layout.quote, self.layout.first_line)
 
     def _misshapen(self, line: int, fields: list[str]) -> InputError:
         count = len(fields)
@@ -139,40 +142,41 @@ class TextTable:
             else:
                 kinds[role] = pl.String()
         separator = self.layout.separator
-        if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._body, separator[0].encode()):
+        if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._data, separator[0].encode()):
             # "::" is read as ":" with an empty column between any two: no byte has to be moved.
-            return self._parsed(self._body, separator[0], 2, kinds)
-        body, single = self._single_separator()
-        return self._parsed(body, single, 1, kinds)
+            return self._parsed(self._data, separator[0], 2, kinds)
+        data, single = self._single_separator()
+        return self._parsed(data, single, 1, kinds)
 
     def _as_text(self) -> pl.DataFrame:
         """Read everything as text, then make ids integers where all of them are."""
-        body, single = self._single_separator()
+        data, single = self._single_separator()
         try:
-            frame = self._parsed(body, single, 1, dict.fromkeys(self._places, pl.String()))
+            frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
         except pl.exceptions.PolarsError as error:
             raise self._unreadable(error) from error
         return frame.with_columns(_integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
 
     def _single_separator(self) -> tuple[bytes, str]:
-        """Return the body with a separator of one byte, which Polars needs."""
+        """Return the text with a separator of one byte, which Polars needs."""
         separator = self.layout.separator.encode()
         if len(separator) == 1:
-            return self._body, self.layout.separator
-        spare = next((bytes([byte]) for byte in _SPARE if byte not in self._body), None)
+            return self._data, self.layout.separator
+        spare = next((bytes([byte]) for byte in _SPARE if byte not in self._data), None)
         if spare is None:
             raise InputError("the file has control characters throughout", source=self.label, remedy="clean it first")
-        return self._body.replace(separator, spare), spare.decode()
+        return self._data.replace(separator, spare), spare.decode()
 
-    def _parsed(self, body: bytes, separator: str, step: int, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
+    def _parsed(self, data: bytes, separator: str, step: int, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
         """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
         total = (self.width - 1) * step + 1
         at = {self._places[role] * step: kind for role, kind in kinds.items()}
         # Polars notices a row with too many fields only if it reads the last column.
         at.setdefault(total - 1, pl.String())
         frame = pl.read_csv(
-            body,
+            data,
             has_header=False,
+            skip_rows=1 if self.layout.start else 0,
             separator=separator,
             quote_char=self.layout.quote,
             schema={f"column_{place}": at.get(place, pl.String()) for place in range(total)},
@@ -187,7 +191,7 @@ class TextTable:
         leads = [self.layout.separator.encode()[-1:], b"\n"]
         if self.layout.quote is not None:
             leads.append(self.layout.quote.encode())
-        return _has_odd_number(self._body, leads)
+        return _has_odd_number(self._data, leads, self.layout.start)
 
     def _without_blank_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
         blank = frame.select(
@@ -226,9 +230,9 @@ def _integers_if_all(text: pl.Series) -> pl.Series:
     return text
 
 
-def _only_pairs(body: bytes, byte: bytes) -> bool:
+def _only_pairs(text: bytes, byte: bytes) -> bool:
     """Tell whether the byte always stands twice in a row, no more and no less."""
-    data = np.frombuffer(body, dtype=np.uint8)
+    data = np.frombuffer(text, dtype=np.uint8)
     for start in range(0, len(data), _BLOCK):
         # One byte before the block and two behind it show where a run begins and ends.
         mark = np.zeros(min(_BLOCK, len(data) - start) + 3, dtype=np.bool_)
@@ -240,14 +244,16 @@ def _only_pairs(body: bytes, byte: bytes) -> bool:
     return True
 
 
-def _has_odd_number(body: bytes, leads: list[bytes]) -> bool:
-    """Tell whether a field may begin with a zero before a digit, a plus, a space or -0."""
+def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
+    """Tell whether a field behind ``begin`` may start with a zero before a digit, a plus, a space or -0."""
     for first in (b"+", b" ", b"-0"):
-        if first[:1] in body and (body.startswith(first) or any(lead + first in body for lead in leads)):
+        if text.find(first[:1], begin) < 0:
+            continue
+        if text.startswith(first, begin) or any(text.find(lead + first, begin) >= 0 for lead in leads):
             return True
-    if body[:1] == b"0" and body[1:2].isdigit():
+    if text[begin : begin + 1] == b"0" and text[begin + 1 : begin + 2].isdigit():
         return True
-    data = np.frombuffer(body, dtype=np.uint8)
+    data = np.frombuffer(text, dtype=np.uint8, offset=begin)
     patterns = [int(np.frombuffer(lead + b"0", dtype="=u2")[0]) for lead in leads]
     with ThreadPoolExecutor(settings.workers) as threads:
         found = threads.map(lambda start: _has_leading_zero(data, start, patterns), range(0, len(data), _BLOCK))
@@ -263,8 +269,8 @@ def _has_leading_zero(data: NDArray[np.uint8], start: int, patterns: list[int]) 
         for pattern in patterns:
             hits = np.flatnonzero(pairs == pattern)
             if len(hits):
-                after = start + shift + 2 * hits + 2
-                after = data[after[after < len(data)]]
+                places = start + shift + 2 * hits + 2
+                after = data[places[places < len(data)]]
                 if ((after >= ord("0")) & (after <= ord("9"))).any():
                     return True
     return False

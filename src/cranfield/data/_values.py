@@ -58,16 +58,28 @@ def ratings(column: pl.Series) -> NDArray[Any]:
         raise Fault(0, f"{column[0]!r} is not a number", "choose the column of the ratings, or rating=False for none")
     if numbers.null_count():
         raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
-    if numbers.dtype not in (pl.Float32, pl.Float64):
-        numbers = numbers.cast(pl.Float32 if _is_small(numbers.dtype) else pl.Float64)
-    values = numbers.to_numpy()
-    # One sum finds what is not finite without a mask; a sum that overflows only sends us to look closely.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(values.sum())
-    if suspicious and not (finite := np.isfinite(values)).all():
-        row = int(np.argmin(finite))
-        raise Fault(row, f"{values[row]} is not a finite number", remedy)
+    values = _singles(numbers) if len(numbers) else None
+    if values is None:
+        values = numbers.cast(pl.Float64).to_numpy()
+        if not (finite := np.isfinite(values)).all():
+            row = int(np.argmin(finite))
+            raise Fault(row, f"{values[row]} is not a finite number", remedy)
     return values
+
+
+def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
+    """Return the numbers as float32, or None if one of them changes by it or is not finite."""
+    single = np.empty(len(numbers), dtype=np.float32)
+    start = 0
+    for chunk in numbers.get_chunks():
+        wide = chunk.cast(pl.Float64).to_numpy()
+        part = single[start : start + len(wide)]
+        with np.errstate(over="ignore"):
+            part[:] = wide
+        if not (part == wide).all() or not np.isfinite(part).all():
+            return None
+        start += len(wide)
+    return single
 
 
 def times(column: pl.Series) -> NDArray[np.int64]:
@@ -121,11 +133,6 @@ def _from_text(text: pl.Series) -> pl.Series:
     readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
     readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
     return pl.select(pl.coalesce(readings)).to_series()
-
-
-def _is_small(dtype: pl.DataType) -> bool:
-    """Tell whether float32 holds every number of this type exactly."""
-    return dtype in (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16, pl.Boolean)
 
 
 def _first(mask: pl.Series) -> int:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
+from cranfield._settings import settings
 from cranfield._spelling import nearest
 from cranfield.data._columns import Choice, Role, find_columns
 from cranfield.data._compressed import unpacked, zip_and_member
@@ -25,6 +28,7 @@ from cranfield.data._values import ratings as as_ratings
 from cranfield.data._values import times as as_times
 from cranfield.data.celma import celma
 from cranfield.data.ratings import Ratings
+from cranfield.data.vocabulary import Vocabulary
 
 _PARQUET = b"PAR1"
 _COUNTS = ("keep", "celma")
@@ -166,26 +170,37 @@ def _contents(path: Path) -> bytes:
 
 
 def _gathered(table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated) -> tuple[Ratings, int]:
-    """Take the columns one after the other, so that no more than one is held in two forms."""
-    with _faults_placed(table, "user"):
-        user_ids, users = encoded(table.column("user"), "user")
-    with _faults_placed(table, "item"):
-        item_ids, items = encoded(table.column("item"), "item")
-    values: Any = np.ones(len(users), dtype=np.float32)
-    if "rating" in places:
-        with _faults_placed(table, "rating"):
-            values = as_ratings(table.column("rating"))
-    times = None
-    if "time" in places:
-        with _faults_placed(table, "time"):
-            times = as_times(table.column("time"))
+    """Make the columns codes and numbers, at most as many at a time as there are threads, and then ratings of them."""
+    with ThreadPoolExecutor(settings.workers) as threads:
+        made = {role: threads.submit(_MADE[role], table, role) for role in places}
+    found: dict[Role, Any] = {role: one.result() for role, one in made.items()}
+    (user_ids, users), (item_ids, items) = found["user"], found["item"]
+    values = found.get("rating", np.ones(len(users), dtype=np.float32))
     try:
-        return Ratings.from_codes(user_ids, item_ids, users, items, values, times, repeated=repeated), len(users)
+        ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, found.get("time"), repeated=repeated)
+        return ratings, len(users)
     except RepeatedPairError as error:
         row, earlier = table.lines(error.place, error.earlier)
-        raise InputError(
-            f"{error.problem}, before this in row {earlier}", source=table.label, row=row, remedy=REMEDY
-        ) from error
+        problem = f"{error.problem}, before this in row {earlier}"
+        raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
+
+
+def _ids(table: TextTable | FrameTable, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
+    with _faults_placed(table, role):
+        return encoded(table.column(role), role)
+
+
+def _ratings(table: TextTable | FrameTable, role: Role) -> NDArray[Any]:
+    with _faults_placed(table, role):
+        return as_ratings(table.column(role))
+
+
+def _times(table: TextTable | FrameTable, role: Role) -> NDArray[np.int64]:
+    with _faults_placed(table, role):
+        return as_times(table.column(role))
+
+
+_MADE: dict[Role, Callable[..., Any]] = {"user": _ids, "item": _ids, "rating": _ratings, "time": _times}
 
 
 @contextmanager

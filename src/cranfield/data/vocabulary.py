@@ -61,18 +61,29 @@ class Vocabulary:
         """
         series = as_series(ids)
         if series.dtype.is_integer() and len(series):
-            values = series.to_numpy()
-            low, high = int(values.min()), int(values.max())
+            low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
             if _is_dense(low, high, len(series)):
-                low = 0 if low > 0 and _is_dense(0, high, len(series)) else low
-                seen = np.zeros(high - low + 1, dtype=np.bool_)
-                for start in range(0, len(values), _BLOCK):
-                    seen[_offsets(values[start : start + _BLOCK], low)] = True
-                table = np.cumsum(seen, dtype=np.int32)
-                table -= 1
-                return cls(_integers(np.flatnonzero(seen), low, series.dtype)), _looked_up(table, values, low)
+                return cls._from_dense(series, 0 if low > 0 and _is_dense(0, high, len(series)) else low, high)
         vocabulary = cls.of(series)
         return vocabulary, vocabulary.codes(series)
+
+    @classmethod
+    def _from_dense(cls, series: pl.Series, low: int, high: int) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """Encode integers by marking them in a table, which is then counted through."""
+        # A series of several chunks would be copied to become one array.
+        parts = [chunk.to_numpy() for chunk in series.get_chunks()]
+        seen = np.zeros(high - low + 1, dtype=np.bool_)
+        for part in parts:
+            for start in range(0, len(part), _BLOCK):
+                seen[_offsets(part[start : start + _BLOCK], low)] = True
+        table = np.cumsum(seen, dtype=np.int32)
+        table -= 1
+        codes = np.empty(len(series), dtype=np.int32)
+        place = 0
+        for part in parts:
+            _look_up(table, part, low, codes[place : place + len(part)])
+            place += len(part)
+        return cls(_integers(np.flatnonzero(seen), low, series.dtype)), codes
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -155,7 +166,8 @@ class Vocabulary:
         table = np.full(high - low + 1, UNKNOWN, dtype=np.int32)
         table[_offsets(known, low)] = np.arange(len(known), dtype=np.int32)
         outside = (values < low) | (values > high)
-        codes = _looked_up(table, np.where(outside, known[0], values), low)
+        codes = np.empty(len(values), dtype=np.int32)
+        _look_up(table, np.where(outside, known[0], values), low, codes)
         codes[outside] = UNKNOWN
         if missing is not None:
             codes[missing] = UNKNOWN
@@ -202,10 +214,8 @@ def _integers(offsets: NDArray[np.int64], low: int, dtype: pl.DataType) -> pl.Se
     return pl.Series(offsets + low).cast(dtype)
 
 
-def _looked_up(table: NDArray[np.int32], values: NDArray[Any], low: int) -> NDArray[np.int32]:
-    """Return the table's entry for each value; the table begins at ``low``."""
-    codes = np.empty(len(values), dtype=np.int32)
+def _look_up(table: NDArray[np.int32], values: NDArray[Any], low: int, codes: NDArray[np.int32]) -> None:
+    """Write the table's entry for each value into ``codes``; the table begins at ``low``."""
     for start in range(0, len(values), _BLOCK):
         block = slice(start, start + _BLOCK)
         np.take(table, _offsets(values[block], low), out=codes[block], mode="clip")
-    return codes
