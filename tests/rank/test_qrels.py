@@ -38,6 +38,8 @@ def _format(ratings):
         QRELS.replace(" 0 ", " Q0 "),
         QRELS.replace("\n", " \r\n"),
         gzip.compress(QRELS.encode()),
+        "# mine\n" + QRELS + "# end\n",
+        QRELS.replace("u1 0 b", "#5 5\nu1 0 b"),
     ],
 )
 def test_trec_judgments_are_recognised(written, content):
@@ -77,6 +79,13 @@ def test_frames_and_parquet_are_ratings(tmp_path):
         assert _format(test) == "ratings"
 
 
+def test_queries_and_documents_are_users_and_items(tmp_path):
+    frame = pl.DataFrame(ROWS, schema=["q_id", "doc_id", "score"], orient="row")
+    frame.write_parquet(tmp_path / "test.parquet")
+    for source in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow(), tmp_path / "test.parquet"):
+        assert read_test(source).frame().rows() == ROWS
+
+
 def test_the_format_can_be_given(written):
     odd = written("u1 7 b 0\nu1 7 c 2\nu2 7 a 1\n")
     assert read_test(odd, format="qrels").frame().rows() == ROWS
@@ -90,6 +99,9 @@ def test_faults_are_placed_in_the_file(written):
     path = written(QRELS + "u2 0 d good\n")
     with pytest.raises(InputError, match="row 4, column '4': 'good' is not a number"):
         read_test(path, format="qrels")
+    commented = written(QRELS + "# mine\nu2 0 d good\n")
+    with pytest.raises(InputError, match="row 5, column '4': 'good' is not a number"):
+        read_test(commented, format="qrels")
     with pytest.raises(InputError, match="more than once"):
         read_test(written(QRELS + "u2 0 a 1\n"))
 

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, read
 from cranfield.data.vocabulary import as_series
 from cranfield.rank.dicts import rows_of_dict
-from cranfield.rank.files import file_text, has_qrels, json_lists, system_name, tidy_columns
+from cranfield.rank.files import file_text, json_lists, system_name
+from cranfield.rank.roles import find_roles
+from cranfield.rank.trec import has_qrels, tidy_trec
 
 
 def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
@@ -58,7 +61,19 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         return _stated(_of_qrels(*text, name, reading), "qrels")
     if format == "qrels":
         raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-    return _stated(read(source, name=name, **reading), "ratings")
+    columns = {} if text is not None or format is not None else _columns(source)
+    return _stated(read(source, name=name, **{**columns, **reading}), "ratings")
+
+
+def _columns(source: Any) -> dict[str, str]:
+    """Name the users and items of a frame or a Parquet file that calls them queries and documents, as ranx does."""
+    if isinstance(source, (str, pl.LazyFrame)):
+        frame = pl.scan_parquet(source) if isinstance(source, str) else source
+        names: Any = frame.collect_schema().names()
+    else:
+        names = getattr(source, "column_names", None) or getattr(source, "columns", ())
+    roles = find_roles([str(name) for name in names], {}, "the test set")
+    return {role: roles[role] for role in ("user", "item") if role in roles}
 
 
 def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, Any]) -> Ratings:
@@ -68,7 +83,7 @@ def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, 
 
 
 def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
-    buffer = io.BytesIO(tidy_columns(data) or data)
+    buffer = io.BytesIO((tidy_trec(data) or data).lstrip(b"\r\n"))
     buffer.name = label
     places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
     return read(buffer, **{**places, "name": name, **reading})
