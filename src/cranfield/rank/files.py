@@ -93,13 +93,13 @@ def _of_frame(frame: pl.LazyFrame, label: str) -> Table:
 
 
 def _of_text(data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]) -> Table:
-    tidy = tidy_trec(data) if separator is None else None
-    if tidy is not None:
+    tidy = tidy_trec(data, 6) if separator is None else None
+    if tidy is not None and tidy is not data:
         data, separator = tidy, "\t"
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
     table = _text_table(body, label, separator, header, wanted)
-    if separator is None and table.layout.separator == " " and has_wide_gaps(body):
+    if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
         body, separator = single_tabs(body), "\t"
         table = _text_table(body, label, separator, header, wanted)
     if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):

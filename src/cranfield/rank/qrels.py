@@ -83,7 +83,7 @@ def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, 
 
 
 def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
-    buffer = io.BytesIO((tidy_trec(data) or data).lstrip(b"\r\n"))
+    buffer = io.BytesIO((tidy_trec(data, 4) or data).lstrip(b"\r\n"))
     buffer.name = label
     places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
     return read(buffer, **{**places, "name": name, **reading})

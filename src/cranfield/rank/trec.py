@@ -26,22 +26,22 @@ def has_qrels(data: bytes) -> bool:
     return _is_trec(words, 4) and all(fields[1] in (b"0", b"Q0") for fields in words)
 
 
-def tidy_trec(data: bytes) -> bytes | None:
-    r"""Return an untidy TREC run, or TREC judgments, with single tabs and blank comments; None if tidy or other text.
+def tidy_trec(data: bytes, width: int) -> bytes | None:
+    r"""Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
 
-    Lines stay where they are, so that a fault is found on the line that an editor shows.
+    Text that is tidy is returned as it is. Lines stay where they are, so that a fault is found on the line that an
+    editor shows.
 
     Examples
     --------
-    >>> tidy_trec(b"# mine\nann Q0  x 1 0.5 knn")
+    >>> tidy_trec(b"# mine\nann Q0  x 1 0.5 knn", 6)
     b'\nann\tQ0\tx\t1\t0.5\tknn'
     """
-    words = _first_words(data)
-    if not _is_trec(words, 6) and not _is_trec(words, 4):
+    if not _is_trec(_first_words(data), width):
         return None
-    if data[:1] == b"#" or b"\n#" in data:
+    if b"#" in data and (data[:1] == b"#" or b"\n#" in data):
         return single_tabs(_COMMENT.sub(b"", data))
-    return single_tabs(data) if (b" " in data and b"\t" in data) or has_wide_gaps(data) else None
+    return single_tabs(data) if (b" " in data and b"\t" in data) or has_wide_gaps(data) else data
 
 
 def single_tabs(data: bytes) -> bytes:
