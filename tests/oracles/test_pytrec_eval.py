@@ -69,12 +69,12 @@ def test_a_larger_world_with_ties_and_gaps(level):
     items = np.arange(500).astype(str)
     run = {
         str(user): dict(zip(rng.choice(items, rng.integers(1, 120), replace=False), rng.integers(0, 60, 120) / 4))
-        for user in range(0, 300, 1)
+        for user in range(300)
         if user % 7
     }
     test = {
         str(user): {item: int(rng.integers(0, 6)) for item in rng.choice(items, rng.integers(1, 200), replace=False)}
-        for user in range(0, 320)
+        for user in range(320)
         if user % 11
     }
     _compare(run, test, level)
