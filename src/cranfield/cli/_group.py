@@ -67,9 +67,8 @@ def common_options(command: Command) -> Command:
             "--seed",
             type=_AT_LEAST_ZERO,
             default=lambda: settings.seed,
-            show_default="0",
             callback=_keep,
-            help="Fixes every random choice.",
+            help="Fixes every random choice; 0 unless given.",
         ),
     ):
         command = option(command)
