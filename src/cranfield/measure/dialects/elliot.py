@@ -34,7 +34,7 @@ def _above_threshold(judgments: Judgments) -> Values:
     cutoff="required",
 )
 def ndcg(judged: Judged, *, cutoff: int) -> Values:
-    """nDCG with an exponential gain that starts at the threshold."""
+    """Return nDCG with an exponential gain that starts at the threshold."""
     return ndcg_with(judged, cutoff, "elliot", _above_threshold)
 
 
@@ -58,7 +58,7 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
     averages_ties=False,
 )
 def area_under_curve(judged: Judged, *, grouped: bool = False) -> Values:
-    """AUC = the mean over hits of (N + 1 − |{irrelevant items above}|) / (N + 1), N the irrelevant items of the list."""
+    """AUC = the mean over hits of 1 − |{irrelevant items above}| / (N + 1), N being the irrelevant items of the list."""
     hits = judged.total(where=judged.relevant)
     spread = judged.lengths - hits + 1.0
     below = (spread[judged.lists] - irrelevant_above(judged)) / spread[judged.lists]

@@ -32,7 +32,7 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
 
 @IMPLICIT.dialect("nDCG", "ndcg", "every relevant item gains 1", cutoff="required")
 def ndcg(judged: Judged, *, cutoff: int) -> Values:
-    """nDCG with binary gain."""
+    """Return nDCG with binary gain."""
     return graded_ndcg(judged, cutoff=cutoff, gain="binary")
 
 

@@ -31,7 +31,7 @@ def _clipped(n: int) -> Values:
     },
 )
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "binary") -> Values:
-    """nDCG with the discount clipped at rank 2."""
+    """Return nDCG with the discount clipped at rank 2."""
     return ndcg_with(judged, cutoff, gain, gain_of("nDCG", gain), _clipped)
 
 

@@ -27,6 +27,6 @@ RANX.dialect("HitRate", "hit_rate", _SAME)(ranking.hit_rate)
     options={"gain=exp": "gain is 2^r − 1 (ndcg_burges), and items below the threshold gain nothing"},
 )
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> Values:
-    """nDCG of the relevant items alone, with the rating as gain (``ndcg``) or 2^r − 1 (``ndcg_burges``)."""
+    """Return nDCG of the relevant items alone, with the rating as gain (``ndcg``) or 2^r − 1 (``ndcg_burges``)."""
     choice("nDCG(dialect=ranx)", "gain", gain, RELEVANT_GAINS)
     return ndcg_with(judged, cutoff, f"relevant {gain}", RELEVANT_GAINS[gain])

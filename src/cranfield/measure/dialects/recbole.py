@@ -23,7 +23,7 @@ RECBOLE.dialect("HitRate", "Hit", _SAME, cutoff="required")(ranking.hit_rate)
 
 @RECBOLE.dialect("nDCG", "NDCG", "every relevant item gains 1 (it prints four decimals)", cutoff="required")
 def ndcg(judged: Judged, *, cutoff: int) -> Values:
-    """nDCG with binary gain."""
+    """Return nDCG with binary gain."""
     return graded_ndcg(judged, cutoff=cutoff, gain="binary")
 
 

@@ -26,7 +26,7 @@ RECOMMENDERS.dialect("Recall", "recall_at_k", "the same value a list", cutoff="r
     cutoff="required",
 )
 def ndcg(judged: Judged, *, cutoff: int, gain: str = "binary") -> Values:
-    """nDCG of the relevant items; unlike its other metrics, users without a list are averaged in as 0."""
+    """Return nDCG of the relevant items; unlike its other metrics, users without a list are averaged in as 0."""
     choice("nDCG(dialect=recommenders)", "gain", gain, RELEVANT_GAINS)
     return ndcg_with(judged, cutoff, f"relevant {gain}", RELEVANT_GAINS[gain])
 

@@ -28,7 +28,7 @@ RECTOOLS.dialect("HitRate", "HitRate", _SAME, cutoff="required")(ranking.hit_rat
     cutoff="required",
 )
 def ndcg(judged: Judged, *, cutoff: int, achievable: bool = False) -> Values:
-    """nDCG over Σ_{k≤n} 1/log2(k + 1); ``achievable`` is the option ``divide_by_achievable``."""
+    """Return nDCG over Σ_{k≤n} 1/log2(k + 1); ``achievable`` is the option ``divide_by_achievable``."""
     if achievable:
         return graded_ndcg(judged, cutoff=cutoff, gain="binary")
     return judged.discounted(logarithmic(judged.depth), judged.relevant) / logarithmic(cutoff).sum()

@@ -23,7 +23,7 @@ REPLAY.dialect("HitRate", "HitRate", _SAME, cutoff="required")(ranking.hit_rate)
 
 @REPLAY.dialect("nDCG", "NDCG", "every relevant item gains 1", cutoff="required")
 def ndcg(judged: Judged, *, cutoff: int) -> Values:
-    """nDCG with binary gain."""
+    """Return nDCG with binary gain."""
     return graded_ndcg(judged, cutoff=cutoff, gain="binary")
 
 
