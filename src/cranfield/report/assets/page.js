@@ -1,0 +1,66 @@
+"use strict";
+/* Theme, sorting, choice of metrics, downloads. What the page shows works without this script; this lets it be handled. */
+const DATA = JSON.parse(document.getElementById("data").textContent);
+
+(function theme() {
+  const root = document.documentElement;
+  document.getElementById("theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+})();
+
+(function sorting() {
+  const key = (cell) => (cell.dataset.key === undefined ? null : cell.dataset.key);
+  function sort(heading) {
+    const table = heading.closest("table");
+    const place = [...heading.parentNode.children].indexOf(heading);
+    const numeric = heading.classList.contains("number");
+    const now = heading.getAttribute("aria-sort");
+    /* Numbers begin with the largest, names with A. */
+    const order = now === "none" ? (numeric ? "descending" : "ascending") : now === "descending" ? "ascending" : "descending";
+    const sign = order === "ascending" ? 1 : -1;
+    const rows = [...table.tBodies[0].rows].map((row) => [row, key(row.cells[place])]);
+    rows.sort(([, a], [, b]) => {
+      if (a === null || b === null) return (a === null) - (b === null);
+      return sign * (numeric ? a - b : a.localeCompare(b));
+    });
+    table.tBodies[0].append(...rows.map(([row]) => row));
+    for (const other of heading.parentNode.children) other.setAttribute("aria-sort", other === heading ? order : "none");
+  }
+  for (const heading of document.querySelectorAll("table.sortable thead th")) {
+    heading.querySelector("button").addEventListener("click", () => sort(heading));
+  }
+})();
+
+(function choosing() {
+  for (const box of document.querySelectorAll("input[data-shows]")) {
+    const scope = box.closest("section");
+    box.addEventListener("change", () => {
+      for (const cell of scope.querySelectorAll("[data-group]")) {
+        if (cell.dataset.group === box.dataset.shows) cell.hidden = !box.checked;
+      }
+    });
+  }
+})();
+
+(function saving() {
+  function save(name, kind, content) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content], { type: kind }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const { saveTable, saveFigure } = button.dataset;
+    if (saveTable) save(`${saveTable}.csv`, "text/csv;charset=utf-8", DATA.tables[saveTable]);
+    if (saveFigure) {
+      const drawing = document.getElementById(`figure-${saveFigure}`).cloneNode(true);
+      drawing.removeAttribute("id");
+      save(`${saveFigure}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(drawing));
+    }
+  });
+})();

@@ -1,0 +1,121 @@
+"""Pieces of HTML, with everything from users escaped."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+def text(value: object) -> str:
+    """Escape text for HTML, in an element or an attribute.
+
+    Examples
+    --------
+    >>> text('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(str(value), quote=True)
+
+
+def number(value: float | None, digits: int = 4, sign: str = "") -> str:
+    """Return a number for people, a dash where there is none.
+
+    Examples
+    --------
+    >>> number(0.12345), number(float("nan")), number(0.5, 2, "+")
+    ('0.1235', '–', '+0.50')
+    """
+    return "–" if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Return a share as a percentage."""
+    return "–" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
+    """Return a paragraph for each sentence."""
+    opened = f'<p class="{kind}">' if kind else "<p>"
+    return "".join(f"{opened}{text(one)}</p>" for one in sentences)
+
+
+def notes(sentences: Sequence[str]) -> str:
+    """Return a list of remarks, or nothing."""
+    if not sentences:
+        return ""
+    return '<ul class="notes">' + "".join(f"<li>{text(one)}</li>" for one in sentences) + "</ul>"
+
+
+def downloads(*tables: str) -> str:
+    """Return buttons that save tables as CSV; the page's script makes them work."""
+    buttons = "".join(
+        f'<button type="button" data-save-table="{text(name)}">{text(name)}.csv</button>' for name in tables
+    )
+    return f'<p class="downloads"><span>Download</span> {buttons}</p>' if tables else ""
+
+
+def figure(name: str, svg: str, caption: str) -> str:
+    """Return a figure: an SVG drawing that can be saved, with its caption."""
+    drawn = svg.replace("<svg ", f'<svg id="figure-{text(name)}" role="img" aria-label="{text(caption)}" ', 1)
+    return (
+        f'<figure><div class="drawing">{drawn}</div><figcaption>{text(caption)} '
+        f'<button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button></figcaption></figure>'
+    )
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, whether it holds numbers, and the group that the reader may hide it by."""
+
+    title: str
+    numeric: bool = True
+    group: str | None = None
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell: its markup (already escaped), what it is sorted by, and its classes."""
+
+    html: str
+    key: float | str | None = None
+    kind: str = ""
+
+
+def table(
+    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Value]], *, hidden: Sequence[str] = ()
+) -> str:
+    """Return a table whose columns can be sorted by its headings; ``hidden`` names groups not shown at first."""
+    head = "".join(_heading(column, column.group in hidden) for column in columns)
+    body = "".join(
+        "<tr>" + "".join(_cell(k, one, column, hidden) for k, (one, column) in enumerate(zip(row, columns))) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable">'
+        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _marks(column: Column, hidden: bool, kind: str = "") -> str:
+    classes = " ".join(filter(None, ("number" if column.numeric else "", kind)))
+    group = "" if column.group is None else f' data-group="{text(column.group)}"'
+    return (f' class="{classes}"' if classes else "") + group + (" hidden" if hidden else "")
+
+
+def _heading(column: Column, hidden: bool) -> str:
+    hint = f' title="{text(column.hint)}"' if column.hint else ""
+    return (
+        f'<th scope="col" aria-sort="none"{_marks(column, hidden)}>'
+        f'<button type="button"{hint}>{text(column.title)}</button></th>'
+    )
+
+
+def _cell(place: int, value: Value, column: Column, hidden: Sequence[str]) -> str:
+    key = "" if value.key is None or value.key != value.key else f' data-key="{text(value.key)}"'
+    marks = _marks(column, column.group in hidden, value.kind)
+    if place == 0:
+        return f'<th scope="row"{marks}{key}>{value.html}</th>'
+    return f"<td{marks}{key}>{value.html}</td>"

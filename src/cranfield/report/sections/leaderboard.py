@@ -1,0 +1,101 @@
+"""The leaderboard: averages with intervals, coverage and the share that nobody judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield.compare import Comparison
+from cranfield.measure import Scores
+from cranfield.report import figures
+from cranfield.report.markup import Column, Value, downloads, figure, notes, number, percent, table, text
+from cranfield.report.section import Section
+
+_SHOWN = 5
+
+
+def leaderboard(
+    scores: Scores, comparison: Comparison | None = None, *, name: str = "leaderboard", title: str = "Leaderboard"
+) -> Section:
+    """Return the table of all systems and metrics, and a figure of the first metric."""
+    frame = scores.frame()
+    rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
+    places = _places(scores)
+    letters = _letters(comparison)
+    columns = [Column("system", numeric=False)]
+    columns += [
+        Column(metric, group=metric, hint="lower is better" if lower else "")
+        for metric, lower in zip(scores.metrics, scores.lower_is_better)
+    ]
+    columns += [
+        Column("users served", hint="share of lists with at least one item"),
+        Column("items", hint="share of the catalogue that is recommended to anyone"),
+        Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
+    ]
+    best = np.argsort(places[:, 0], kind="stable")
+    body = []
+    for s in best:
+        system = scores.systems[s]
+        cells = [Value(text(system), system)]
+        for m, metric in enumerate(scores.metrics):
+            cells.append(_average(rows[system, metric], int(places[s, m]), letters.get((metric, system), "")))
+        shares = [rows[system, metric] for metric in scores.metrics]
+        unjudged = [row["unjudged"] for row in shares if row["unjudged"] is not None and row["unjudged"] == row["unjudged"]]
+        for share in (shares[0]["coverage"], shares[0]["item_coverage"], max(unjudged, default=None)):
+            cells.append(Value(percent(share), share))
+        body.append(cells)
+    hidden = scores.metrics[_SHOWN:]
+    shown = table(f"Averages with 95 % intervals. {scores._caption('mean', {})}", columns, body, hidden=hidden)
+    drawn = ""
+    if len(scores.systems) > 1:
+        chart = figures.averages(scores, scores.metrics[0])
+        caption = f"{scores.metrics[0]} with its 95 % interval, best first"
+        drawn = figure(f"{name}-averages", figures.svg(chart), f"{caption}{_cut(len(scores.systems))}.")
+    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes) + downloads(name)
+    return Section(name, title, markup, tables={name: frame})
+
+
+def _places(scores: Scores) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return systems × metrics: how many systems have a better average; those without one stand last."""
+    means = scores.average()
+    signed = np.where(np.array(scores.lower_is_better), means, -means)
+    signed = np.where(np.isnan(signed), np.inf, signed)
+    result: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
+    return result
+
+
+def _average(row: dict[str, float | None], place: int, letters: str) -> Value:
+    value = row["mean"]
+    raised = f"<sup>{text(letters)}</sup>" if letters else ""
+    interval = ""
+    if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
+        interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
+    kind = {0: "best", 1: "second"}.get(place, "") if value is not None and value == value else ""
+    return Value(f"{number(value)}{raised}{interval}", value, kind)
+
+
+def _letters(comparison: Comparison | None) -> dict[tuple[str, str], str]:
+    # Letters of very many systems are longer than what they explain.
+    if comparison is None or comparison.baseline is not None or len(comparison.systems) > figures.MOST_SYSTEMS:
+        return {}
+    return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}
+
+
+def _key(letters: dict[tuple[str, str], str]) -> str:
+    said = "The best value of a metric is blue and bold, the second underlined."
+    if letters:
+        said += " Systems that share a letter do not differ significantly."
+    return f'<p class="key">{said}</p>'
+
+
+def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+    if len(metrics) < 2:
+        return ""
+    boxes = "".join(
+        f'<label><input type="checkbox" data-shows="{text(one)}"{"" if one in hidden else " checked"}> {text(one)}</label>'
+        for one in metrics
+    )
+    return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'
+
+
+def _cut(systems: int) -> str:
+    return f"; the best {figures.MOST_SYSTEMS} of {systems}" if systems > figures.MOST_SYSTEMS else ""
