@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,32 +12,41 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
+from cranfield.measure.context import Context
+from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
+from cranfield.measure.measure import _as_ratings, _as_runs, _judgments
 from cranfield.measure.metric import Metric
-from cranfield.measure.metrics._train import item_counts, train_of, translated
+from cranfield.measure.metrics._train import item_counts, translated
+from cranfield.rank.lists import Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
 """The most popular items that make up a fifth of the ratings, the least popular ones that do, and those between."""
 
 
 def by_popularity(
-    judged: Mapping[str, Judged],
+    runs: Any,
+    test: Any,
     metrics: Sequence[str | Metric] | str | Metric,
     *,
+    train: Ratings,
     groups: int | Mapping[str, float] = HEAD_MID_TAIL,
     of: str = "ratings",
+    threshold: float | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
 ) -> pl.DataFrame:
     """Return metrics as if the test set held only the items of one popularity group, for each of the groups.
 
     The lists stay as they are; a test item of another group counts as unjudged. Popularity is the number of training
-    ratings; of equally popular items the smaller id comes first.
+    ratings; of equally popular items the smaller id comes first, and items without any are the least popular.
 
     Parameters
     ----------
-    judged
-        The judged lists of each system, by name, with the training ratings in their context.
-    metrics
-        As they are spelled: ``Recall@10``.
+    runs, test, metrics, threshold, condensed, ties
+        As for `measure`.
+    train
+        The training ratings, which tell how popular an item is.
     groups
         Shares by name, from the most to the least popular, or a number of groups of equal shares (1 is the most
         popular).
@@ -53,32 +63,28 @@ def by_popularity(
     Examples
     --------
     >>> import cranfield as cf
-    >>> from cranfield.measure import Judgments, judge
-    >>> from cranfield.measure.context import Context
-    >>> from cranfield.rank import read_run
     >>> train = cf.Ratings.of([1, 2, 3, 4, 1], ["hit", "hit", "hit", "hit", "gem"])
-    >>> judgments = Judgments.of(cf.Ratings.of([5, 5], ["hit", "gem"]), 1.0)
-    >>> run = read_run({5: {"hit": 2.0, "new": 1.0}}, name="mine")
-    >>> lists, _ = judge(run, judgments, Context(train))
-    >>> by_popularity({"mine": lists}, "Recall@1", groups=2, of="items").select("group", "lists", "mean").rows()
+    >>> test = cf.Ratings.of([5, 5], ["hit", "gem"])
+    >>> runs = {"mine": {5: {"hit": 2.0, "new": 1.0}}}
+    >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
     [('1', 1, 1.0), ('2', 1, 0.0)]
     """
+    runs, test = _as_runs(runs, ties), _as_ratings(test)
     wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
     shares = _shares(groups)
     one_of("of", of, ("ratings", "items"))
+    judgments = _judgments(runs, test, threshold)
+    group_of_item = translated(
+        _group_of_items(train, list(shares.values()), of), train.item_ids, test.item_ids, missing=len(shares) - 1.0
+    )
     rows = []
-    for system, lists in judged.items():
-        train = train_of(lists, "by_popularity")
-        group_of_item = _group_of_items(train, list(shares.values()), of)
-        judgments = lists.judgments
-        codes = translated(group_of_item, train.item_ids, judgments.item_ids, missing=len(shares) - 1.0)
+    for run in runs:
+        judged, _ = judge(run, judgments, Context(train))
+        judged = judged.condensed() if condensed else judged
         for number, name in enumerate(shares):
-            mask = codes[judgments.items] == number
-            part = lists.only(mask)
-            for metric in wanted:
-                rows.append(
-                    (system, name, str(metric), int((codes == number).sum()), int(mask.sum()), *_mean(metric, part))
-                )
+            mask = group_of_item[judgments.items] == number
+            part, items = judged.only(mask), int((group_of_item == number).sum())
+            rows += [(run.name, name, str(one), items, int(mask.sum()), *_mean(one, part)) for one in wanted]
     names = {"system": pl.String, "group": pl.String, "metric": pl.String, "items": pl.Int64}
     return pl.DataFrame(
         rows, schema={**names, "ratings": pl.Int64, "lists": pl.Int64, "mean": pl.Float64}, orient="row"

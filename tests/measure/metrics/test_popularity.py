@@ -112,12 +112,12 @@ def test_what_is_missing_or_wrong_is_an_error(judged_of):
 
 
 @given(data=st.data(), n=st.integers(1, 13))
-def test_a_metric_by_popularity_is_that_of_the_test_items_of_each_group(data, n, worlds, judged_of, same):
+def test_a_metric_by_popularity_is_that_of_the_test_items_of_each_group(data, n, worlds, judged_of, ratings_of, same):
     run, test = data.draw(worlds)
-    judged = judged_of(run, test, THRESHOLD, train=TRAIN)
     counts = _counts(positive=False)
     order = sorted(counts, key=lambda item: (-counts[item], item))
-    frame = by_popularity({"mine": judged}, ["Recall@5", f"P@{n}"], groups=2, of="items")
+    settings = {"train": ratings_of(TRAIN), "threshold": THRESHOLD, "groups": 2, "of": "items"}
+    frame = by_popularity({"mine": run}, ratings_of(test), ["Recall@5", f"P@{n}"], **settings)
     assert frame["ratings"].sum() == 2 * sum(map(len, test.values()))
     half = (len(order) + 1) // 2 if len(order) % 2 == 0 else len(order) // 2
     head = {user: {i: r for i, r in profile.items() if i in order[:half]} for user, profile in test.items()}
@@ -129,11 +129,11 @@ def test_a_metric_by_popularity_is_that_of_the_test_items_of_each_group(data, n,
     same(row["mean"], values.mean() if len(values) else math.nan)
 
 
-def test_head_mid_and_tail_hold_their_shares_of_the_ratings(judged_of):
+def test_head_mid_and_tail_hold_their_shares_of_the_ratings(ratings_of):
     train = {user: {1: 5} for user in range(20)} | {50 + u: {10 + u % 12: 5} for u in range(60)}
     train |= {500 + u: {30 + u: 5} for u in range(20)}
-    judged = judged_of({1: {1: 1.0}}, {1: {1: 5, 10: 5, 35: 5}}, train=train)
-    frame = by_popularity({"mine": judged}, "Recall")
+    runs, test = {"mine": {1: {1: 1.0}}}, ratings_of({1: {1: 5, 10: 5, 35: 5}})
+    frame = by_popularity(runs, test, "Recall", train=ratings_of(train))
     assert frame.select("group", "ratings", "mean").rows() == [("head", 1, 1.0), ("mid", 1, 0.0), ("tail", 1, 0.0)]
     with pytest.raises(SettingError, match=r"sum to 0\.9"):
-        by_popularity({"mine": judged}, "Recall", groups={"head": 0.2, "tail": 0.7})
+        by_popularity(runs, test, "Recall", train=ratings_of(train), groups={"head": 0.2, "tail": 0.7})

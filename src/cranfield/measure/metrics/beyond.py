@@ -44,7 +44,7 @@ def item_coverage(judged: Judged) -> float:
 @metric("AggregateDiversity", family="beyond-accuracy", needs=("whole lists",), whole_system=True, aliases=("AggDiv",))
 def aggregate_diversity(judged: Judged) -> float:
     """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
-    return float(len(np.unique(judged.entries.items)))
+    return float(np.count_nonzero(np.bincount(judged.entries.items)))
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
