@@ -25,7 +25,8 @@ def bootstrap(
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
-    resampled mean differences. All pairs and metrics see the same resamples.
+    resampled mean differences. A single user gives p = 1.
+    All pairs and metrics see the same resamples.
     """
     n_samples = _checks.whole("samples", samples)
     verdicts = []
@@ -33,7 +34,7 @@ def bootstrap(
         low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
         exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
         verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, "bootstrap", sample, lower=low, upper=high)
-        verdict.p[observed == 0] = 1.0
+        verdict.p[(observed == 0) | (sample.n == 1)] = 1.0
         verdicts.append(verdict)
     return verdicts
 

@@ -71,7 +71,8 @@ def compare(
         better, are always left out.
     average
         ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``geometric`` or
-        ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages.
+        ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages; ``log_student``
+        tests geometric means, and shows them unless told otherwise.
     by
         ``user``: a user's lists are averaged first, since they are not independent; ``list``: each list by itself.
     samples
@@ -89,12 +90,15 @@ def compare(
     >>> result.frame()["p"].item(), result.frame()["method"].item()
     (0.03125, 'enumeration')
     >>> print(result.sentences()[0])  # doctest: +ELLIPSIS
-    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1686, 0.7647] (p = 0.0312; 6 users: better for 6, ...
+    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756] (p = 0.0312; 6 users: better for 6, ...
     """
     _checks.share("alpha", alpha)
     _checks.whole("subsets", subsets, at_least=0)
     test = _spelled(test, method, samples)
-    correction = correction or ("none" if parse(test).name == "tukey" else "holm")
+    spelling = parse(test)
+    correction = correction or ("none" if spelling.name == "tukey" else "holm")
+    if spelling.name == "log_student" and average == "mean":
+        average = f"geometric(form=adjusted, epsilon={dict(spelling.parameters).get('epsilon', 1e-5)})"
     data, notes = make_samples(
         as_scores(scores),
         metrics=[metrics] if isinstance(metrics, str) else metrics,
@@ -164,11 +168,12 @@ def _text(value: Any) -> str:
 def _rows(sample: Sample, verdict: Verdict, effect: Effects, test: str, correction: str, alpha: float) -> pl.DataFrame:
     corrected: Floats = corrections.call(correction, verdict.p)
     significant = corrected < alpha
-    a_better = (effect.difference > 0) != sample.lower_is_better
+    direction = effect.difference if verdict.direction is None else verdict.direction
+    a_better = (direction > 0) != sample.lower_is_better
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
     better = [
         (a if leads else b) if found and d != 0 else None
-        for a, b, found, leads, d in zip(first, second, significant, a_better, effect.difference)
+        for a, b, found, leads, d in zip(first, second, significant, a_better, direction)
     ]
     return pl.DataFrame(
         {

@@ -35,9 +35,11 @@ def sentence(
 
 
 def _of_two(row: Mapping[str, Any], lower_is_better: bool) -> str:
-    a_leads = (row["difference"] < 0) == lower_is_better or row["difference"] == 0
+    a_leads = row["difference"] == 0 or (row["difference"] < 0) == lower_is_better
+    if row["better"] is not None:
+        a_leads = row["better"] == row["system_a"]
     first, second = ("a", "b") if a_leads else ("b", "a")
-    by = f"{abs(row['difference']):.4f} {_interval(row)}"
+    by = _gain(row, 1 if a_leads != lower_is_better else -1)
     users = (
         f"{row['n']:,} users: better for {row['wins' if a_leads else 'losses']:,}, equal for {row['ties']:,}, "
         f"worse for {row['losses' if a_leads else 'wins']:,}"
@@ -77,10 +79,11 @@ def _against(rows: list[dict[str, Any]], baseline: str) -> str:
     return "; ".join(said) + "."
 
 
-def _interval(row: Mapping[str, Any]) -> str:
-    """Return the interval as it is for the absolute difference."""
-    ends = (row["lower"], row["upper"]) if row["difference"] >= 0 else (-row["upper"], -row["lower"])
-    return "[" + ", ".join("–" if np.isnan(end) else f"{end:.4f}" for end in ends) + "]"
+def _gain(row: Mapping[str, Any], sign: int) -> str:
+    """Return what the better system gains, with its interval."""
+    ends = sorted(sign * row[end] for end in ("lower", "upper"))
+    interval = ", ".join("–" if np.isnan(end) else f"{end:.4f}" for end in ends)
+    return f"{sign * row['difference']:.4f} [{interval}]"
 
 
 def _listed(names: list[str], most: int = 4) -> str:

@@ -20,10 +20,10 @@ def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
     given to each system (``ties="split"``). No difference at all gives p = 1.
     """
     _checks.one_of("ties", ties, ("drop", "split"))
-    return [Verdict.by_formula(_p_values(refuse_weights(sample, "sign"), ties), "sign", sample) for sample in data]
+    return [_sign(refuse_weights(sample, "sign"), ties) for sample in data]
 
 
-def _p_values(sample: Sample, ties: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _sign(sample: Sample, ties: str) -> Verdict:
     from scipy import stats
 
     counts = []
@@ -34,7 +34,5 @@ def _p_values(sample: Sample, ties: str) -> np.ndarray[tuple[int], np.dtype[np.f
     if ties == "split":
         plus, minus = plus + equal // 2, minus + equal // 2
     fewer, n = np.minimum(plus, minus), plus + minus
-    p: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
-        n > 0, np.minimum(1.0, 2 * stats.binom.cdf(fewer, n, 0.5)), 1.0
-    )
-    return p
+    p = np.where(n > 0, np.minimum(1.0, 2 * stats.binom.cdf(fewer, n, 0.5)), 1.0)
+    return Verdict.by_formula(p, "sign", sample, (plus - minus).astype(np.float64))

@@ -29,6 +29,8 @@ class Verdict:
         standard errors for sampled ones.
     lower, upper
         An interval of the difference of the averages, from tests that make one of their own.
+    direction
+        From tests of something else than averages: above 0 where the first system has the larger values.
     """
 
     p: Floats
@@ -36,12 +38,14 @@ class Verdict:
     error: Floats
     lower: Floats | None = None
     upper: Floats | None = None
+    direction: Floats | None = None
 
     @classmethod
-    def by_formula(cls, p: Floats, method: str, sample: Sample) -> Verdict:
+    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> Verdict:
         """Return the verdict of a test with a closed form; a pair without users has no p-value."""
         p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
-        return cls(p, np.full(sample.n_pairs, method, dtype=object), np.zeros(sample.n_pairs))
+        methods = np.full(sample.n_pairs, method, dtype=object)
+        return cls(p, methods, np.zeros(sample.n_pairs), direction=direction)
 
     @classmethod
     def by_sampling(

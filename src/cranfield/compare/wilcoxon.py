@@ -21,27 +21,28 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
     normal approximation with correction for ties. No difference at all gives p = 1.
     """
     _checks.one_of("zeros", zeros, ("wilcox", "pratt", "zsplit"))
-    return [
-        Verdict.by_formula(
-            np.concatenate([_p_values(sample.differences(pairs), zeros, continuity) for pairs in sample.blocks()]),
-            "wilcoxon",
-            refuse_weights(sample, "wilcoxon"),
-        )
-        for sample in data
-    ]
+    verdicts = []
+    for sample in data:
+        refuse_weights(sample, "wilcoxon")
+        blocks = [_p_values(sample.differences(pairs), zeros, continuity) for pairs in sample.blocks()]
+        p, direction = (np.concatenate(parts) for parts in zip(*blocks))
+        verdicts.append(Verdict.by_formula(p, "wilcoxon", sample, direction))
+    return verdicts
 
 
-def _p_values(differences: Floats, zeros: str, continuity: bool) -> Floats:
+def _p_values(differences: Floats, zeros: str, continuity: bool) -> tuple[Floats, Floats]:
+    """Return the p-value of each row, and the sum of its signed ranks."""
     from scipy import stats
 
-    p = np.ones(len(differences))
+    p, direction = np.ones(len(differences)), np.zeros(len(differences))
     for row, d in enumerate(differences):
         d = d[~np.isnan(d)]
         if d.any():
             # 0.3 - 0.2 and 0.2 - 0.1 are equal differences that rounding has parted.
             d = np.round(d / np.abs(d).max(), 12)
             p[row] = stats.wilcoxon(d, zero_method=zeros, correction=continuity).pvalue
-    return p
+            direction[row] = np.sign(d) @ stats.rankdata(np.abs(d))
+    return p, direction
 
 
 def refuse_weights(sample: Sample, test: str) -> Sample:

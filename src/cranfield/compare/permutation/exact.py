@@ -18,8 +18,8 @@ from cranfield.compare.verdict import Verdict
 TINY = 1e-11
 """Below this, inversion's absolute error is no longer small beside the p-value, and the saddlepoint takes over."""
 
-# Up to 64 differences with at most 2^26 sign patterns are enumerated at once; more only where inversion falls short.
-_FEW, _EASY = 64, 26.0
+# Up to 64 differences with at most 2^32 sign patterns are enumerated at once; more only where inversion falls short.
+_FEW, _EASY = 64, 32.0
 # Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
 _TABLE = 20_000_000
 
@@ -77,12 +77,10 @@ class _Block:
             if enumeration.size(self.d[pair]) <= _EASY:
                 self._enumerate(pair)
 
-    def _enumerate(self, pair: np.intp) -> bool:
+    def _enumerate(self, pair: np.intp) -> None:
         p = enumeration.enumerate_sums(self.signed[pair])
-        if p is None:
-            return False
-        self._settle(pair, p, inversion.ROUNDING, "enumeration")
-        return True
+        if p is not None:
+            self._settle(pair, p, inversion.ROUNDING, "enumeration")
 
     def _approximate_the_tail(self, pair: np.intp) -> None:
         self._settle(pair, tail(self.signed[pair], self.step), TINY, "saddlepoint")
@@ -113,8 +111,9 @@ class _Block:
         for pair, value in zip(rows, p):
             ordered = np.sort(self.d[pair])[-self.n[pair] :]
             error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
+            if error > tolerance:
+                value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
             if error <= tolerance:
                 self._settle(pair, value, error, "inversion")
-            elif not self._enumerate(pair):
-                value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
-                self._settle(pair, value, error, "inversion" if error <= tolerance else None)  # type: ignore[arg-type]
+            else:
+                self._enumerate(pair)

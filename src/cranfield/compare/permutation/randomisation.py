@@ -20,7 +20,7 @@ def permutation(
     method: str = "exact",
     samples: int = 100_000,
     plus_one: bool = True,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     seed: int = 0,
 ) -> list[Verdict]:
     """Fisher's randomisation test with the mean difference.
