@@ -26,7 +26,6 @@ import polars as pl
 from cranfield.data import read
 
 
-
 def _movielens() -> pl.DataFrame:
     folder = Path(os.environ.get("CRANFIELD_DATA", Path(__file__).parents[2] / "shared" / "data"))
     path = folder / "ml-1m.parquet"

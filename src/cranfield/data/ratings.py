@@ -107,8 +107,8 @@ class Ratings:
         pairs = sort_pairs(users, items, len(user_ids), len(item_ids))
         items, indptr = pairs.items, pairs.indptr
         if pairs.order is not None:
-            values = values[pairs.order]
-            times = None if times is None else times[pairs.order]
+            values = values.take(pairs.order)
+            times = None if times is None else times.take(pairs.order)
         if pairs.again is not None:
             if repeated == "error":
                 raise RepeatedPairError.of(pairs, user_ids, item_ids)
