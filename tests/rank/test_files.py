@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import zipfile
@@ -58,6 +59,7 @@ def _format(run):
         ("user_id:token\titem_id:token\tscore:float\n" + TRIPLES, "table"),
         ("qid docno score\n" + TRIPLES.replace("\t", " "), "table"),
         ("u2\t[d:0.75,a:0.5]\nu1\t[c:2.0,b:1.0]\n", "mahout"),
+        ("u2\t[d:0.75, a:0.5]\n\nu1\t[c:2.0,b:1.0]\n", "mahout"),
         (json.dumps({"u2": {"a": 0.5, "d": 0.75}, "u1": {"b": 1.0, "c": 2.0}}), "dict"),
     ],
 )
@@ -184,6 +186,7 @@ def test_an_empty_field_is_a_missing_score_but_a_short_row_is_an_error(written):
         ("user,item,score\nu,a,1\n,b,2\n", "row 3, column 'user': the user is missing"),
         ("user,item,rank\nu,a,1\nu,b,\n", "row 3, column 'rank': the rank is missing"),
         ("a,b,c,d\nx,y,z,w\nx,y,z,1\n", "do not tell which one is the user"),
+        ("u\t[a:1,b]\n", "row 1, column '2': the item is missing"),
         ('{"u": {"a": 1.0', "JSON cannot be read"),
     ],
 )
@@ -198,6 +201,18 @@ def test_what_cannot_be_read_is_refused_with_its_place(written, content, message
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         read_run(tmp_path / "none.tsv")
+
+
+def test_an_open_file_is_read(written):
+    for open_file in (io.BytesIO(TREC.encode()), io.StringIO(TRIPLES), io.BytesIO(gzip.compress(TREC.encode()))):
+        assert read_run(open_file).frame().rows() == LISTS
+    with written(TREC).open("rb") as file:
+        assert str(written(TREC)) in read_run(file).history[-1].settings["source"]
+
+
+def test_two_columns_of_one_name_are_refused(written):
+    with pytest.raises(InputError, match="column 'user': two columns have this name"):
+        read_run(written("user,item,user\nu,a,1\n"))
 
 
 def test_several_files_are_several_runs(written):

@@ -275,6 +275,14 @@ def test_a_run_is_returned_as_it_is_or_renamed():
     assert renamed.name == "x"
 
 
+def test_a_list_of_tuples_is_read_by_its_shape():
+    run = read_run([("u2", "a", 0.5), ("u1", "b", 1), ("u1", "c", 2), ("u2", "d", 0.75)])
+    assert _rows(run) == LISTS
+    assert run.history[-1].settings["format"] == "triples"
+    with pytest.raises(InputError, match="the list, row 2: the tuple has 2 entries where the first has 3"):
+        read_run([("u", "a", 1.0), ("u", "b")])
+
+
 @pytest.mark.parametrize("names", [range(6), [f"column_{place}" for place in range(1, 7)]])
 def test_frames_read_without_a_header_are_known_by_their_shape(names):
     rows = [["u1", "Q0", "c", 1, 2.0, "t"], ["u1", "Q0", "b", 2, 1.0, "t"]]

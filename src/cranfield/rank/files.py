@@ -57,7 +57,13 @@ def open_file(
     text = file_text(path)
     if text is None:
         return _of_frame(pl.scan_parquet(path), str(path))
-    data, label = text
+    return open_bytes(*text, separator=separator, header=header, wanted=wanted)
+
+
+def open_bytes(
+    data: bytes, label: str, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
+) -> Table | Mapping[str, Any]:
+    """Return the table in what a file holds, or the dictionary if it is JSON."""
     if data.startswith(_PARQUET):
         return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
     if data.startswith(_ARROW):
@@ -107,6 +113,9 @@ def _of_text(data: bytes, label: str, separator: str | None, header: bool | None
     table.layout = layout = replace(table.layout, first_line=table.layout.first_line + above)
     if not layout.sample:
         raise InputError("there are no rows", source=label, remedy="give a run with at least one list")
+    if layout.names and len(set(layout.names)) < len(layout.names):
+        twice = next(name for name in layout.names if layout.names.count(name) > 1)
+        raise InputError("two columns have this name", source=label, column=twice, remedy="rename one")
     names = layout.names or [f"column {place + 1}" for place in range(layout.width)]
     head = {name: [row[place] for row in layout.sample] for place, name in enumerate(names)}
     return Table(head, label, layout.names is not None, *_access(table, list(names)))
@@ -128,7 +137,7 @@ def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
     first = [field.strip() for field in layout.names or layout.sample[0]]
     if any(name in first for name in wanted):
         return True
-    if any(is_number(field) for field in first):
+    if any(is_number(field) or field.startswith("[") for field in first):
         return False
     return layout.names is not None or {"user", "item"} <= find_roles(first, {}, "").keys()
 

@@ -8,12 +8,28 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield.data.vocabulary import as_series
 from cranfield.rank.table import Table, table_of_columns
 
 
 def is_frame(source: Any) -> bool:
     """Whether this is a dataframe: one of pandas or of Polars, or anything that speaks Arrow."""
     return isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source)
+
+
+def table_of_tuples(rows: list[tuple[Any, ...]]) -> Table:
+    """Return the columns of a list of tuples, which have no names."""
+    widths = [len(row) for row in rows]
+    if len(set(widths)) > 1:
+        odd = next(place for place, width in enumerate(widths) if width != widths[0])
+        raise InputError(
+            f"the tuple has {widths[odd]} entries where the first has {widths[0]}",
+            source="the list",
+            row=odd + 1,
+            remedy="give tuples of one length",
+        )
+    columns = {f"column {place + 1}": as_series(list(column)) for place, column in enumerate(zip(*rows))}
+    return table_of_columns(columns, "the list", header=False)
 
 
 def table_of_frame(frame: Any) -> Table:

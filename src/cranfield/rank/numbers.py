@@ -30,7 +30,7 @@ def numbers(column: Any) -> NDArray[np.float64]:
         series = pl.Series(series.to_list(), strict=False)
     if series.dtype != pl.String:
         if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
-            raise Fault(0, f"{series[0]!r} is not a number", "name the right column")
+            raise Fault(0, f"{series.head(1).to_list()[0]!r} is not a number", "name the right column")
         return series.cast(pl.Float64).to_numpy()
     text = series.str.strip_chars()
     values = text.cast(pl.Float64, strict=False)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
+from cranfield.data._compressed import unpacked
 from cranfield.data._values import Fault
 from cranfield.data.vocabulary import Vocabulary
 from cranfield.rank.dicts import rows_of_dict
 from cranfield.rank.encode import encode
-from cranfield.rank.files import open_file, system_name
-from cranfield.rank.frames import is_frame, table_of_frame
+from cranfield.rank.files import open_bytes, open_file, system_name
+from cranfield.rank.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rank.layouts import Given, Rows, choose_layout
 from cranfield.rank.lists import Entries, Ties, arrange, check_ties
 from cranfield.rank.numbers import numbers
@@ -59,9 +60,9 @@ def read_run(
     Parameters
     ----------
     source
-        A file (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow; compressed or not), a dataframe of
-        any library, or a dictionary: ``{user: {item: score}}``, ``{user: [(item, score), ...]}`` or
-        ``{user: [item, ...]}``.
+        A file, by its path or open (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow, JSON; compressed
+        or not), a dataframe of any library, a list of tuples (user, item[, score]), or a dictionary:
+        ``{user: {item: score}}``, ``{user: [(item, score), ...]}`` or ``{user: [item, ...]}``.
     name
         The system's name; by default the file's name without its endings.
     tag
@@ -168,6 +169,10 @@ def _open(source: Source, format: str | None, given: Given, separator: str | Non
         path = Path(source)
         name, word = system_name(path), str(path)
         source = open_file(path, separator=separator, header=header, wanted=_names(given))
+    elif hasattr(source, "read") and not is_frame(source):
+        content, word = source.read(), str(getattr(source, "name", "the open file"))
+        content = content.encode() if isinstance(content, str) else content
+        source = open_bytes(*unpacked(content, word), separator=separator, header=header, wanted=_names(given))
     elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
         name, word, source = source.name, "the run", source.to_dict()
     elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
@@ -175,6 +180,8 @@ def _open(source: Source, format: str | None, given: Given, separator: str | Non
     if isinstance(source, Mapping):
         word = word if name else "the dictionary"
         return _Opened(rows_of_dict(source, word), "dict", word, name, {})
+    if isinstance(source, list) and source and all(isinstance(row, tuple) for row in source):
+        source = table_of_tuples(source)
     if not isinstance(source, Table):
         if not is_frame(source):
             raise _not_a_source(source)
