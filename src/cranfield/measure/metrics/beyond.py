@@ -129,7 +129,7 @@ def expected_free_discovery(judged: Judged, *, discount: str = "none", relevant:
     """
     counts = _train_counts(judged, "EFD")
     train = train_of(judged, "EFD")
-    rarest = train.item_counts[train.item_counts > 0].min(initial=len(train))
+    rarest = train.item_counts[train.item_counts > 0].min(initial=max(len(train), 1))
     novelty = -np.log2(np.where(np.isnan(counts), rarest, counts) / max(len(train), 1))
     return _mean_novelty(judged, "EFD", novelty, discount, relevant)
 
