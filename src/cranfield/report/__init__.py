@@ -1,1 +1,7 @@
-"""The stage `report`."""
+"""The report: figures, the page, and the demo."""
+
+from cranfield.report import figures
+from cranfield.report.demo import Demo, demo
+from cranfield.report.report import report, write_report
+
+__all__ = ["Demo", "demo", "figures", "report", "write_report"]

@@ -20,6 +20,7 @@ from cranfield.measure import Scores, measure
 from cranfield.measure.correlation import kendall_tau_b
 from cranfield.rank.recommend import recommend_each
 from cranfield.rank.run import Run
+from cranfield.report.figures import Style
 from cranfield.split.random import random as random_split
 from cranfield.split.split import Split
 
@@ -57,7 +58,7 @@ class Stages(Protocol):
         """Open a stage of so many steps."""
 
 
-def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
+def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
     return nullcontext(lambda: None)
 
 
@@ -150,7 +151,11 @@ class Demo:
             pairs, significant, wrong = self.claims(test)
             said.append(
                 f"On {test} {significant} of {pairs} pairs differ significantly; "
-                + (f"in {wrong} of them the winner is truly the worse system." if wrong else "no winner is truly worse.")
+                + (
+                    f"in {wrong} of them the winner is truly the worse system."
+                    if wrong
+                    else "no winner is truly worse."
+                )
             )
         first, *level = self.leaders(RANDOM_ITEMS)
         also = f", and {_listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
@@ -161,11 +166,11 @@ class Demo:
         )
         return said
 
-    def write(self, folder: str | Path) -> Path:
-        """Write the report page into a folder, and return its path."""
+    def write(self, folder: str | Path, *, style: Style = "paper") -> Path:
+        """Write the report, its tables and its figures (in a style) into a folder; return the path of the page."""
         from cranfield.report.demo_page import write_demo
 
-        return write_demo(self, Path(folder))
+        return write_demo(self, Path(folder), style=style)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

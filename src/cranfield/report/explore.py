@@ -23,7 +23,16 @@ AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "ge
 _MOST_NUMBERS = 600_000
 
 DIMENSIONS = ("test", "threshold", "lists", "metric", "parameters", "cutoff", "average", "coverage")
-_TITLES = ("Test set", "Relevant from", "Lists", "Metric", "Its parameters", "Cut-off", "Average", "Users without a list")
+_TITLES = (
+    "Test set",
+    "Relevant from",
+    "Lists",
+    "Metric",
+    "Its parameters",
+    "Cut-off",
+    "Average",
+    "Users without a list",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +124,10 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
     )
     rows = np.array([[one.index(value) for one, value in zip(options, label)] for label in labels], dtype=np.int64)
     lower = {
-        parse(metric).name: lower for _, scores in variants for metric, lower in zip(scores.metrics, scores.lower_is_better)
-    }  # fmt: skip
+        parse(metric).name: lower
+        for _, scores in variants
+        for metric, lower in zip(scores.metrics, scores.lower_is_better)
+    }
     _, first = np.unique(rows, axis=0, return_index=True)
     kept = np.sort(first)
     return Explored(
@@ -141,9 +152,7 @@ def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tu
     return test, settings.get("threshold"), lists, spelling.name, parameters, spelling.cutoff, kind, policy
 
 
-def _against_best(
-    scores: Scores, averages: NDArray[np.float64], kind: str, policy: str
-) -> NDArray[np.float64]:
+def _against_best(scores: Scores, averages: NDArray[np.float64], kind: str, policy: str) -> NDArray[np.float64]:
     """Return systems × metrics: corrected p-values against the best system of each metric."""
     p = np.full(averages.shape, np.nan)
     if len(scores.systems) < 2 or Average.of(kind).spelling.name not in TESTABLE:

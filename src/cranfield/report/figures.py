@@ -105,7 +105,9 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
     return _styled(chart, style)
 
 
-def orders(columns: Mapping[str, Mapping[str, float]], highlight: Sequence[str] = (), *, style: Style = "screen") -> Any:
+def orders(
+    columns: Mapping[str, Mapping[str, float]], highlight: Sequence[str] = (), *, style: Style = "screen"
+) -> Any:
     """Return how the order of systems changes from column to column: a line a system, best on top.
 
     ``columns`` hold values by system, higher is better; the systems in ``highlight`` are coloured.
@@ -142,7 +144,9 @@ def orders(columns: Mapping[str, Mapping[str, float]], highlight: Sequence[str] 
     return _styled(chart, style).properties(height=1.25 * look["step"] * max(map(len, columns.values())))
 
 
-def against_truth(measured: Mapping[str, float], truth: Mapping[str, float], name: str, *, style: Style = "screen") -> Any:
+def against_truth(
+    measured: Mapping[str, float], truth: Mapping[str, float], name: str, *, style: Style = "screen"
+) -> Any:
     """Return what was measured against the truth, a point a system."""
     alt = _altair()
     rows = [{"system": one, "measured": measured[one], "truth": truth[one]} for one in measured]
@@ -179,13 +183,19 @@ def save(chart: Any, path: str | Path) -> None:
         temporary.write_bytes(made)
 
 
+def check_libraries() -> None:
+    """Raise an error if a library that draws is missing, before hours of work are lost on it."""
+    _altair()
+    _vl_convert()
+
+
 def _styled(chart: Any, style: Style) -> Any:
     """Return the chart in the sizes, fonts and colours of a style."""
     look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
     small = look["size"] - 1
     return (
         chart.properties(width=look["width"])
-        .configure(font=look["font"], background=None, padding=4)
+        .configure(font=look["font"], background="transparent", padding=4)
         .configure_view(stroke=None, step=look["step"])
         .configure_axis(
             labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,

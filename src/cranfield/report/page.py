@@ -54,7 +54,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         '<a class="skip" href="#main">Skip to the results</a>'
         f'<header><div class="bar"><p class="brand">cranfield</p>'
         '<button type="button" id="theme" aria-label="Switch between light and dark">Light or dark</button></div>'
-        f'<h1>{text(title)}</h1>{f"<p class=lead>{text(lead)}</p>" if lead else ""}'
+        f"<h1>{text(title)}</h1>{f'<p class=lead>{text(lead)}</p>' if lead else ''}"
         f'<nav aria-label="Sections"><ul>{navigation}</ul></nav></header>'
         f'<main id="main">{body}</main>'
         f"<footer><p>Made by cranfield {__version__}. This file holds all it shows and asks nothing of a network."
@@ -64,12 +64,12 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
 
 
 def json_text(data: Any) -> str:
-    """Return JSON that can stand inside a script element, whatever the strings in it say.
+    r"""Return JSON that can stand inside a script element, whatever the strings in it say.
 
     Examples
     --------
     >>> json_text({"name": "</script>"})
-    '{"name":"\\\\u003c/script>"}'
+    '{"name":"\\u003c/script>"}'
     """
     # No < means no end of the element and no comment; the line separators are no part of older JavaScript strings.
     return (
@@ -92,8 +92,7 @@ def csv_of(frame: pl.DataFrame) -> str:
 
 def _policy(style: str, script: str) -> str:
     return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -39,7 +39,9 @@ def leaderboard(
         for m, metric in enumerate(scores.metrics):
             cells.append(_average(rows[system, metric], int(places[s, m]), letters.get((metric, system), "")))
         shares = [rows[system, metric] for metric in scores.metrics]
-        unjudged = [row["unjudged"] for row in shares if row["unjudged"] is not None and row["unjudged"] == row["unjudged"]]
+        unjudged = [
+            row["unjudged"] for row in shares if row["unjudged"] is not None and row["unjudged"] == row["unjudged"]
+        ]
         for share in (shares[0]["coverage"], shares[0]["item_coverage"], max(unjudged, default=None)):
             cells.append(Value(percent(share), share))
         body.append(cells)
@@ -91,7 +93,8 @@ def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
     if len(metrics) < 2:
         return ""
     boxes = "".join(
-        f'<label><input type="checkbox" data-shows="{text(one)}"{"" if one in hidden else " checked"}> {text(one)}</label>'
+        f'<label><input type="checkbox" data-shows="{text(one)}"{"" if one in hidden else " checked"}> '
+        f"{text(one)}</label>"
         for one in metrics
     )
     return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'

@@ -1,0 +1,50 @@
+"""``cranfield demo``: the whole line on a simulated world, to a report."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from cranfield.cli._group import common_options
+from cranfield.cli._stages import stages
+from cranfield.report.demo import SIZES, demo
+from cranfield.report.figures import check_libraries
+
+_EXAMPLES = """\b
+Examples:
+  cranfield demo
+  cranfield demo --size small --seed 7 --open
+  cranfield demo --out somewhere --style screen
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--out", default="cranfield-demo", show_default=True, metavar="FOLDER", help="Where the report goes.")
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--size",
+    type=click.Choice(list(SIZES)),
+    default="medium",
+    show_default=True,
+    help="How large the world is: seconds, less than a minute, or minutes.",
+)
+@click.option(
+    "--style",
+    type=click.Choice(["paper", "screen"]),
+    default="paper",
+    show_default=True,
+    help="The sizes and fonts of the figures beside the report.",
+)
+@common_options
+def command(out: str, show: bool, size: str, style: str, seed: int) -> None:
+    """Run the whole line on a simulated world where the truth is known, and write a report."""
+    check_libraries()
+    found = demo(size, seed=seed, stages=stages)
+    with stages("Writing the report"):
+        page = found.write(out, style=style)
+    click.echo(found)
+    click.echo(f"\nThe report: {page}")
+    if show:
+        webbrowser.open(Path(page).resolve().as_uri())

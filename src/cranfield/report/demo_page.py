@@ -1,0 +1,121 @@
+"""The page of the demo: the table everyone publishes, where it misleads, and what holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cranfield._files import whole_file
+from cranfield.report import figures
+from cranfield.report.demo import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
+from cranfield.report.explore import explore, label_of
+from cranfield.report.markup import paragraphs, percent, text
+from cranfield.report.page import csv_of, page
+from cranfield.report.report import write_page
+from cranfield.report.section import Section
+from cranfield.report.sections.card import card
+from cranfield.report.sections.explorer import explorer
+from cranfield.report.sections.leaderboard import leaderboard
+from cranfield.report.sections.pairs import pairs
+from cranfield.report.sections.truth import Measured, truth
+from cranfield.report.sections.users import users
+
+_WHY = (
+    "This world is simulated, so we know what every user thinks of every item. Users rate what they meet, and rather "
+    "what they like; a test set of such ratings rewards systems that recommend what many people have rated. Ratings "
+    "of items drawn at random for each user have no such bias: every recommended item is equally likely to be judged, "
+    f"so that {METRIC} on them is the true {METRIC} times a constant, give or take the chance of the draw."
+)
+
+
+def demo_page(found: Demo) -> str:
+    """Return the demo's report as HTML."""
+    world = found.world.ratings
+    lead = (
+        f"{len(found.systems)} systems in a simulated world of {world.n_users:,} users, {world.n_items:,} items and "
+        f"{len(world):,} ratings, in which the truth is known."
+    )
+    true = dict(zip(found.systems, found.averages(TRUTH).tolist()))
+    explored = explore(found.variants)
+    start = explored.find(**label_of(HELD_OUT, found.scores[HELD_OUT], METRIC))
+    published = found.scores[HELD_OUT]
+    sections = [
+        _story(found),
+        leaderboard(published, found.comparisons[HELD_OUT], title="The table everyone publishes"),
+        truth(METRIC, true, [_measured(found, test) for test in (HELD_OUT, RANDOM_ITEMS)], _WHY),
+        leaderboard(found.scores[RANDOM_ITEMS], found.comparisons[RANDOM_ITEMS], name="what-holds", title="What holds"),
+        explorer(explored, start, true),
+        pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
+        users(published),
+        _card(found),
+    ]
+    return page("The published winner, and the better system", [one for one in sections if one is not None], lead=lead)
+
+
+def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
+    """Write the page, and beside it the tables as CSV and the figures as PDF and SVG; return the page's path."""
+    path = write_page(folder / "report.html", demo_page(found))
+    for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
+        _write(folder / "tables" / f"scores-{name}.csv", csv_of(found.scores[test].frame()))
+        if test in found.comparisons:
+            comparison = found.comparisons[test]
+            _write(folder / "tables" / f"comparison-{name}.csv", csv_of(comparison.frame()))
+            _write(folder / "tables" / f"comparison-{name}.tex", comparison.latex())
+    for name, chart in _charts(found, style).items():
+        for ending in ("pdf", "svg"):
+            figures.save(chart, folder / "figures" / f"{name}.{ending}")
+    return path
+
+
+def _charts(found: Demo, style: figures.Style) -> dict[str, object]:
+    values = {test: dict(zip(found.systems, found.averages(test).tolist())) for test in (HELD_OUT, TRUTH, RANDOM_ITEMS)}
+    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
+    return {
+        "orders": figures.orders(values, list(dict.fromkeys((best, first))), style=style),
+        "averages-held-out": figures.averages(found.scores[HELD_OUT], METRIC, style=style),
+        "averages-random-items": figures.averages(found.scores[RANDOM_ITEMS], METRIC, style=style),
+        "wins-held-out": figures.wins(found.comparisons[HELD_OUT], METRIC, style=style),
+    }
+
+
+def _write(path: Path, content: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
+
+
+def _measured(found: Demo, test: str) -> Measured:
+    return Measured(test, dict(zip(found.systems, found.averages(test).tolist())), *found.claims(test))
+
+
+def _story(found: Demo) -> Section:
+    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
+    true = dict(zip(found.systems, found.averages(TRUTH)))
+    _, significant, wrong = found.claims(HELD_OUT)
+    facts = [
+        ("", first, f"leads the published table; users truly like {percent(true[first])} of what it recommends"),
+        ("good", best, f"is truly best: users like {percent(true[best])}"),
+        ("warn" if wrong else "", f"{wrong} of {significant}", "significant claims of the published table are wrong"),
+        ("", f"{found.tau(HELD_OUT):.2f} → {found.tau(RANDOM_ITEMS):.2f}",
+         f"Kendall's tau with the true order, on {HELD_OUT} and on {RANDOM_ITEMS}"),
+    ]  # fmt: skip
+    shown = "".join(
+        f'<div class="{kind}"><b>{text(one)}</b><span>{text(said)}</span></div>' for kind, one, said in facts
+    )
+    opening, *rest = found.sentences()
+    markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{paragraphs(rest)}'
+    return Section("verdict", "What was found", markup)
+
+
+def _card(found: Demo) -> Section:
+    held_out, comparison = found.scores[HELD_OUT], found.comparisons[HELD_OUT]
+    data = [("data", step) for step in found.world.ratings.history]
+    systems = [("systems", step) for run in found.runs for step in run.history if step.action == "recommend"]
+    targets = [("targets", step) for step in found.runs[0].history if step.action == "targets"]
+    steps = [*data, ("split", found.split.step), *targets, *systems, ("measure", held_out.step)]
+    facts = {
+        "seed": found.world.seed,
+        "metrics": ", ".join(METRICS),
+        "observed ratings": found.world.ratings.fingerprint,
+        "training ratings": found.split.train.fingerprint,
+        **{test: scores.step.settings["test"] for test, scores in found.scores.items()},
+    }
+    return card([*steps, ("compare", comparison.step)], facts)

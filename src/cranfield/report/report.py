@@ -1,0 +1,80 @@
+"""The report of an evaluation: results in, one page out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cranfield._files import whole_file
+from cranfield._record import Step
+from cranfield.compare import Comparison
+from cranfield.measure import Scores
+from cranfield.report.explore import explore, label_of
+from cranfield.report.page import page
+from cranfield.report.section import Section
+from cranfield.report.sections.card import card
+from cranfield.report.sections.explorer import explorer
+from cranfield.report.sections.leaderboard import leaderboard
+from cranfield.report.sections.pairs import pairs
+from cranfield.report.sections.users import users
+from cranfield.report.sections.verdict import verdict
+
+
+def report(
+    scores: Scores,
+    comparison: Comparison | None = None,
+    *,
+    variants: Sequence[Scores] = (),
+    title: str = "Which system is better?",
+    lead: str = "",
+    steps: Sequence[tuple[str, Step]] = (),
+) -> str:
+    """Return the report of an evaluation as one HTML page that holds all it needs.
+
+    Parameters
+    ----------
+    scores
+        What was measured.
+    comparison
+        What the tests say of it, if there were tests.
+    variants
+        The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
+        the reader to choose from. Kinds of average and coverage policies are varied in any case.
+    title, lead
+        The heading, and a line below it.
+    steps
+        What was done before, for the card: stages by name.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"], [5, 2, 4])
+    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "other": {"ann": ["z", "y"], "bob": ["y"]}}
+    >>> html = report(cf.measure(runs, test, ["P@2", "RR"], threshold=4))
+    >>> html.startswith("<!doctype html>") and "has the best average" in html
+    True
+    """
+    sections: list[Section | None] = [verdict(scores, comparison), leaderboard(scores, comparison)]
+    if comparison is not None:
+        sections.append(pairs(comparison))
+    sections.append(users(scores))
+    if len(scores.systems) > 1 and scores.n_lists:
+        explored = explore([("test", scores), *(("test", one) for one in variants)])
+        sections.append(explorer(explored, explored.find(**label_of("test", scores, scores.metrics[0]))))
+    made = [*steps, ("measure", scores.step), *([("compare", comparison.step)] if comparison is not None else [])]
+    sections.append(card(made))
+    return page(title, [one for one in sections if one is not None], lead=lead)
+
+
+def write_report(path: str | Path, scores: Scores, comparison: Comparison | None = None, **options: object) -> Path:
+    """Write the report of an evaluation to an HTML file; see `report` for the options."""
+    made = report(scores, comparison, **options)  # type: ignore[arg-type]
+    return write_page(path, made)
+
+
+def write_page(path: str | Path, html: str) -> Path:
+    """Write a page whole."""
+    path = Path(path)
+    with whole_file(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    return path

@@ -1,0 +1,59 @@
+"""The card: the decisions behind the results, versions, seeds, fingerprints and notes."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cranfield._record import Step
+from cranfield._version import __version__
+from cranfield.report.markup import notes, text
+from cranfield.report.section import Section
+
+
+def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = None) -> Section:
+    """Return the card.
+
+    Parameters
+    ----------
+    steps
+        What was done, in order, each with the name of the stage or decision.
+    facts
+        Further lines, such as the seed and the fingerprints of the data.
+    """
+    lines = {**(facts or {}), "cranfield": __version__, "Python": platform.python_version(), **_libraries()}
+    rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in lines.items())
+    done = "".join(f"<dt>{text(name)}</dt><dd>{_step(step)}</dd>" for name, step in steps)
+    said = list(dict.fromkeys(note for _, step in steps for note in step.notes))
+    whole = json.dumps([{"stage": name, **step.as_dict()} for name, step in steps], indent=1, default=str)
+    markup = (
+        f'<h3>Decisions</h3><dl class="card">{done}</dl><h3>Versions and fingerprints</h3><dl class="card">{rows}</dl>'
+        f"{notes(said)}<details><summary>All of it as JSON</summary><pre><code>{text(whole)}</code></pre></details>"
+    )
+    return Section("card", "How it was made", markup)
+
+
+def _step(step: Step) -> str:
+    settings = ", ".join(f"{name} {_said(value)}" for name, value in step.settings.items() if value is not None)
+    effect = ", ".join(f"{name.replace('_', ' ')} {_said(value)}" for name, value in step.effect.items())
+    return f"<code>{text(step.action)}</code> {text(settings)}" + (f" — {text(effect)}" if effect else "")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _libraries() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in ("numpy", "scipy", "polars", "altair", "vl-convert-python"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
