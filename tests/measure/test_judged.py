@@ -154,3 +154,20 @@ def test_whole_lists_cannot_be_had_of_one_relevant_lists():
     assert Metric.of("nDCG")(judged).tolist() == [1.0, 1 / math.log2(4)]
     with pytest.raises(SettingError, match="whole lists"):
         Metric.of("Entropy")(judged)
+
+
+@pytest.mark.parametrize("ties", ["trec_eval", "average"])
+@pytest.mark.parametrize(
+    "run", [{9: {1: 1.0}}, {1: {77: 1.0}}, {1: {1: 1.0}}, {1: {1: 1.0, 3: 1.0, 2: 1.0}, 2: {2: 2.0}}]
+)
+@pytest.mark.filterwarnings("error")
+def test_every_metric_has_an_answer_where_little_or_nothing_is_known(run, ties, judged_of):
+    train = Ratings.of([1, 2, 3], [1, 3, 3], [5, 1, 2])
+    for known in (train, train.keep(np.zeros(3, dtype=bool))):
+        judged = judged_of(run, {1: {1: 5}, 2: {2: 1}}, 4, ties, train=known)
+        for name, definition in known_metrics().items():
+            for at in {"none": [""], "required": ["@1", "@5"], "optional": ["", "@1", "@5"]}[definition.cutoff]:
+                for lists in (judged, judged.condensed()):
+                    values = np.atleast_1d(Metric.of(name + at)(lists))
+                    assert len(values) == (1 if definition.whole_system else 2)
+                    assert not np.isinf(values).any(), name
