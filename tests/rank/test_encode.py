@@ -70,6 +70,15 @@ def test_small_integers_far_apart_do_not_overflow():
     assert vocabulary.ids(codes).to_list() == [-128, 127, 0]
 
 
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("run", [1, 6])
+def test_objects_in_runs_are_encoded_as_others(missing, run):
+    ids = [one for one in ["b", missing, "a", "b", missing] for _ in range(run)]
+    vocabulary, codes = encode(pd.Series(ids, dtype=object, index=range(7, 7 + len(ids))))
+    assert vocabulary.all.to_list() == ["a", "b"]
+    assert codes.tolist() == [code for code in [1, UNKNOWN, 0, 1, UNKNOWN] for _ in range(run)]
+
+
 def test_a_missing_number_is_unknown():
     assert encode(np.array([3.0, np.nan, 4.0]))[1].tolist() == [0, UNKNOWN, 1]
 

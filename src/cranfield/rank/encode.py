@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
 
+# How many objects show whether all of them come in runs.
+_PROMISE = 1000
+
 
 def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the vocabulary of ``ids`` and the code of each, `UNKNOWN` where an id is missing.
@@ -26,23 +29,26 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     """
     if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
         # pandas hashes its own columns of text and objects faster than anyone can convert them.
-        try:
-            return _through_distinct(*ids.factorize())
-        except TypeError as error:
-            raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
-    series = _plain(ids)
-    starts = _run_starts(series)
-    if starts is None:
-        return _encode(series)
-    vocabulary, heads = _encode(series.gather(starts))
-    return vocabulary, np.repeat(heads, np.diff(starts, append=len(series)))
+        starts = _object_run_starts(ids.to_numpy()) if ids.dtype == object else None
+        vocabulary, codes = _factorized(ids if starts is None else ids.take(starts))
+    else:
+        ids = _plain(ids)
+        starts = _run_starts(ids)
+        vocabulary, codes = _encode(ids if starts is None else ids.gather(starts))
+    if starts is not None:
+        codes = np.repeat(codes, np.diff(starts, append=len(ids)))
+    return vocabulary, codes
 
 
 def _is_numeric(kind: Any) -> bool:
     return isinstance(kind, np.dtype) and kind.kind in "iuf"
 
 
-def _through_distinct(codes: NDArray[Any], distinct: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+    try:
+        codes, distinct = ids.factorize()
+    except TypeError as error:
+        raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
     vocabulary, code_of = _encode(_plain(distinct.tolist()))
     # The last cell is what -1, the mark of a missing id, finds.
     return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
@@ -75,7 +81,24 @@ def _run_starts(series: pl.Series) -> NDArray[np.int64] | None:
         changes = values[1:] != values[:-1]
     else:
         changes = series.slice(1).ne_missing(series.slice(0, len(series) - 1)).to_numpy()
-    if 4 * np.count_nonzero(changes) > len(series):
+    return _starts(changes)
+
+
+def _object_run_starts(values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Do so for Python objects, which take long to compare: only where the first of them promise long runs."""
+    try:
+        for some in (values[:_PROMISE], values):
+            starts = _starts(some[1:] != some[:-1])
+            if starts is None:
+                return None
+    except TypeError:
+        # pandas' own mark of a missing value refuses to be compared.
+        return None
+    return starts
+
+
+def _starts(changes: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    if 4 * np.count_nonzero(changes) >= len(changes):
         return None
     return np.append(0, np.flatnonzero(changes) + 1)
 
