@@ -1,0 +1,156 @@
+"""``cranfield compare``: say which system is better, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import polars as pl
+
+from cranfield._table import Table
+from cranfield.cli._group import common_options
+from cranfield.cli._measuring import load, measuring_options, metric_option
+from cranfield.cli._output import put, written
+from cranfield.compare import Comparison
+from cranfield.compare.compare import compare
+from cranfield.compare.sentences import p_text
+from cranfield.measure import DEFAULT_METRICS
+from cranfield.measure.measure import measure
+
+_EXAMPLES = """\b
+Examples:
+  cranfield compare --test test.csv runs/*.tsv -m nDCG@100 --threshold 4
+  cranfield compare --test test.csv runs/*.tsv -m P@10 -m RR@100 --baseline popularity
+  cranfield compare --test test.csv a.csv b.csv --significance 'wilcoxon(zeros=pratt)' --format csv
+  cranfield compare --test test.csv a.csv b.csv --margin 0.005        is a no worse than b?
+  cranfield compare --test test.csv a.csv b.csv --power 0.005         could these users show it?
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@measuring_options
+@metric_option(DEFAULT_METRICS)
+@click.option("--baseline", metavar="SYSTEM", help="Compare each system with this one.  [default: every pair]")
+@click.option(
+    "--significance",
+    default="permutation",
+    show_default=True,
+    metavar="TEST",
+    help="permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["exact", "monte-carlo"]),
+    help="How the permutation test is done.  [default: exact]",
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["none", "bonferroni", "holm", "benjamini_hochberg"]),
+    help="For many comparisons, within each metric.  [default: holm; none for tukey]",
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
+@click.option(
+    "--average",
+    default="mean",
+    show_default=True,
+    metavar="AVERAGE",
+    help="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
+)
+@click.option(
+    "--coverage",
+    type=click.Choice(["full", "common"]),
+    default="full",
+    show_default=True,
+    help="Users without a list count what an empty one scores, or only users that both systems serve count.",
+)
+@click.option(
+    "--undefined",
+    type=click.Choice(["zero", "leave out"]),
+    default="zero",
+    show_default=True,
+    help="What a user counts for whom a metric is undefined.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["user", "list"]),
+    default="user",
+    show_default=True,
+    help="Pair users, after averaging each user's lists, or lists.",
+)
+@click.option(
+    "--samples",
+    type=int,
+    help="How many samples a test draws.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
+)
+@click.option("--subsets", type=int, default=0, help="Repeat the test in so many random subsets of the users.")
+@click.option(
+    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users that is in a subset."
+)
+@click.option("--margin", type=float, help="Show instead whether systems differ by no more than this (TOST).")
+@click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@click.option(
+    "--format",
+    type=click.Choice(["table", "matrix", "latex", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How the comparison is printed.",
+)
+@click.option("--out", metavar="FILE", help="Write it to a file instead.")
+@common_options
+def command(
+    runs: tuple[str, ...],
+    test: str,
+    threshold: float | None,
+    condensed: bool,
+    ties: str,
+    train: str | None,
+    run_format: str | None,
+    tag: bool,
+    metrics: tuple[str, ...],
+    significance: str,
+    margin: float | None,
+    power: float | None,
+    format: str,
+    out: str | None,
+    **options: Any,
+) -> None:
+    """Say which system is better, and how sure that is."""
+    if (margin is not None or power is not None) and format in ("matrix", "latex"):
+        raise click.UsageError(f"--margin and --power have no {format}; use --format table, csv or json")
+    if margin is not None and power is not None:
+        raise click.UsageError("--margin and --power exclude each other; give one of them")
+    read, held_out, learnt = load(runs, test, ties, run_format, tag, train)
+    scores = measure(read, held_out, metrics, threshold=threshold, condensed=condensed, train=learnt)
+    result = compare(scores, test=significance, **options)
+    if margin is not None:
+        put(_frame(result.equivalence(margin), format, result), out)
+    elif power is not None:
+        put(_frame(result.power(power), format, result), out)
+    elif format == "matrix":
+        put("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
+    elif format == "latex":
+        put(result.latex(), out)
+    elif format == "csv":
+        put(written(result.frame(), "csv"), out)
+    elif format == "json":
+        put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
+    else:
+        put(str(result), out)
+
+
+def _frame(frame: pl.DataFrame, format: str, result: Comparison) -> str:
+    if format != "table":
+        return written(frame, format)
+    rows = [[_text(value) for value in row] for row in frame.iter_rows()]
+    return Table(frame.columns, rows, result.caption, result.step.notes).text()
+
+
+def _matrix(result: Comparison, metric: str) -> str:
+    frame = result.matrix(metric)
+    rows = [[row[0], *("" if p is None else p_text(p) for p in row[1:])] for row in frame.iter_rows()]
+    return Table(frame.columns, rows, f"{metric}: corrected p-values; {result.caption}", result.step.notes).text()
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.compare import compare
+
+USERS, ITEMS = 40, 30
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write a test set and three runs: one that knows the test set, and two that guess."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    liked = rng.random((USERS, ITEMS)) < 0.2
+    rows = [
+        f"u{u:02},i{i:02},{5 if liked[u, i] else 2}" for u in range(USERS) for i in range(ITEMS) if liked[u, i] or i < 3
+    ]
+    (tmp_path / "test.csv").write_text("user,item,rating\n" + "\n".join(rows) + "\n")
+    for name, known in (("good", 0.6), ("guess", 0.0), ("other", 0.0)):
+        scores = rng.random((USERS, ITEMS)) + known * liked
+        rows = [f"u{u:02},i{i:02},{scores[u, i]:.6f}" for u in range(USERS) for i in range(ITEMS)]
+        (tmp_path / f"{name}.csv").write_text("user,item,score\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(files, cranfield):
+    def call(*arguments: str) -> str:
+        base = ("compare", "--test", "test.csv", "good.csv", "guess.csv", "other.csv", "--threshold", "4")
+        code, out, err = cranfield(*base, *arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    return call
+
+
+def test_a_sentence_and_a_table_are_printed(run):
+    out = run("-m", "P@5")
+    assert out.startswith("P@5: good is best (")
+    assert "test: permutation; correction: holm" in out
+    assert "better/equal/worse" in out
+
+
+def test_csv_and_json_are_the_frame_of_the_function(run):
+    rows = list(csv.DictReader(io.StringIO(run("-m", "P@5", "-m", "nDCG@10", "--format", "csv"))))
+    told = json.loads(run("-m", "P@5", "-m", "nDCG@10", "--format", "json"))
+    scores = cf.measure(["good.csv", "guess.csv", "other.csv"], "test.csv", ["P@5", "nDCG@10"], threshold=4)
+    expected = compare(scores).frame()
+    assert [float(row["p"]) for row in rows] == expected["p"].to_list() == [row["p"] for row in told["rows"]]
+    assert told["settings"]["correction"] == "holm"
+    assert len(rows) == 6
+
+
+def test_a_baseline_test_and_average_can_be_chosen(run):
+    out = json.loads(
+        run("-m", "RR", "--baseline", "guess", "--significance", "t", "--average", "geometric", "--format", "json")
+    )
+    assert {row["system_b"] for row in out["rows"]} == {"guess"}
+    assert {row["test"] for row in out["rows"]} == {"student"}
+    assert out["settings"]["average"] == "geometric"
+
+
+def test_matrix_and_latex_show_every_system(run):
+    matrix, latex = run("-m", "P@5", "--format", "matrix"), run("-m", "P@5", "--format", "latex")
+    assert matrix.count("good") == 2
+    assert "$^{a}$" in latex
+    assert r"\toprule" in latex
+
+
+def test_sampling_and_subsets_are_options(run):
+    options = ("--method", "monte-carlo", "--samples", "500", "--subsets", "3", "--seed", "4", "--format", "json")
+    rows = json.loads(run("-m", "P@5", *options))["rows"]
+    assert {row["method"] for row in rows} == {"monte-carlo"}
+    assert rows[0]["rejected"] == 1.0
+
+
+def test_margin_and_power_show_their_own_tables(run):
+    assert "p_no_worse" in run("-m", "P@5", "--margin", "0.1")
+    assert json.loads(run("-m", "P@5", "--power", "0.01", "--format", "json"))[0]["users_needed"] > 40
+
+
+def test_a_file_can_be_written(run, files):
+    assert run("-m", "P@5", "--format", "csv", "--out", "out/result.csv") == ""
+    assert (files / "out" / "result.csv").read_text().startswith("metric,system_a,system_b,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("good.csv",), "1 system to compare"),
+        (("good.csv", "guess.csv", "--significance", "wilcoxson"), "did you mean 'wilcoxon'?"),
+        (("good.csv", "guess.csv", "--baseline", "godo"), "did you mean 'good'?"),
+        (("good.csv", "guess.csv", "--alpha", "2"), "alpha=2.0 is not a share"),
+        (("good.csv", "guess.csv", "--margin", "1", "--format", "latex"), "have no latex"),
+        (("good.csv", "guess.csv", "--margin", "1", "--power", "1"), "exclude each other"),
+        (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
+    ],
+)
+def test_mistakes_are_one_line_and_code_2(files, cranfield, arguments, told):
+    code, out, err = cranfield("compare", "--test", "test.csv", *arguments)
+    assert code == 2
+    assert out == ""
+    assert told in err
+    assert "Traceback" not in err
