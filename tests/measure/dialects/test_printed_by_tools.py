@@ -1,4 +1,4 @@
-"""Every dialect, against the numbers that its tool printed for the worlds in ``fixtures`` (see ``produce.py`` there)."""
+"""Every dialect, against the numbers that its tool printed for the worlds in ``fixtures``; ``produce.py`` made them."""
 
 from __future__ import annotations
 

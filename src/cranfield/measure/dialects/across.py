@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ import polars as pl
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
+from cranfield.data import Ratings
 from cranfield.measure.dialects.tool import Dialect, Users, tools
+from cranfield.measure.measure import measure
 from cranfield.measure.metric import Metric
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
@@ -29,6 +33,7 @@ def dialects(
     threshold: float | None = None,
     condensed: bool = False,
     ties: Ties = "trec_eval",
+    train: Ratings | None = None,
     published: float | str | None = None,
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
@@ -37,6 +42,8 @@ def dialects(
     ----------
     runs, test, threshold, condensed, ties
         As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
+    train
+        The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
     metrics
         One or more metrics in our spelling, without ``dialect``. Tools that have no such metric are left out.
     published
@@ -55,14 +62,13 @@ def dialects(
     >>> run = {"mine": {"ann": ["z", "x"], "bob": ["w", "z"]}}
     >>> frame = dialects(run, test, "P@4")
     >>> frame.filter(pl.col("tool").is_in(["cranfield", "lenskit", "implicit"])).select("spelling", "value").rows()
-    [('P@4', 0.125), ('P(dialect=lenskit)@4', 0.25), ('P(dialect=implicit)@4', 0.3333333333333333)]
+    [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
     """
-    from cranfield.measure.measure import measure
-
+    printed = None if published is None else _half_a_digit(published)
     wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
     readings = {metric: list(_readings(metric)) for metric in wanted}
     asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
-    scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties)
+    scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train)
     rows = [
         row
         for s in range(len(scores.systems))
@@ -70,11 +76,11 @@ def dialects(
         for row in _rows(scores, s, metric, readings[metric])
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA)
-    if published is None:
+    if printed is None:
         return frame
-    return frame.with_columns(
-        agrees=pl.Series([_prints(value, published) for value in frame["value"]], dtype=pl.Boolean)
-    )
+    number, half = printed
+    near = (pl.col("value") - number).abs() <= half * (1.0 + 1e-9)
+    return frame.with_columns(agrees=near & pl.col("value").is_not_nan())
 
 
 _SCHEMA = {
@@ -140,15 +146,16 @@ def _rows(
 _OUR_USERS = "Averages over every test user, 0 without a list or without relevant items."
 
 
-def _prints(value: float, published: float | str) -> bool:
-    """Whether a value, rounded to the decimals of a published number, is that number."""
-    text = str(published).strip()
+def _half_a_digit(published: float | str) -> tuple[float, float]:
+    """Return a published number, and half of its last printed digit."""
     try:
-        number = float(text)
-    except ValueError:
-        raise SettingError(f"the published number {text!r} is not a number; write it as printed, as 0.2163") from None
-    decimals = len(text.partition(".")[2])
-    return abs(value - number) <= 0.5 * 10.0**-decimals * (1.0 + 1e-9)
+        number = Decimal(str(published).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    digits = number.as_tuple().exponent
+    if not isinstance(digits, int):
+        raise SettingError(f"the published number {published!r} is not a number; write it as printed, as 0.2163")
+    return float(number), 0.5 * 10.0**digits
 
 
 def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
@@ -159,8 +166,8 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         [
             Cell(row["spelling"]),
             *(Cell(row[name]) for name in several),
-            Cell(f"{row['value']:.{digits}f}", best=found),
-            Cell(f"{row['difference']:+.{digits}f}"),
+            Cell(_number(row["value"], f".{digits}f"), best=found),
+            Cell(_number(row["difference"], f"+.{digits}f")),
             Cell(f"{row['users']:,}"),
         ]
         for row, found in zip(frame.iter_rows(named=True), agrees)
@@ -170,6 +177,10 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         sentences.insert(0, _verdict(frame))
     header = ["dialect", *several, "value", "difference", "users"]
     return Table(header, cells, _caption(frame), sentences)
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
 
 
 def _verdict(frame: pl.DataFrame) -> str:

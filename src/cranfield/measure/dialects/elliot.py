@@ -58,7 +58,7 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
     averages_ties=False,
 )
 def area_under_curve(judged: Judged, *, grouped: bool = False) -> Values:
-    """AUC = the mean over hits of 1 − |{irrelevant items above}| / (N + 1), N being the irrelevant items of the list."""
+    """AUC = the mean over hits of 1 − |{irrelevant items above}| / (N + 1), N the irrelevant items of the list."""
     hits = judged.total(where=judged.relevant)
     spread = judged.lengths - hits + 1.0
     below = (spread[judged.lists] - irrelevant_above(judged)) / spread[judged.lists]

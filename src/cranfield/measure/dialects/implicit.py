@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
+from cranfield._errors import SettingError
 from cranfield.measure.dialects._values import achievable, irrelevant_above, over, pooled, sum_of_precisions
 from cranfield.measure.dialects.tool import Tool, Users
 from cranfield.measure.judged import Judged
@@ -47,8 +49,14 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
     """AUC of the top n followed by all other items in random order.
 
     With h hits in the top n, N = items − R and m = n − h misses: (Σ_misses |{hits above}| + (N − m)(h + R)/2) / (R N).
-    ``items`` is the size of the catalogue, by default the items that the test set or the run know.
+    ``items`` is the size of the catalogue, by default the items that the test set, the run or the training ratings
+    know.
     """
+    if items is not None and (not isinstance(items, int) or items < len(judged.judgments.item_ids)):
+        known = len(judged.judgments.item_ids)
+        raise SettingError(
+            f"items={items} of AUC(dialect=implicit) must be a number from {known}, the test set's items"
+        )
     found = judged.relevant & (judged.ranks <= judged.lengths[judged.lists])
     hits, relevant = judged.total(where=found), judged.n_relevant
     irrelevant = (_catalogue(judged) if items is None else items) - relevant
@@ -59,8 +67,8 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
 
 
 def _catalogue(judged: Judged) -> int:
-    """Return the number of items that the test set or the run know."""
-    known = judged.judgments.item_ids
-    if judged.run is None or judged.run.item_ids == known:
-        return len(known)
-    return len(known) + int((known.codes(judged.run.item_ids.all) < 0).sum())
+    """Return the number of items that the test set, the run or the training ratings know."""
+    known, train = judged.judgments.item_ids, getattr(judged.context, "train", None)
+    others = [one.item_ids for one in (judged.run, train) if one is not None and one.item_ids != known]
+    strangers = [other.all.filter(pl.Series(known.codes(other.all) < 0)).cast(pl.String) for other in others]
+    return len(known) + (pl.concat(strangers).n_unique() if strangers else 0)

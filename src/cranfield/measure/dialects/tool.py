@@ -107,6 +107,9 @@ class Tool:
         def register(function: Callable[..., Values]) -> Callable[..., Values]:
             @wraps(function)
             def of_counted(judged: Judged, **parameters: Any) -> Values:
+                for key, value in parameters.items():
+                    if isinstance(definition.parameters.get(key), bool) and not isinstance(value, bool):
+                        raise SettingError(f"{key}={value} of {metric}(dialect={self.name}) is neither true nor false")
                 values = np.nan_to_num(function(judged, **parameters), nan=0.0)
                 return np.where(rule.counted(judged), values, np.nan)
 
