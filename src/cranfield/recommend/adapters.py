@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -38,7 +39,10 @@ class ImplicitModel:
         # The library takes matrices of the older kind only.
         self._ratings = sparse.csr_matrix(rating_matrix(train))
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        self.model.fit(self._ratings, show_progress=False)
+        with warnings.catch_warnings():
+            # Its neighbourhoods warn of matrices that they made themselves.
+            warnings.filterwarnings("ignore", message="Method expects CSR input")
+            self.model.fit(self._ratings, show_progress=False)
         return self
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:

@@ -25,7 +25,7 @@ class ItemNeighbours(Model):
     l_i the sum of i's ratings,
 
     ======  =====================================================================================
-    none    w = r
+    cosine  w = r
     tfidf   w = √r · log(N / (1 + n_u))
     bm25    w = r (k1 + 1) / (k1 (1 − b + b l_i / mean l) + r) · log(N / (1 + n_u))
     ======  =====================================================================================
@@ -37,7 +37,7 @@ class ItemNeighbours(Model):
     k
         The number of neighbours, the item itself among them.
     weighting
-        ``none``, ``tfidf`` or ``bm25``.
+        ``cosine``, ``tfidf`` or ``bm25``.
     k1, b
         The parameters of BM25.
     binary
@@ -48,7 +48,7 @@ class ItemNeighbours(Model):
     needs_positive: ClassVar[bool] = True
 
     k: int = setting(100, low=1)
-    weighting: str = setting("bm25", choices=("none", "tfidf", "bm25"))
+    weighting: str = setting("bm25", choices=("cosine", "tfidf", "bm25"))
     k1: float = setting(1.2, low=0)
     b: float = setting(0.75, low=0, high=1)
     binary: bool = setting(False)
@@ -68,7 +68,7 @@ class ItemNeighbours(Model):
     def _weights(self, raters: Any) -> Any:
         """Return the items × users matrix of weights."""
         n_items, n_users = raters.shape
-        if self.weighting == "none":
+        if self.weighting == "cosine":
             return unit_rows(raters)
         rarity = np.log(n_items) - np.log1p(np.bincount(raters.indices, minlength=n_users))
         if self.weighting == "tfidf":
