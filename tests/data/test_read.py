@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import datetime
 import gzip
 import io
@@ -58,8 +59,15 @@ class TestKindsOfText:
 
     @pytest.mark.parametrize(
         "data",
-        [b"\xef\xbb\xbf" + CSV, CSV.rstrip(), CSV + b"\n\n \n", CSV.replace(b"bob,10", b"\n\nbob,10"), b"\n\n" + CSV],
-        ids=["byte order mark", "no last line end", "blank lines at the end", "in between", "at the start"],
+        [
+            b"\xef\xbb\xbf" + CSV,
+            CSV.rstrip(),
+            CSV + b"\n\n \n",
+            CSV.replace(b"bob,10", b"\n\nbob,10"),
+            b"\n\n" + CSV,
+            CSV.replace(b"\n", b"\n\n", 1),
+        ],
+        ids=["byte order mark", "no last line end", "blank lines at the end", "between", "at the start", "below names"],
     )
     def test_marks_and_blank_lines_are_not_ratings(self, data):
         assert rows(text(data)) == ROWS
@@ -67,6 +75,14 @@ class TestKindsOfText:
     def test_quotes_enclose_separators_line_ends_and_quotes(self):
         data = 'user,item,rating\n"ann, a","x ""1""",5\n"bob\nb",y,4\n'
         assert rows(text(data)) == [("ann, a", 'x "1"', 5.0), ("bob\nb", "y", 4.0)]
+
+    @pytest.mark.parametrize("separator", [",", "\t", " ", "::"])
+    def test_the_last_field_may_be_empty(self, separator):
+        lines = [["user", "item", "title"], ["ann", "x", ""], ["bob", "x", ""]]
+        assert len(text("\n".join(separator.join(line) for line in lines) + "\n\n")) == 2
+
+    def test_names_may_hold_line_ends(self):
+        assert rows(text('"user\n","item",rating\nann,x,5\n')) == [("ann", "x", 5.0)]
 
     def test_a_quote_inside_a_field_is_a_character(self):
         assert rows(text('user\titem\trating\n5"\tx\t3\n')) == [('5"', "x", 3.0)]
@@ -83,6 +99,31 @@ class TestKindsOfText:
     def test_utf_16(self):
         assert rows(text("user,item,rating\né,x,4\n".encode("utf-16"), encoding="utf-16")) == [("é", "x", 4.0)]
         assert "utf-16" in refusal("user,item,rating\né,x,4\n".encode("utf-16"))
+
+
+FIELD = st.text('a0,;\t"\n é', max_size=4)
+
+
+class TestAgainstTheCsvModule:
+    @given(
+        st.lists(st.tuples(FIELD, FIELD, FIELD), min_size=1, unique_by=lambda row: row[:2]),
+        st.sampled_from([",", "\t", ";", "|"]),
+        st.sampled_from(["\n", "\r\n"]),
+        st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+        st.booleans(),
+    )
+    def test_what_csv_writes_is_read_back(self, table, separator, end, quoting, blank_lines):
+        table = [row for row in table if row[0].strip() and row[1].strip()]
+        if not table:
+            return
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=separator, lineterminator=end, quoting=quoting)
+        for row in [("title", "item", "user"), *((title, item, user) for user, item, title in table)]:
+            writer.writerow(row)
+            out.write(end if blank_lines else "")
+        got = text(out.getvalue(), separator=separator, header=True).frame()
+        found = sorted(zip(got["user"].cast(pl.String), got["item"].cast(pl.String)))
+        assert found == sorted((user, item) for user, item, _ in table)
 
 
 class TestHeaders:
@@ -520,6 +561,7 @@ class TestFrames:
     def test_a_dictionary_and_a_list(self):
         assert rows(read(FRAME.to_dict(as_series=False))) == ROWS
         assert rows(read(FRAME.rows())) == ROWS
+        assert rows(read(np.array([[1, 10, 5], [2, 10, 4]]))) == [(1, 10, 5.0), (2, 10, 4.0)]
 
     @pytest.mark.parametrize(
         "ids",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
@@ -87,6 +88,8 @@ def _as_polars(source: Any) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:
         return pl.DataFrame({str(name): _plain(column) for name, column in source.items()}), True
     if isinstance(source, (list, tuple)):
         return pl.DataFrame(source, orient="row", infer_schema_length=None), False
+    if isinstance(source, np.ndarray):
+        return pl.DataFrame(source), source.dtype.names is not None
     if type(source).__module__.split(".")[0] == "pandas":
         return pl.DataFrame({str(name): _plain(source[name]) for name in source.columns}), True
     if hasattr(source, "__arrow_c_stream__"):

@@ -116,19 +116,17 @@ def find_layout(
             row=numbered[0][0],
             remedy="say what divides the fields with separator='...' (--separator)",
         )
-    start, first_line = 0, 1
-    if header:
-        first_line = numbered[0][0] + 1
-        start = _after_lines(sample, numbered[0][0])
-    rest = rows[1:] if header else rows
+    rest = numbered[1:] if header else numbered
+    # Blank lines are passed over: Polars counts the columns of the first line it sees.
+    first_line = rest[0][0] if rest else numbered[0][0] + 1
     return Layout(
         separator=separator,
         quote=quote,
         names=tuple(name.strip() for name in rows[0]) if header else None,
         width=len(rows[0]),
-        start=start,
+        start=_after_lines(sample, first_line - 1),
         first_line=first_line,
-        sample=tuple(tuple(row) for row in rest if len(row) == len(rows[0])),
+        sample=tuple(tuple(row) for _, row in rest if len(row) == len(rows[0])),
     )
 
 

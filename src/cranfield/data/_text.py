@@ -34,9 +34,9 @@ class TextTable:
     def __init__(self, data: bytes, layout: Layout, label: str) -> None:
         self.label, self.layout = label, layout
         if layout.start and layout.first_line > 2:
-            # Blank lines before the header: rare enough to pay for a copy.
+            # Blank lines before the first row: rare enough to pay for a copy.
             data, self.layout = data[layout.start :], replace(layout, start=0)
-        self._data = data.rstrip() if data[-2:].strip() == b"" else data
+        self._data = data.rstrip(b"\r\n") if data.endswith((b"\n\n", b"\n\r\n")) else data
         self._places: Mapping[Role, int] = {}
         self._columns: dict[Role, pl.Series] = {}
 
