@@ -109,7 +109,8 @@ def _sum_of_cosines(judged: Judged, entries: Entries, train: Ratings) -> Values:
             shape=(min(block, judged.n_lists - first), train.n_items),
         )
         sums = held @ vectors
-        squares = sums.multiply(sums).sum(axis=1)
+        sums.data *= sums.data
+        squares = sums.sum(axis=1)
         total[first : first + block] = (
             np.asarray(squares).reshape(-1) - np.bincount(rows, minlength=held.shape[0])
         ) / 2
