@@ -20,7 +20,19 @@ from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.compare import Comparison, compare
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
-from cranfield.measure import Metric, Scores, gain, known_metrics, measure, metric, risk, standardise
+from cranfield.measure import (
+    Metric,
+    Scores,
+    bounds,
+    by_popularity,
+    dialects,
+    gain,
+    known_metrics,
+    measure,
+    metric,
+    risk,
+    standardise,
+)
 from cranfield.rank import Run, Targets, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommend import Recommender
 from cranfield.split import Split
@@ -46,10 +58,13 @@ __all__ = [
     "Targets",
     "Vocabulary",
     "__version__",
+    "bounds",
+    "by_popularity",
     "celma",
     "compare",
     "datasets",
     "describe",
+    "dialects",
     "filters",
     "gain",
     "known_metrics",

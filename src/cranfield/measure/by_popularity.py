@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
+from cranfield.measure._inputs import as_judgments, as_runs, as_test
 from cranfield.measure.context import Context
 from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
-from cranfield.measure.measure import _as_ratings, _as_runs, _judgments
 from cranfield.measure.metric import Metric
 from cranfield.measure.metrics._train import item_counts, translated
 from cranfield.rank.lists import Ties
@@ -69,11 +69,11 @@ def by_popularity(
     >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
     [('1', 1, 1.0), ('2', 1, 0.0)]
     """
-    runs, test = _as_runs(runs, ties), _as_ratings(test)
+    runs, test = as_runs(runs, ties), as_test(test)
     wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
     shares = _shares(groups)
     one_of("of", of, ("ratings", "items"))
-    judgments = _judgments(runs, test, threshold)
+    judgments = as_judgments(runs, test, threshold)
     group_of_item = translated(
         _group_of_items(train, list(shares.values()), of), train.item_ids, test.item_ids, missing=len(shares) - 1.0
     )

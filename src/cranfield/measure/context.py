@@ -17,7 +17,8 @@ class Context:
     train
         The training ratings: popularity, novelty and propensities come from them.
     similarity
-        For diversity: an items × items array of similarities by item id, or a function of two arrays of item ids.
+        For diversity: a square array with a row for each item of the test set's vocabulary, or a function of two
+        Polars Series of item ids.
     """
 
     train: Ratings | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +13,17 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.measure._inputs import as_judgments, as_runs, as_test
 from cranfield.measure.bounds import bounds as bounds_of
 from cranfield.measure.bounds import has_bounds
 from cranfield.measure.context import Context
-from cranfield.measure.judge import judge, one_relevant_judgments
+from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Metric
 from cranfield.measure.notes import notes_on
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
-from cranfield.rank.qrels import read_test
-from cranfield.rank.read import read_runs
 from cranfield.rank.run import Run
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
@@ -74,11 +72,11 @@ def measure(
     >>> scores.frame().select("system", "metric", "mean").rows()
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
-    runs, test = _as_runs(runs, ties), _as_ratings(test)
+    runs, test = as_runs(runs, ties), as_test(test)
     wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
     if not wanted:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
-    judgments = _judgments(runs, test, threshold)
+    judgments = as_judgments(runs, test, threshold)
     context = Context(train, similarity)
     depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
     measured = [_measure_run(run, judgments, wanted, context, condensed, bounds, depth) for run in runs]
@@ -99,6 +97,7 @@ def measure(
         judged=judgments.n_judged,
         relevant=judgments.n_relevant,
         lower_is_better=tuple(one.lower_is_better for one in wanted),
+        zero_if_undefined=tuple(one.definition.zero_if_undefined for one in wanted),
         step=Step("measure", settings),
         overall=np.array([one.overall for one in measured]),
         filled=np.array([one.filled for one in measured]),
@@ -121,37 +120,6 @@ class _Measured:
     unjudged: list[float]
     counts: Mapping[str, int]
     bounds: NDArray[np.float64]
-
-
-def _as_runs(runs: Any, ties: Ties) -> list[Run]:
-    if isinstance(runs, Run):
-        runs = [runs]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
-        runs = list(runs)
-    if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
-        runs = read_runs(runs, ties=ties)
-    if not runs:
-        raise SettingError("there is no run to measure; give at least one")
-    name, often = Counter(run.name for run in runs).most_common(1)[0]
-    if often > 1:
-        raise SettingError(f"{often} runs are called {name!r}; give each its own name")
-    return list(runs)
-
-
-def _as_ratings(test: Any) -> Ratings:
-    if isinstance(test, Ratings):
-        return test
-    return read_test(test)
-
-
-def _judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> Judgments:
-    if len(test) == 0:
-        raise SettingError("the test set holds no rating; there is nothing to measure against")
-    judgments = Judgments.of(test, 1.0 if threshold is None else float(threshold))
-    kinds = {run.one_relevant for run in runs}
-    if len(kinds) > 1:
-        raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
-    return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
 
 
 def _measure_run(

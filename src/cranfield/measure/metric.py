@@ -77,6 +77,11 @@ class Definition:
         }
 
     @property
+    def zero_if_undefined(self) -> bool:
+        """Whether an undefined value may count 0: only for gains that a list without any earns as well."""
+        return self.family in ("ranking", "graded", "incomplete", "own") and not self.lower_is_better
+
+    @property
     def summary(self) -> str:
         """The first line of the definition."""
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]

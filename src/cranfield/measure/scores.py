@@ -58,6 +58,9 @@ class Scores:
         For each system what happened to its lists on the way, by name.
     notes
         Sentences a reader should see.
+    zero_if_undefined
+        For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
+        it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
     bounds
         2 × systems × metrics × lists, where asked for: the values if every unjudged item of the lists were not
         relevant, and if every one were; NaN for metrics that this does not concern.
@@ -79,6 +82,7 @@ class Scores:
     item_coverage: NDArray[np.float64] | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    zero_if_undefined: tuple[bool, ...] = ()
     bounds: NDArray[np.float64] | None = None
 
     @property
@@ -141,8 +145,8 @@ class Scores:
             ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are
             averaged. full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
         undefined
-            What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Errors,
-            where lower is better, are always left out: 0 would be the best there is.
+            What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0
+            says something (errors, correlations, shares, novelty) it is always left out.
         by
             Average over lists, or over users after averaging each user's lists (one-relevant designs).
         level, interval, seed
@@ -230,7 +234,8 @@ class Scores:
             keep &= self.covered[s]
         nothing = np.isnan(values)
         missing = int((nothing & keep).sum())
-        if undefined == "leave out" or self.lower_is_better[m]:
+        may_be_zero = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
+        if undefined == "leave out" or not may_be_zero:
             keep &= ~nothing
         values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
         weights = np.ones(len(values))
@@ -267,6 +272,7 @@ class Scores:
             metrics=tuple(metrics),
             values=self.values[:, places],
             lower_is_better=tuple(self.lower_is_better[place] for place in places),
+            zero_if_undefined=tuple(self.zero_if_undefined[place] for place in places if self.zero_if_undefined),
             overall=columns(self.overall),
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),

@@ -1,0 +1,52 @@
+"""What a measurement is given, made ready: runs, a test set, and the judgments that join them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from cranfield._errors import SettingError
+from cranfield.data import Ratings
+from cranfield.measure.judge import one_relevant_judgments
+from cranfield.measure.judgments import Judgments
+from cranfield.rank.lists import Ties
+from cranfield.rank.qrels import read_test
+from cranfield.rank.read import read_runs
+from cranfield.rank.run import Run
+
+
+def as_runs(runs: Any, ties: Ties) -> list[Run]:
+    """Return runs as they are, and read what is not one yet; each must have its own name."""
+    if isinstance(runs, Run):
+        runs = [runs]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
+        runs = list(runs)
+    if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
+        runs = read_runs(runs, ties=ties)
+    if not runs:
+        raise SettingError("there is no run to measure; give at least one")
+    name, often = Counter(run.name for run in runs).most_common(1)[0]
+    if often > 1:
+        raise SettingError(f"{often} runs are called {name!r}; give each its own name")
+    return list(runs)
+
+
+def as_test(test: Any) -> Ratings:
+    """Return a test set as it is, or read it."""
+    if isinstance(test, Ratings):
+        return test
+    return read_test(test)
+
+
+def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> Judgments:
+    """Return the judgments that the lists of these runs are to be met with."""
+    if len(test) == 0:
+        raise SettingError("the test set holds no rating; there is nothing to measure against")
+    judgments = Judgments.of(test, 1.0 if threshold is None else float(threshold))
+    kinds = {run.one_relevant for run in runs}
+    if len(kinds) > 1:
+        raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
+    return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
