@@ -10,7 +10,7 @@ import click
 from cranfield.cli._group import common_options
 from cranfield.cli._stages import stages
 from cranfield.report.demo import SIZES, demo
-from cranfield.report.figures import check_libraries
+from cranfield.report.figures import Style, check_libraries
 
 _EXAMPLES = """\b
 Examples:
@@ -38,7 +38,7 @@ Examples:
     help="The sizes and fonts of the figures beside the report.",
 )
 @common_options
-def command(out: str, show: bool, size: str, style: str, seed: int) -> None:
+def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     """Run the whole line on a simulated world where the truth is known, and write a report."""
     check_libraries()
     found = demo(size, seed=seed, stages=stages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cranfield._files import whole_file
+from cranfield._record import Step
 from cranfield.report import figures
 from cranfield.report.demo import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
 from cranfield.report.explore import explore, label_of
@@ -108,7 +109,8 @@ def _story(found: Demo) -> Section:
 def _card(found: Demo) -> Section:
     held_out, comparison = found.scores[HELD_OUT], found.comparisons[HELD_OUT]
     data = [("data", step) for step in found.world.ratings.history]
-    systems = [("systems", step) for run in found.runs for step in run.history if step.action == "recommend"]
+    ranked = found.runs[0].history[-1].settings
+    systems = [("systems", Step("recommend", {"systems": found.systems, "n": ranked["n"], "seed": ranked["seed"]}))]
     targets = [("targets", step) for step in found.runs[0].history if step.action == "targets"]
     steps = [*data, ("split", found.split.step), *targets, *systems, ("measure", held_out.step)]
     facts = {

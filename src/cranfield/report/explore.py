@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._spelling import parse
-from cranfield.compare import compare
+from cranfield.compare.corrections import corrections
 from cranfield.compare.samples import AVERAGES as TESTABLE
+from cranfield.compare.samples import make_samples
+from cranfield.compare.verdict import Verdict, tests
 from cranfield.measure import Average, Scores
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
@@ -28,7 +30,7 @@ _TITLES = (
     "Relevant from",
     "Lists",
     "Metric",
-    "Its parameters",
+    "Gain and other parameters",
     "Cut-off",
     "Average",
     "Users without a list",
@@ -163,20 +165,21 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], kind: str, poli
     for system in np.unique(best[per_list]):
         places = np.flatnonzero((best == system) & per_list)
         metrics = [scores.metrics[place] for place in places]
-        others = [s for s in range(len(scores.systems)) if s != system]
+        others = np.delete(np.arange(len(scores.systems)), system)
         try:
-            found = compare(
-                scores.only(metrics),
-                test="student",
-                baseline=scores.systems[system],
-                average=kind,
-                coverage="full" if policy == "full" else "common",
-            )
+            p[np.ix_(others, places)] = _p_values(scores.only(metrics), scores.systems[system], kind, policy)
         except CranfieldError:
             # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
             continue
-        p[np.ix_(others, places)] = found.rows["p_corrected"].to_numpy().reshape(len(metrics), len(others)).T
     return p
+
+
+def _p_values(scores: Scores, baseline: str, kind: str, policy: str) -> NDArray[np.float64]:
+    """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
+    coverage = "full" if policy == "full" else "common"
+    samples, _ = make_samples(scores, baseline=baseline, coverage=coverage, average=kind)
+    found: list[Verdict] = tests.call("student", samples, seed=0, alpha=0.05)
+    return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
 
 
 def _place(value: Any) -> float:

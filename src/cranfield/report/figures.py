@@ -26,9 +26,10 @@ INK, MUTED, RULE, ACCENT, WARN = "#1c2430", "#5c6675", "#dfe3e8", "#0b62b0", "#b
 MOST_SYSTEMS = 40
 """Figures of more systems show the best ones."""
 
-# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch.
+# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. The fonts are those whose widths are known
+# where figures are drawn and common where they are shown.
 _STYLES: Mapping[str, Mapping[str, Any]] = {
-    "screen": {"width": 560, "font": "system-ui, 'Segoe UI', 'Noto Sans', Arial, sans-serif", "size": 13, "step": 26},
+    "screen": {"width": 560, "font": "Arial, Liberation Sans, sans-serif", "size": 13, "step": 26},
     "paper": {"width": 230, "font": "Times New Roman, Liberation Serif, serif", "size": 10, "step": 15},
 }
 
@@ -122,7 +123,7 @@ def orders(
         "column:N",
         sort=names,
         title=None,
-        scale=alt.Scale(padding=0.25),
+        scale=alt.Scale(padding=0.5),
         axis=alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, labelColor=INK, grid=False),
     )
     y = alt.Y("place:Q", scale=alt.Scale(reverse=True, nice=False), axis=None)
@@ -141,7 +142,8 @@ def orders(
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    return _styled(chart, style).properties(height=1.25 * look["step"] * max(map(len, columns.values())))
+    sides = {"width": 1.25 * look["width"], "height": 1.25 * look["step"] * max(map(len, columns.values()))}
+    return _styled(chart, style).properties(**sides)
 
 
 def against_truth(
@@ -149,14 +151,25 @@ def against_truth(
 ) -> Any:
     """Return what was measured against the truth, a point a system."""
     alt = _altair()
-    rows = [{"system": one, "measured": measured[one], "truth": truth[one]} for one in measured]
+    look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
+    # Names stand above and below their points in turn, so that neighbours do not cover each other.
+    ordered = sorted(measured, key=lambda system: measured[system])
+    rows = [
+        {"system": one, "measured": measured[one], "truth": truth[one], "above": k % 2 == 0}
+        for k, one in enumerate(ordered)
+    ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("measured:Q", title=name, scale=alt.Scale(nice=True)),
-        y=alt.Y("truth:Q", title="true value", scale=alt.Scale(nice=True)),
+        x=alt.X("measured:Q", title=name, scale=alt.Scale(zero=False, padding=24)),
+        y=alt.Y("truth:Q", title="true value", scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(grid=True)),
     )
-    points = base.mark_point(filled=True, color=ACCENT, size=80)
-    names = base.mark_text(align="left", dx=8, color=INK, fontSize=_STYLES[style]["size"] - 1).encode(text="system:N")
-    return _styled(points + names, style).properties(height=0.6 * _STYLES[style]["width"])
+    points = base.mark_point(filled=True, color=ACCENT, size=80, opacity=1)
+    names = [
+        base.transform_filter(f"datum.above == {str(above).lower()}")
+        .mark_text(dy=dy, color=INK, fontSize=look["size"] - 1)
+        .encode(text="system:N")
+        for above, dy in ((True, -12), (False, 14))
+    ]
+    return _styled(alt.layer(points, *names), style).properties(width=0.72 * look["width"], height=0.5 * look["width"])
 
 
 def svg(chart: Any) -> str:
@@ -195,7 +208,7 @@ def _styled(chart: Any, style: Style) -> Any:
     small = look["size"] - 1
     return (
         chart.properties(width=look["width"])
-        .configure(font=look["font"], background="transparent", padding=4)
+        .configure(font=look["font"], background="transparent", padding={"left": 12, "right": 8, "top": 4, "bottom": 4})
         .configure_view(stroke=None, step=look["step"])
         .configure_axis(
             labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,

@@ -53,7 +53,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         f"<style>{style}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
         f'<header><div class="bar"><p class="brand">cranfield</p>'
-        '<button type="button" id="theme" aria-label="Switch between light and dark">Light or dark</button></div>'
+        '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button></div>'
         f"<h1>{text(title)}</h1>{f'<p class=lead>{text(lead)}</p>' if lead else ''}"
         f'<nav aria-label="Sections"><ul>{navigation}</ul></nav></header>'
         f'<main id="main">{body}</main>'

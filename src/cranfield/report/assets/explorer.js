@@ -56,7 +56,17 @@
     const segments = make("div", { class: "segments" },
       ...radios.map((radio, place) => make("label", {}, radio, ` ${one.options[place]}`)));
     controls.append(make("fieldset", { "data-dimension": one.name }, make("legend", {}, one.title), segments));
-    return { set: (place) => { radios[place].checked = true; } };
+    return {
+      set: (place) => {
+        radios[place].checked = true;
+        /* Dimmed: to be had, but not together with the other choices. */
+        radios.forEach((radio, other) => {
+          const wanted = choice.slice();
+          wanted[d] = other;
+          radio.parentNode.classList.toggle("off", !rowOf.has(keyOf(wanted)));
+        });
+      },
+    };
   });
   const reset = make("button", { type: "button", class: "reset" }, "Back to the decisions of this page");
   reset.addEventListener("click", () => { choice = choiceOf(start); show(); });

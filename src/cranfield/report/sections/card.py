@@ -36,7 +36,9 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
 
 
 def _step(step: Step) -> str:
-    settings = ", ".join(f"{name} {_said(value)}" for name, value in step.settings.items() if value is not None)
+    settings = ", ".join(
+        f"{name.replace('_', ' ')} {_said(value)}" for name, value in step.settings.items() if value is not None
+    )
     effect = ", ".join(f"{name.replace('_', ' ')} {_said(value)}" for name, value in step.effect.items())
     return f"<code>{text(step.action)}</code> {text(settings)}" + (f" — {text(effect)}" if effect else "")
 
@@ -44,7 +46,13 @@ def _step(step: Step) -> str:
 def _said(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_said(name)}: {_said(one)}" for name, one in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _libraries() -> dict[str, str]:

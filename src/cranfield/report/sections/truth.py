@@ -48,7 +48,8 @@ def truth(metric: str, true: Mapping[str, float], protocols: list[Measured], why
         for k, one in enumerate(protocols, start=1)
     )
     frame = _frame(true, protocols)
-    markup = paragraphs([why]) + drawn + _claims(protocols, true) + _numbers(metric, true, protocols) + scatters
+    markup = paragraphs([why]) + drawn + _claims(protocols, true) + _numbers(metric, true, protocols)
+    markup += f'<div class="beside">{scatters}</div>'
     return Section("truth", "Against the truth", markup + downloads("truth"), tables={"truth": frame})
 
 
