@@ -57,12 +57,11 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
         raise SettingError(
             f"items={items} of AUC(dialect=implicit) must be a number from {known}, the test set's items"
         )
-    found = judged.relevant & (judged.ranks <= judged.lengths[judged.lists])
-    hits, relevant = judged.total(where=found), judged.n_relevant
+    hits, relevant = judged.total(where=judged.relevant), judged.n_relevant
     irrelevant = (_catalogue(judged) if items is None else items) - relevant
     misses = cutoff - hits
     # A miss below a hit is a pair in order: of all h · m pairs, those with the miss above are not.
-    in_order = hits * misses - judged.total(irrelevant_above(judged), where=found)
+    in_order = hits * misses - judged.total(irrelevant_above(judged), where=judged.relevant)
     return over(in_order + (hits + relevant) / 2.0 * (irrelevant - misses), relevant * np.maximum(irrelevant, 0))
 
 

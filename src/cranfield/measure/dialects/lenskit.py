@@ -47,7 +47,9 @@ def recall(judged: Judged, *, cutoff: int | None = None) -> Values:
     return over(judged.n_hits, judged.n_relevant if cutoff is None else achievable(judged, cutoff))
 
 
-@LENSKIT.dialect("AP", "AveragePrecision", "divided by min(R, n, length), not by R")
+@LENSKIT.dialect(
+    "AP", "AveragePrecision", "divided by min(R, n, length), not by R; it stops if R is 0, which counts 0 here"
+)
 def average_precision(judged: Judged) -> Values:
-    """AP = Σ rel(k) P@k / min(R, n, length); 0 where LensKit stops for a user without relevant test items."""
+    """AP = Σ rel(k) P@k / min(R, n, length); 0 where R is 0, for which LensKit divides by zero and stops."""
     return over(sum_of_precisions(judged), np.minimum(judged.n_relevant, judged.lengths))

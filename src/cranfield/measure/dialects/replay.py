@@ -43,6 +43,5 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
 )
 def area_under_curve(judged: Judged) -> Values:
     """AUC = 1 − Σ_hits |{irrelevant items above}| / (hits · (length − hits)); 0 without a hit."""
-    hit = judged.relevant & (judged.ranks <= judged.lengths[judged.lists])
-    hits, wrong = judged.total(where=hit), judged.total(irrelevant_above(judged), where=hit)
+    hits, wrong = judged.total(where=judged.relevant), judged.total(irrelevant_above(judged), where=judged.relevant)
     return np.where(hits > 0, 1.0 - over(wrong, hits * (judged.lengths - hits)), 0.0)

@@ -8,7 +8,7 @@ from cranfield.measure.metric import Values
 from cranfield.measure.metrics import ranking
 from cranfield.measure.metrics.graded import ndcg as graded_ndcg
 
-TREC_EVAL = Tool("trec_eval", "trec_eval", "9 (pytrec_eval-terrier 0.5.11)", Users.JUDGED_WITH_LIST)
+TREC_EVAL = Tool("trec_eval", "trec_eval", "(pytrec_eval-terrier 0.5.11)", Users.JUDGED_WITH_LIST)
 
 _SAME = "the same value a list"
 
