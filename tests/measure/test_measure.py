@@ -171,3 +171,30 @@ def test_bounds_are_the_averages_if_unjudged_items_were_irrelevant_or_relevant()
     assert (row["least"], row["most"]) == pytest.approx((0.5, 0.75))
     assert rows["full", "Unjudged@2"]["most"] is None
     assert "(0.5000–0.7500)" in scores.table(undefined="leave out").text()
+
+
+def test_scores_taken_for_predicted_ratings_are_said():
+    run = cf.read_run({"ann": {"v": 4.5, "x": 3.0}}, name="a")
+    assert "a: no predicted ratings were given: RMSE took the scores for them" in measure(run, TEST, "RMSE").notes
+
+
+def test_what_holds_for_every_run_is_said_once():
+    runs = {"a": {"ann": ["v"], "zed": ["v"]}, "b": {"ann": ["w"], "zed": ["v"]}}
+    told = [note for note in measure(runs, TEST, "P@1", threshold=4).notes if "without a test rating" in note]
+    assert told == ["every run: 1 lists for users without a test rating, not measured"]
+
+
+def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin():
+    world = cf.simulate.world(80, 60, 1_600, seed=2)
+    split = cf.split.random(world.ratings, train=0.7, seed=2)
+    runs = cf.recommend(split, ["popularity", "random"], relevant="one", nonrelevant=20, threshold=4, seed=5)
+    scores = measure(runs, split.test, ["P@5", "RR"], threshold=4)
+    positive = split.test.keep(split.test.values >= 4)
+    assert scores.n_lists == len(positive)
+    # 1RP@n = (1/|PR_test|) Σ_u Σ_r P@n(T_u^r), and P@n of a list with one relevant item is 1/n within the first n.
+    for s, run in enumerate(runs):
+        inside = (run.ranks >= 1) & (run.ranks <= 5)
+        assert scores.average()[s, 0] == pytest.approx(inside.sum() / 5 / len(positive))
+    by_user = scores.average(by="user")[0, 0]
+    users, values = scores.users, scores.values[0, 0]
+    assert by_user == pytest.approx(np.mean([values[users == u].mean() for u in np.unique(users)]))

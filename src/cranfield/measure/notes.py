@@ -35,11 +35,15 @@ def notes_on(
     metrics: Sequence[Metric],
     threshold: float | None,
 ) -> tuple[str, ...]:
-    """Return the sentences a reader should see beside the scores."""
+    """Return the sentences a reader should see beside the scores; what holds for several runs is said once."""
+    said: dict[str, list[str]] = {}
+    for run, count in zip(runs, counts):
+        for note in (*_on_counts(count), *_on_ties(run, metrics), *_on_predictions(run, metrics)):
+            said.setdefault(note, []).append(run.name)
+    everybody = len(runs) if len(runs) > 1 else 0
     return (
         *_on_judgments(judgments, threshold),
-        *(note for run, count in zip(runs, counts) for note in _on_run(run, count)),
-        *_on_ties(runs, metrics),
+        *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
 
 
@@ -52,21 +56,26 @@ def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str
         yield f"{none:,} of {lists:,} test users have no relevant item: metrics of relevance are undefined for them"
 
 
-def _on_run(run: Run, counts: Mapping[str, int]) -> Iterator[str]:
+def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
     for name, sentence in _SENTENCES.items():
         if counts.get(name):
-            yield f"{run.name}: " + sentence.format(n=f"{counts[name]:,} {_THINGS[name]}")
+            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}")
 
 
-def _on_ties(runs: Sequence[Run], metrics: Sequence[Metric]) -> Iterator[str]:
+def _on_ties(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
+    if not run.counts.get("tied_items"):
+        return
     cutoffs = sorted({metric.cutoff for metric in metrics if metric.cutoff is not None})
+    shares = [(n, float(run.ties_across(n).mean())) for n in cutoffs]
+    told = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
+    if told:
+        yield f"scores tie in {told}"
     unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
-    for run in runs:
-        if not run.counts.get("tied_items"):
-            continue
-        shares = [(n, float(run.ties_across(n).mean())) for n in cutoffs]
-        told = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
-        if told:
-            yield f"{run.name}: scores tie in {told}"
-        if run.ties == "average" and unsupported:
-            yield f"{run.name}: ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
+    if run.ties == "average" and unsupported:
+        yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
+
+
+def _on_predictions(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
+    of_predictions = [str(metric) for metric in metrics if "predictions" in metric.definition.needs]
+    if of_predictions and run.predictions is None and run.scores is not None:
+        yield f"no predicted ratings were given: {', '.join(of_predictions)} took the scores for them"
