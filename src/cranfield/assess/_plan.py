@@ -15,11 +15,7 @@ from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Metric
 from cranfield.measure.metrics.graded import GAINS, logarithmic
 
-# In the order of the numbers in `_kernel`; infAP has two, one for each pool.
-OPERATIONS = ("P", "Recall", "F1", "HitRate", "RR", "AP", "bpref", "infAP", "infAP(pool=judged)", "nDCG", "RBP", "ERR")
 _BEYOND = np.iinfo(np.int64).max
-_ERR_TOPS = {"dataset": 0, "user": 1}
-_ERR_GIVEN = 2
 
 
 def _chapelle(judgments: Judgments) -> NDArray[np.float64]:
@@ -28,32 +24,45 @@ def _chapelle(judgments: Judgments) -> NDArray[np.float64]:
 
 
 # Gains that look at a judgment by itself, and, for those that the highest rating scales, in which way.
-_GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], int]] = {
-    "rating": (GAINS["rating"], 0),
-    "binary": (GAINS["binary"], 0),
-    "exp": (GAINS["exp"], 0),
-    "exp1": (_chapelle, 1),
-    "exp1full": (_chapelle, 2),
+_GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], str]] = {
+    "rating": (GAINS["rating"], "none"),
+    "binary": (GAINS["binary"], "none"),
+    "exp": (GAINS["exp"], "none"),
+    "exp1": (_chapelle, "chapelle"),
+    "exp1full": (_chapelle, "full range"),
+}
+
+
+# For each metric the running sum that it is made of, and its factor (with a cut-off, and without), named as in `_kernel`.
+_METRICS: Mapping[str, tuple[str, str, str]] = {
+    "P": ("HITS", "PER_CUTOFF", "PER_LENGTH"),
+    "Recall": ("HITS", "PER_RELEVANT", "PER_RELEVANT"),
+    "F1": ("HITS", "PER_CUTOFF_AND_RELEVANT", "PER_LENGTH_AND_RELEVANT"),
+    "HitRate": ("ANY_HIT", "ONE", "ONE"),
+    "RR": ("FIRST", "ONE", "ONE"),
+    "AP": ("PRECISIONS", "PER_RELEVANT", "PER_RELEVANT"),
+    "bpref": ("PREFERENCES", "PER_RELEVANT", "PER_RELEVANT"),
+    "infAP": ("INFERRED_ALL", "PER_RELEVANT", "PER_RELEVANT"),
+    "nDCG": ("discounted", "PER_IDEAL", "PER_IDEAL"),
+    "RBP": ("discounted", "SCALE", "SCALE"),
+    "ERR": ("expected", "IF_RATED", "IF_RATED"),
 }
 
 
 @cache
 def compiled() -> Any:
-    """Return the compiled walk, or None where numba is not installed."""
+    """Return the module of compiled loops, or None where numba is not installed."""
     try:
         from cranfield.assess import _kernel
     except ImportError:
         return None
-    return _kernel.evaluate
+    return _kernel
 
 
 def is_known(metric: Metric) -> bool:
     """Say whether the compiled walk knows a metric."""
-    parameters = dict(metric.parameters)
-    if metric.dialect is not None or metric.definition.name not in OPERATIONS:
-        return False
-    own = {key: value for key, value in parameters.items() if key not in ("rel", "condensed")}
-    return own.get("gain", "binary") in _GAINS
+    known_gain = dict(metric.parameters).get("gain", "binary") in _GAINS
+    return metric.dialect is None and metric.definition.name in _METRICS and known_gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +70,9 @@ class Hits:
     """The hits of all systems as the compiled walk wants them."""
 
     starts: NDArray[np.int64]
-    ranks: NDArray[np.int32]
-    pointers: NDArray[np.int32]
-    lengths: NDArray[np.int32]
+    ranks: NDArray[np.uint32]
+    pointers: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
 
     @classmethod
     def of(cls, judged: Sequence[Judged]) -> Hits:
@@ -72,9 +81,9 @@ class Hits:
         starts = [np.append(one.starts, len(one)) + offset for one, offset in zip(judged, before)]
         return cls(
             np.array(starts, dtype=np.int64),
-            np.concatenate([one.ranks for one in judged]).astype(np.int32),
-            np.concatenate([one.pointers for one in judged]).astype(np.int32),
-            np.array([one.lengths for one in judged], dtype=np.int32),
+            np.concatenate([one.ranks for one in judged]).astype(np.uint32),
+            np.concatenate([one.pointers for one in judged]).astype(np.uint32),
+            np.array([one.lengths for one in judged], dtype=np.int64),
         )
 
 
@@ -94,70 +103,113 @@ class Plan:
     """
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
-        self.threshold = judgments.threshold
-        depth = int(max(hits.lengths.max(initial=0), judgments.n_judged.max(initial=0), hits.ranks.max(initial=0))) + 1
-        cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
-        gains: list[str] = []
-        sums: list[tuple[str, float | None]] = []
-        tops: list[Any] = []
+        self._judgments, self._hits, self._condensed = judgments, hits, condensed
+        self._strengths = np.exp2(np.maximum(judgments.grades, 0.0)) - 1.0
+        self._lay_out_sums(metrics)
+        self._lay_out_gains()
+        self._lay_out_metrics(metrics)
+
+    @property
+    def threshold(self) -> float:
+        """The lowest relevant rating for these metrics."""
+        return self._judgments.threshold
+
+    def _lay_out_sums(self, metrics: Sequence[Metric]) -> None:
+        """Find the cut-offs, the discounted sums (gain and p, None for the logarithmic one) and the forms of ERR."""
+        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
+        of = {name: [one for one in metrics if one.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
+        self._sums = list(dict.fromkeys([_sum(one) for one in (*of["nDCG"], *of["RBP"])]))
+        self._tops = list(dict.fromkeys(_top(one) for one in of["ERR"]))
+
+    def _lay_out_gains(self) -> None:
+        """Compute the gains of all judgments, their order in each list, and the discounts."""
+        judgments, names = self._judgments, list(dict.fromkeys(gain for gain, _ in self._sums))
+        self._gains = np.array([_GAINS[name][0](judgments) for name in names]).reshape(len(names), len(judgments))
+        self._orders = [np.lexsort((-one, judgments.lists)).astype(np.uint32) for one in self._gains]
+        self._sum_gain = np.array([names.index(gain) for gain, _ in self._sums], dtype=np.int64)
+        longest = (self._hits.ranks, self._hits.lengths, judgments.n_judged)
+        depth = max(int(one.max(initial=0)) for one in longest)
+        self._discounts = np.zeros((len(self._sums), depth + 1))
+        for v, (_, p) in enumerate(self._sums):
+            self._discounts[v, 1:] = logarithmic(depth) if p is None else (1.0 - p) * np.power(p, np.arange(depth))
+
+    def _lay_out_metrics(self, metrics: Sequence[Metric]) -> None:
+        """Say for each metric which sum it is, at which cut-off, and what its factor is."""
+        kernel = compiled()
+        width = kernel.FIXED + len(self._sums) + len(self._tops)
         table = np.zeros((4, len(metrics)), dtype=np.int64)
         for m, metric in enumerate(metrics):
-            own, name = dict(metric.parameters), metric.definition.name
+            name, cut = metric.definition.name, self._cutoffs.index(metric.cutoff or _BEYOND)
+            source, with_cutoff, without = _METRICS[name]
             variant = 0
-            if name == "nDCG":
-                variant = _place(sums, (own.get("gain", "rating"), None))
-            elif name == "RBP":
-                variant = _place(sums, (own.get("gain", "binary"), float(own.get("p", 0.8))))
-            elif name == "ERR":
-                variant = _place(tops, own.get("rmax", "dataset"))
-            elif name == "infAP" and own.get("pool", "all") == "judged":
-                name = "infAP(pool=judged)"
-            cut = cutoffs.index(metric.cutoff or _BEYOND)
-            table[:, m] = OPERATIONS.index(name), variant, cut, metric.cutoff or 0
-        sum_gain = [_place(gains, gain) for gain, _ in sums]
-        of_gain = np.array([_GAINS[name][0](judgments) for name in gains]).reshape(len(gains), len(judgments))
-        orders = [np.lexsort((-one, judgments.lists)).astype(np.int32) for one in of_gain]
-        names = {OPERATIONS[place] for place in table[0]}
-        self._tables = (
-            judgments.indptr,
-            judgments.relevant,
-            judgments.grades,
-            np.exp2(np.maximum(judgments.grades, 0.0)) - 1.0,
-            of_gain,
-            np.array([_GAINS[name][1] for name in gains], dtype=np.int64),
-            np.array(orders, dtype=np.int32).reshape(len(gains), len(judgments)),
-            hits.starts,
-            hits.ranks,
-            hits.pointers,
-            hits.lengths,
-            condensed,
-            np.array(cutoffs, dtype=np.int64),
-            np.array(sum_gain, dtype=np.int64),
-            np.array([_discount(p, depth) for _, p in sums]).reshape(len(sums), depth),
-            np.array([p is None for _, p in sums], dtype=np.bool_),
-            np.array([_ERR_TOPS.get(top, _ERR_GIVEN) for top in tops], dtype=np.int64),
-            np.array([0.0 if top in _ERR_TOPS else float(top) for top in tops], dtype=np.float64),
-            *table,
-            np.array(["AP" in names, "bpref" in names, bool(names & {"infAP", "infAP(pool=judged)"})]),
-        )
+            if source == "discounted":
+                variant = self._sums.index(_sum(metric))
+                place = kernel.FIXED + variant
+            elif source == "expected":
+                place = kernel.FIXED + len(self._sums) + self._tops.index(_top(metric))
+            else:
+                judged_pool = name == "infAP" and dict(metric.parameters).get("pool") == "judged"
+                place = getattr(kernel, "INFERRED_JUDGED" if judged_pool else source)
+            kind = getattr(kernel, without if metric.cutoff is None else with_cutoff)
+            table[:, m] = cut * width + place, kind, variant, cut
+        self._sources, self._kinds, self._variants, self._cuts = table
+        names = {metric.definition.name for metric in metrics}
+        self._needs = np.array([name in names for name in ("AP", "bpref", "infAP")])
 
     def __call__(
         self,
         mask: NDArray[np.bool_],
         undefined: float,
         values: NDArray[np.float64],
-        counts: NDArray[np.int64],
-    ) -> int:
-        """Fill ``values`` (metrics × systems × lists) and ``counts``; return how many lists remain."""
-        return int(compiled()(*self._tables, mask, undefined, values, counts))
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, from the first place on.
+
+        Returns how many judgments and relevant ones each of the lists has that remain. An undefined value counts
+        ``undefined``: 0 or NaN.
+        """
+        kernel, judgments, hits = compiled(), self._judgments, self._hits
+        counts, top_grades = np.empty((2, judgments.n_lists), dtype=np.int64), np.empty(judgments.n_lists)
+        relevant, cutoffs = judgments.relevant, np.array(self._cutoffs, dtype=np.int64)
+        top = kernel.count_lists(judgments.indptr, mask, relevant, judgments.grades, counts, top_grades)
+        ideals = np.zeros((len(self._sums), len(cutoffs), judgments.n_lists))
+        for v, (gain, discount) in enumerate(zip(self._sum_gain, self._discounts)):
+            if self._sums[v][1] is None:
+                order, gains = self._orders[gain], self._gains[gain]
+                kernel.ideal_sums(judgments.indptr, mask, order, gains, discount, cutoffs, ideals[v])
+        scales = np.array([_scale(_GAINS[gain][1], top) for gain, _ in self._sums])
+        factors = np.empty((len(self._kinds), judgments.n_lists))
+        kernel.fill_factors(
+            self._kinds, self._variants, self._cuts, cutoffs, counts, top_grades, ideals, scales, undefined, factors
+        )
+        highest = [top if one == "dataset" else top_grades if one == "user" else float(one) for one in self._tops]
+        satisfied_by = np.empty((len(highest), judgments.n_lists))
+        for e, one in enumerate(highest):
+            satisfied_by[e] = np.exp2(-np.asarray(one))
+        lists = np.flatnonzero(counts[0])
+        for s, starts in enumerate(hits.starts):
+            kernel.walk(
+                lists, starts, hits.ranks, hits.pointers, hits.lengths[s], self._condensed, mask, relevant, counts,
+                self._strengths, satisfied_by, self._gains, self._sum_gain, self._discounts, cutoffs, self._needs,
+                self._sources, self._kinds, factors, values[:, s],
+            )  # fmt: skip
+        return counts[0, lists], counts[1, lists]
 
 
-def _place(known: list[Any], one: Any) -> int:
-    if one not in known:
-        known.append(one)
-    return known.index(one)
+def _sum(metric: Metric) -> tuple[str, float | None]:
+    """Return the gain of a discounted sum, and the p of its discount; None for that of nDCG."""
+    own = dict(metric.parameters)
+    if metric.definition.name == "nDCG":
+        return own.get("gain", "rating"), None
+    return own.get("gain", "binary"), float(own.get("p", 0.8))
 
 
-def _discount(p: float | None, depth: int) -> NDArray[np.float64]:
-    """Return the weights of the ranks: 1 / log2(k + 1), or (1 − p) p^(k − 1)."""
-    return logarithmic(depth) if p is None else (1.0 - p) * np.power(p, np.arange(depth))
+def _top(metric: Metric) -> Any:
+    return dict(metric.parameters).get("rmax", "dataset")
+
+
+def _scale(kind: str, top: float) -> float:
+    """Return what the highest rating of the test set makes of a gain."""
+    if kind == "none":
+        return 1.0
+    reach = 2.0 ** (top - 1.0) - (1.0 if kind == "full range" else 0.0)
+    return 1.0 / (reach if reach > 0 else 1.0)

@@ -136,22 +136,21 @@ class MaskedScores:
         return [places[start:stop] for start, stop in pairwise(ends)]
 
     def _walk(self, places: list[int], plan: Plan, mask: NDArray[np.bool_]) -> Part:
-        values, counts = self._room((len(places), len(self.judged), self.judgments.n_lists))
-        remaining = plan(mask, 0.0 if self._undefined == "zero" else np.nan, values, counts)
-        judged, relevant = counts[:, :remaining]
+        values = self._room((len(places), len(self.judged), self.judgments.n_lists))
+        judged, relevant = plan(mask, 0.0 if self._undefined == "zero" else np.nan, values)
+        values = values[:, :, : len(judged)]
         if plan.threshold != self.judgments.threshold:  # weights do not depend on the threshold of a metric
             smaller = self.judgments.only(mask)[0]
             judged, relevant = smaller.n_judged, smaller.n_relevant
-        return Part(places, values[:, :, :remaining], judged, relevant)
+        return Part(places, values, judged, relevant)
 
-    def _room(self, shape: tuple[int, int, int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _room(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
         """Return memory for values of this shape, the same one for each mask: new pages are dear."""
-        room = vars(self._local)
-        cells = shape[0] * shape[1] * shape[2]
+        room, cells = vars(self._local), shape[0] * shape[1] * shape[2]
         if len(room.get("values", ())) < cells:
             room["values"] = np.empty(cells)
-            room["counts"] = np.empty((2, shape[2]), dtype=np.int64)
-        return room["values"][:cells].reshape(shape), room["counts"]
+        values: NDArray[np.float64] = room["values"][:cells].reshape(shape)
+        return values
 
     def _measure(self, mask: NDArray[np.bool_]) -> Iterator[Part]:
         """Measure the other metrics one by one, as `measure` does on a smaller test set."""
