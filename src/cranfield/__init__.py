@@ -25,7 +25,6 @@ from cranfield.measure import (
     Scores,
     bounds,
     by_popularity,
-    dialects,
     gain,
     known_metrics,
     measure,
@@ -39,6 +38,7 @@ from cranfield.split import Split
 
 if TYPE_CHECKING:
     from cranfield.data import datasets
+    from cranfield.measure.dialects import dialects
 
 __all__ = [
     "Comparison",
@@ -86,9 +86,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # What downloads (sockets, archives) is imported only by those who ask for it.
+    # What few need (what downloads, what other tools mean) is imported only by those who ask for it.
     if name == "datasets":
         import cranfield.data.datasets as datasets
 
         return datasets
+    if name == "dialects":
+        from cranfield.measure.dialects import dialects
+
+        return dialects
     raise AttributeError(f"module 'cranfield' has no attribute {name!r}")

@@ -3,7 +3,6 @@
 from cranfield.measure.averages import Average, known_averages
 from cranfield.measure.bounds import bounds
 from cranfield.measure.by_popularity import by_popularity
-from cranfield.measure.dialects import dialects, dialects_table
 from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
@@ -23,8 +22,6 @@ __all__ = [
     "Scores",
     "bounds",
     "by_popularity",
-    "dialects",
-    "dialects_table",
     "gain",
     "judge",
     "known_averages",

@@ -97,7 +97,7 @@ def measure(
         judged=judgments.n_judged,
         relevant=judgments.n_relevant,
         lower_is_better=tuple(one.lower_is_better for one in wanted),
-        zero_if_undefined=tuple(one.definition.zero_if_undefined for one in wanted),
+        zero_if_undefined=tuple(one.zero_if_undefined for one in wanted),
         step=Step("measure", settings),
         overall=np.array([one.overall for one in measured]),
         filled=np.array([one.filled for one in measured]),

@@ -77,11 +77,6 @@ class Definition:
         }
 
     @property
-    def zero_if_undefined(self) -> bool:
-        """Whether an undefined value may count 0: only for gains that a list without any earns as well."""
-        return self.family in ("ranking", "graded", "incomplete", "own") and not self.lower_is_better
-
-    @property
     def summary(self) -> str:
         """The first line of the definition."""
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
@@ -165,6 +160,15 @@ class Metric:
 
     def __repr__(self) -> str:
         return f"Metric({self})"
+
+    @property
+    def zero_if_undefined(self) -> bool:
+        """Whether an undefined value may count 0: only for gains that a list without any earns as well.
+
+        A dialect is undefined for the lists that its tool leaves out.
+        """
+        gain = self.definition.family in ("ranking", "graded", "incomplete", "own") and not self.lower_is_better
+        return gain and self.dialect is None
 
     @property
     def lower_is_better(self) -> bool:
