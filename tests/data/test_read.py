@@ -362,6 +362,14 @@ class TestBadText:
         assert "row 2: the row has 2 fields" in refusal("1::2::3\n1::3\n")
         assert "row 2: the row has 5 fields" in refusal("user,item,rating,title\n1,3,4,a,b\n")
 
+    def test_faults_beside_blank_lines_keep_their_line(self):
+        assert "row 5, column 'user': the user is missing" in refusal("user,item,rating\n1,2,3\n\n\n,,\n4,5,6\n")
+        assert "row 4: the row has 2 fields" in refusal("user,item,rating\n1,2,3\n\n4,5\n")
+
+    def test_a_field_may_be_very_long(self):
+        data = f'user,item,rating,review\n1,2,3,"{"x" * 200_000}"\n1,3,bad,"fine"\n'
+        assert "row 3, column 'rating': 'bad'" in refusal(data)
+
     def test_a_row_of_separators_is_not_blank(self):
         assert "row 3, column 'user': the user is missing" in refusal("user,item,rating\n1,2,3\n,,\n")
 

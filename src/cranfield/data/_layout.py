@@ -141,12 +141,17 @@ def records(data: bytes, separator: str, quote: str | None, first_line: int = 1)
             if line.strip():
                 yield number, line.rstrip("\r\n").split(separator)
         return
-    reader = csv.reader(text, delimiter=separator, quotechar=quote)
-    begins = first_line
-    for fields in reader:
-        if len(fields) > 1 or (fields and fields[0].strip()):
-            yield begins, fields
-        begins = first_line + reader.line_num
+    # A field may be as long as the file; the module's own limit is a setting of the whole process.
+    limit = csv.field_size_limit(max(len(data), csv.field_size_limit()))
+    try:
+        reader = csv.reader(text, delimiter=separator, quotechar=quote)
+        begins = first_line
+        for fields in reader:
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield begins, fields
+            begins = first_line + reader.line_num
+    finally:
+        csv.field_size_limit(limit)
 
 
 def is_number(text: str) -> bool:

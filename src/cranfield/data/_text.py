@@ -194,11 +194,18 @@ class TextTable:
         return _has_odd_number(self._data, leads, self.layout.start)
 
     def _without_blank_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Leave out the rows that Polars makes of blank lines; a row of separators is not one of them."""
         blank = frame.select(
             pl.all_horizontal(pl.all().cast(pl.String).str.strip_chars().fill_null("") == "")
         ).to_series()
-        count = sum(1 for _ in self._records())
-        return frame.filter(~blank) if count == len(frame) - blank.sum() else frame
+        if not blank.any():
+            return frame
+        for number, (line, fields) in enumerate(self._records()):
+            if len(fields) != self.width:
+                raise self._misshapen(line, fields)
+            if not any(fields[place].strip() for place in self._places.values()):
+                raise self.error(Fault(number, "the user is missing", "mend the row or leave it out"), "user")
+        return frame.filter(~blank)
 
     def _unreadable(self, error: Exception) -> InputError:
         begins = self.layout.first_line

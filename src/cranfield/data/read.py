@@ -128,9 +128,8 @@ def _table(
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
         path, member = _file(Path(source))
-        with path.open("rb") as file:
-            if file.read(len(_PARQUET)) == _PARQUET:
-                return parquet_table(path, str(source))
+        if _contents(path, len(_PARQUET)) == _PARQUET:
+            return parquet_table(path, str(source))
         data, label = _contents(path), str(path)
     elif hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
         data, label, member = source.read(), str(getattr(source, "name", "the open file")), None
@@ -160,9 +159,11 @@ def _file(path: Path) -> tuple[Path, str | None]:
     return inside
 
 
-def _contents(path: Path) -> bytes:
+def _contents(path: Path, size: int = -1) -> bytes:
+    """Return the first ``size`` bytes of a file, or all of them."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise InputError(
             f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"
