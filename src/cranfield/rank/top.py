@@ -44,7 +44,7 @@ def top(
     >>> sizes.tolist(), order.item_ids.ids(items).to_list()
     ([2], [9, 10])
     """
-    columns, values = largest(scores[:, ties.items], n)
+    columns, values = largest(np.take(scores, ties.items, axis=1), n)  # in rows, as an index would not be
     listed = ~np.isnan(values)
     return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed]
 

@@ -1,0 +1,198 @@
+"""Training and the 100 best items for all users of MovieLens 1M (80/20), each system, beside implicit.
+
+    python benchmarks/recommend.py [--systems NAME ...] [--large] [--threads N]
+
+Each system runs in a process of its own, so that the peak of its memory is its own. Compiled loops are warmed up on a
+small world first: numba keeps what it compiled. ``--large`` takes a simulated catalogue of BeerAdvocate's size, 33,388
+users, 66,055 items and 1.5 million ratings, instead. Without MovieLens (see benchmarks/published.py) a simulated world
+of its size is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from cranfield import CranfieldError
+from cranfield._settings import settings
+from cranfield.data import Ratings, Vocabulary
+from cranfield.measure.measure import measure
+from cranfield.rank.recommend import recommend
+from cranfield.rank.top import TieOrder, top
+from cranfield.recommend import SYSTEMS, as_recommender
+from cranfield.recommend._model import Model
+from cranfield.split import Split, random
+
+PAPER = (
+    *("random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub"),
+    *("nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir"),
+)
+
+# The same method and settings in implicit; its BPR runs on all threads and is not the same twice.
+PEERS = {
+    "wrmf": ("implicit als", "wrmf"),
+    "bprmf": ("implicit bpr", "bprmf(sampling=rating)"),
+    "itemknn": ("implicit bm25", "itemknn"),
+}
+
+
+def implicit_model(name: str) -> Any:
+    from implicit.als import AlternatingLeastSquares
+    from implicit.bpr import BayesianPersonalizedRanking
+    from implicit.nearest_neighbours import BM25Recommender
+
+    ours = {key: as_recommender(spelling) for key, (_, spelling) in PEERS.items()}
+    if name == "implicit als":
+        own = ours["wrmf"]
+        return AlternatingLeastSquares(
+            factors=own.factors, iterations=own.iterations, regularization=own.regularization, random_state=0,
+            num_threads=settings.workers,
+        )  # fmt: skip
+    if name == "implicit bpr":
+        own = ours["bprmf"]
+        return BayesianPersonalizedRanking(
+            factors=own.factors, iterations=own.epochs, learning_rate=own.rate, regularization=own.positive,
+            random_state=0, num_threads=settings.workers,
+        )  # fmt: skip
+    own = ours["itemknn"]
+    return BM25Recommender(K=own.k, K1=own.k1, B=own.b, num_threads=settings.workers)
+
+
+def large_world() -> Ratings:
+    """Ratings of BeerAdvocate's size: popularity and activity by power laws."""
+    draw = np.random.default_rng(0)
+    users, items, count = 33_388, 66_055, 1_500_000
+    activity, popularity = draw.pareto(1.1, users) + 1, draw.pareto(0.9, items) + 1
+    user = draw.choice(users, int(count * 1.3), p=activity / activity.sum())
+    item = draw.choice(items, int(count * 1.3), p=popularity / popularity.sum())
+    cells = np.unique(user.astype(np.int64) * items + item)
+    cells = cells[np.argsort(draw.random(len(cells)), kind="stable")[:count]]
+    pairs = np.divmod(np.sort(cells), items)
+    ids = Vocabulary.of(range(users)), Vocabulary.of(range(items))
+    values = draw.integers(1, 6, len(cells)).astype(float)
+    return Ratings.from_codes(*ids, *(one.astype(np.int32) for one in pairs), values)
+
+
+def world(large: bool) -> Split:
+    if large:
+        return random(large_world(), train=0.8, seed=0)
+    try:
+        from published import movielens
+
+        return random(movielens()[0], train=0.8, seed=0)
+    except FileNotFoundError:
+        draw = np.random.default_rng(1)
+        taste = np.outer(draw.normal(size=6040), draw.normal(size=3706)) + draw.normal(-3, 1.5, 3706)
+        user, item = np.nonzero(draw.random(taste.shape) < 1 / (1 + np.exp(-taste)))
+        return random(Ratings.of(user, item, draw.integers(1, 6, len(user)).astype(float)), train=0.8, seed=0)
+
+
+class Trained(Model):
+    """A system that is trained already, so that ranking is timed alone; a `Model`, so that several threads rank."""
+
+    name = "trained"
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+
+    def fit(self, train: Ratings) -> Trained:
+        self._n_users = train.n_users
+        return self
+
+    def _score(self, users: Any) -> Any:
+        return self.system.score(users)
+
+
+def one_system(name: str, large: bool) -> dict[str, Any]:
+    """Train, rank and measure one system in this process."""
+    split = world(large)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    system = as_recommender(implicit_model(name) if name.startswith("implicit") else name)
+    warm = np.random.default_rng(0).integers(0, 9, (2, 60))
+    cells = np.unique(warm[0] * 9 + warm[1])
+    small = Ratings.of(cells // 9, cells % 9, np.ones(len(cells)))
+    if not name.startswith("implicit"):
+        as_recommender(name).fit(small)
+    start = time.perf_counter()
+    system.fit(split.train)
+    fitted = time.perf_counter()
+
+    ranked = Trained(system)
+    (run,) = recommend(split, {name: ranked}, n=100)
+    end = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    value = measure([run], split.test, ["nDCG@100"], threshold=4).average()[0, 0]
+    return {
+        "fit": fitted - start,
+        "rank": end - fitted,
+        "total": end - start,
+        "peak": peak / 2**20,
+        "own": (peak - before) / 2**20,
+        "ndcg": float(value),
+    }
+
+
+def extraction() -> float:
+    """Seconds to take the 100 best of 6,040 × 3,706 scores, in blocks, on one thread."""
+    order = TieOrder(Vocabulary.of(range(3706)))
+    scores = np.random.default_rng(0).random((6040, 3706))
+    assert len(order.items) == 3706
+    start = time.perf_counter()
+    for first in range(0, 6040, 1024):
+        top(scores[first : first + 1024], 100, order)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", nargs="*", help="spellings; every system and implicit's unless given")
+    parser.add_argument("--large", action="store_true", help="a simulated catalogue of 33,388 users and 66,055 items")
+    parser.add_argument("--threads", type=int, help="threads to use")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    settings.threads, settings.quiet = asked.threads, True
+    if asked.child:
+        try:
+            print(json.dumps(one_system(asked.child, asked.large)))
+        except CranfieldError as error:
+            print(json.dumps({"error": str(error)}))
+        return
+    print(f"the 100 best of 6,040 × 3,706 scores, one thread: {extraction():.2f} s")
+    names = asked.systems or [*SYSTEMS, *(peer for peer, _ in PEERS.values()), "bprmf(sampling=rating)"]
+    print(f"{'system':<26}{'fit s':>9}{'rank s':>9}{'total s':>9}{'peak GiB':>10}{'its own':>10}{'nDCG@100':>10}")
+    results: dict[str, dict[str, Any]] = {}
+    for name in names:
+        command = [sys.executable, __file__, "--child", name]
+        command += ["--large"] * asked.large + (["--threads", str(asked.threads)] if asked.threads else [])
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            print(f"{name:<26} failed: {done.stderr.strip().splitlines()[-1:]}")
+            continue
+        result = json.loads(done.stdout.strip().splitlines()[-1])
+        if "error" in result:
+            print(f"{name:<26} {result['error']}", flush=True)
+            continue
+        results[name] = result
+        print(
+            f"{name:<26}{result['fit']:>9.1f}{result['rank']:>9.1f}{result['total']:>9.1f}"
+            f"{result['peak']:>10.2f}{result['own']:>10.2f}{result['ndcg']:>10.4f}",
+            flush=True,
+        )
+    for peer, ours in PEERS.values():
+        if peer in results and ours in results:
+            ratio = results[ours]["fit"] / results[peer]["fit"]
+            whole = results[ours]["total"] / results[peer]["total"]
+            print(f"{ours} / {peer}: fit × {ratio:.2f}, fit and rank × {whole:.2f}")
+    if set(PAPER) <= set(results):
+        print(f"the 21 systems of the paper, fit and rank: {sum(results[name]['total'] for name in PAPER):.0f} s")
+
+
+if __name__ == "__main__":
+    main()
