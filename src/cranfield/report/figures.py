@@ -152,22 +152,22 @@ def against_truth(
     """Return what was measured against the truth, a point a system."""
     alt = _altair()
     look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
-    # Names stand above and below their points in turn, so that neighbours do not cover each other.
-    ordered = sorted(measured, key=lambda system: measured[system])
+    # Names stand left and right of their points in turn, so that neighbours do not cover each other.
+    ordered = sorted(measured, key=lambda system: truth[system])
     rows = [
-        {"system": one, "measured": measured[one], "truth": truth[one], "above": k % 2 == 0}
+        {"system": one, "measured": measured[one], "truth": truth[one], "left": k % 2 == 0}
         for k, one in enumerate(ordered)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("measured:Q", title=name, scale=alt.Scale(zero=False, padding=24)),
-        y=alt.Y("truth:Q", title="true value", scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(grid=True)),
+        x=alt.X("measured:Q", title=name, scale=alt.Scale(zero=False)),
+        y=alt.Y("truth:Q", title="true value", scale=alt.Scale(zero=False), axis=alt.Axis(grid=True)),
     )
     points = base.mark_point(filled=True, color=ACCENT, size=80, opacity=1)
     names = [
-        base.transform_filter(f"datum.above == {str(above).lower()}")
-        .mark_text(dy=dy, color=INK, fontSize=look["size"] - 1)
+        base.transform_filter(f"datum.left == {str(left).lower()}")
+        .mark_text(align=align, dx=dx, color=INK, fontSize=look["size"] - 1)
         .encode(text="system:N")
-        for above, dy in ((True, -12), (False, 14))
+        for left, align, dx in ((True, "right", -9), (False, "left", 9))
     ]
     return _styled(alt.layer(points, *names), style).properties(width=0.72 * look["width"], height=0.5 * look["width"])
 

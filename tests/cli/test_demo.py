@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+
+def test_the_demo_tells_what_it_found_and_writes_a_report(cranfield, tmp_path):
+    code, out, err = cranfield("demo", "--size", "small", "--out", str(tmp_path / "made"))
+    assert code == 0
+    assert "The table everyone publishes" in out
+    assert "Truly best is" in out
+    assert f"The report: {tmp_path / 'made' / 'report.html'}" in out
+    assert [line.rsplit(maxsplit=2)[0].strip() for line in err.splitlines()] == [
+        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Taking other decisions",
+        "Writing the report",
+    ]  # fmt: skip
+    page = (tmp_path / "made" / "report.html").read_text()
+    assert 'id="truth"' in page
+    assert len(page) < 10_000_000
+    tables = {path.name for path in (tmp_path / "made" / "tables").iterdir()}
+    assert {"scores-held-out.csv", "scores-truth.csv", "comparison-random-items.tex"} <= tables
+    assert pl.read_csv(tmp_path / "made" / "tables" / "scores-truth.csv").height == 8 * 5
+    assert (tmp_path / "made" / "figures" / "orders.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_the_quiet_demo_says_only_the_result(cranfield, tmp_path):
+    code, out, err = cranfield("demo", "--size", "small", "--out", str(tmp_path), "--quiet", "--style", "screen")
+    assert (code, err) == (0, "")
+    assert out.startswith("The table everyone publishes")
+
+
+def test_a_missing_library_is_told_before_any_work(cranfield, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    code, out, err = cranfield("demo", "--out", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "the report needs vl-convert-python" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_size_is_a_mistake_of_the_user(cranfield):
+    code, _, err = cranfield("demo", "--size", "huge")
+    assert code == 2
+    assert "'small', 'medium', 'large'" in err

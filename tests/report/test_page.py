@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.report import report, write_report
+from cranfield.report.page import csv_of, json_text, page
+from cranfield.report.section import Section
+
+VOID = {"meta", "input", "img", "br", "hr"}
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects elements, their attributes, and whether every one is closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def read(page_text: str) -> Reader:
+    reader = Reader()
+    reader.feed(page_text)
+    assert reader.open == []
+    return reader
+
+
+def embedded(page_text: str):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page_text, re.S)[1])
+
+
+@pytest.fixture(scope="module")
+def made(scores, comparison):
+    return report(scores, comparison)
+
+
+def test_names_of_systems_appear_as_text_and_never_as_markup(made, evil):
+    reader = read(made)
+    tags = [tag for tag, _ in reader.elements]
+    assert tags.count("script") == 2
+    assert tags.count("style") == 1
+    assert "img" not in tags
+    assert not any(name.startswith("on") for _, attributes in reader.elements for name in attributes)
+    shown = "".join(reader.texts)
+    assert all(name in shown for name in evil)
+
+
+def test_the_page_asks_nothing_of_a_network(made):
+    reader = read(made)
+    for _, attributes in reader.elements:
+        for name in ("src", "href", "action", "poster", "data", "xlink:href"):
+            assert attributes.get(name, "#").startswith("#")
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", made))
+    # The names of XML vocabularies look like addresses and are never fetched.
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "@import" not in made
+    assert "url(" not in made
+
+
+def test_the_policy_allows_only_the_pages_own_style_and_script(made):
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', made)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    for element, directive in (("style", "style-src"), ("script", "script-src")):
+        content = re.search(rf"<{element}>(.*?)</{element}>", made, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert not any("style" in attributes for _, attributes in read(made).elements)
+
+
+def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, scores, comparison):
+    tables = embedded(made)["tables"]
+    for name, frame in (
+        ("leaderboard", scores.frame()),
+        ("pairs", comparison.frame()),
+        ("per-user", scores.per_user()),
+    ):
+        back = pl.read_csv(tables[name].encode(), infer_schema_length=None)
+        assert back.columns == frame.columns
+        for column, kind in frame.schema.items():
+            if kind in (pl.Float64, pl.Int64):
+                given = frame[column].cast(pl.Float64).fill_nan(None)
+                assert back[column].cast(pl.Float64, strict=False).fill_nan(None).to_list() == given.to_list()
+    assert "'=SUM(A1)" in tables["leaderboard"]
+    assert not re.search(r"(^|,)=SUM", tables["leaderboard"], re.M)
+
+
+def test_every_button_to_download_has_its_table_and_every_figure_its_drawing(made):
+    reader, tables = read(made), embedded(made)["tables"]
+    buttons = [a for tag, a in reader.elements if tag == "button"]
+    assert {a["data-save-table"] for a in buttons if "data-save-table" in a} == set(tables)
+    drawings = {a.get("id") for tag, a in reader.elements if tag == "svg"}
+    assert {f"figure-{a['data-save-figure']}" for a in buttons if "data-save-figure" in a} == drawings
+
+
+def test_sections_are_named_once_and_the_page_says_what_was_compared(made):
+    reader = read(made)
+    ids = [a["id"] for _, a in reader.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    sections = [a["id"] for tag, a in reader.elements if tag == "section"]
+    assert sections == ["verdict", "leaderboard", "pairs", "users", "explorer", "card"]
+    assert "4 systems on 40 lists by 3 metrics" in made
+
+
+def test_tables_have_captions_and_headings_that_tell_their_order(made):
+    reader = read(made)
+    tags = [tag for tag, _ in reader.elements]
+    assert tags.count("caption") == tags.count("table")
+    headings = [a for tag, a in reader.elements if tag == "th" and a.get("scope") == "col"]
+    assert headings
+    assert all(a["aria-sort"] == "none" for a in headings)
+
+
+def test_a_script_cannot_be_closed_from_within_data():
+    text = json_text({"a": "</script><!-- \u2028"})
+    assert "<" not in text
+    assert "\u2028" not in text
+    assert json.loads(text) == {"a": "</script><!-- \u2028"}
+
+
+def test_csv_keeps_all_digits_and_guards_text():
+    frame = pl.DataFrame({"name": ["=1", "+a", "-b", "@c", "d"], "value": [0.1 + 0.2, -1.0, None, 1e-300, 5.0]})
+    lines = csv_of(frame).splitlines()
+    assert lines[1] == f"'=1,{0.1 + 0.2!r}"
+    assert [line.split(",")[0] for line in lines[2:]] == ["'+a", "'-b", "'@c", "d"]
+
+
+def test_titles_are_escaped():
+    made = page("<i>t</i>", [Section("a", "<b>", "<p>x</p>")], lead="<u>")
+    assert "<i>" not in made
+    assert "&lt;b&gt;" in made
+    assert "&lt;u&gt;" in made
+
+
+def test_a_single_system_has_a_page_that_says_so(make_scores, tmp_path):
+    path = write_report(tmp_path / "deep" / "one.html", make_scores(systems=("only",)))
+    made = path.read_text()
+    assert "There is one system, only, and nothing to compare it with." in made
+    assert 'id="explorer"' not in made
+
+
+def test_equal_scores_have_a_page_that_says_so(tmp_path):
+    test = cf.Ratings.of(["a", "b"], ["x", "y"], [5, 5])
+    same = {"a": ["x", "z"], "b": ["z", "y"]}
+    scores = cf.measure({"one": same, "two": same, "three": same}, test, ["P@2", "RR"], threshold=4)
+    made = report(scores, cf.compare(scores))
+    assert "All systems have the same averages" in made
+    assert "No pair of systems differs significantly" in made
+
+
+def test_metrics_without_a_value_by_list_have_a_page(make_scores):
+    scores = make_scores(metrics=("Gini@5",))
+    made = report(scores)
+    assert "has the best average" in made
+    assert 'id="users"' not in made
+
+
+def test_without_a_comparison_nothing_is_said_of_significance(scores):
+    made = report(scores)
+    assert "not tested for significance" in made
+    assert 'id="pairs"' not in made
+
+
+def test_a_comparison_with_a_baseline_has_a_page(scores, evil):
+    made = report(scores, cf.compare(scores, baseline=evil[0]))
+    assert "significantly better than" in "".join(read(made).texts)
+
+
+def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(cf.MissingExtraError, match=r"the report needs altair.*cranfield\[report\]"):
+        report(scores)
+
+
+@pytest.mark.slow
+def test_two_hundred_systems_and_fifty_metrics_stay_below_ten_megabytes(make_scores):
+    metrics = tuple(f"{name}@{n}" for name in ("P", "Recall", "nDCG", "AP", "RR") for n in range(1, 11))
+    scores = make_scores(systems=tuple(f"system {s}" for s in range(200)), users=30, metrics=metrics)
+    comparison = cf.compare(scores, metrics=list(metrics[:3]), test="student")
+    made = report(scores, comparison)
+    assert len(made.encode()) < 10_000_000
+    assert "The matrix shows the best 40 of 200 systems." in made
+    assert "the table to download holds those with the best system of each metric" in made
