@@ -85,9 +85,9 @@ def find_columns(
         places[role] = place
     for role in ROLES:
         if chosen[role] is None:
-            place = guess.get(role) if names is None else place_by_name(names, role, taken=places.values())
-            if place is not None and place not in places.values():
-                places[role] = place
+            found = guess.get(role) if names is None else place_by_name(names, role, taken=places.values())
+            if found is not None and found not in places.values():
+                places[role] = found
     for role in ("user", "item"):
         if role not in places:
             there = ", ".join(repr(name) for name in names) if names is not None else f"{width} without names"

@@ -29,9 +29,11 @@ class RepeatedPairError(InputError):
         self.place, self.earlier = place, earlier
 
     @classmethod
-    def of(cls, pairs: SortedPairs, user_ids: Vocabulary, item_ids: Vocabulary) -> RepeatedPairError:
-        """Name the pair that is the first to occur again in the order given."""
-        repeats = np.flatnonzero(pairs.again)
+    def of(
+        cls, pairs: SortedPairs, again: NDArray[np.bool_], user_ids: Vocabulary, item_ids: Vocabulary
+    ) -> RepeatedPairError:
+        """Name the pair that is the first to occur ``again`` in the order given."""
+        repeats = np.flatnonzero(again)
         rows = np.arange(len(pairs.items)) if pairs.order is None else pairs.order
         at = int(repeats[np.argmin(rows[repeats])])
         user = user_ids.all[int(np.searchsorted(pairs.indptr, at, side="right")) - 1]

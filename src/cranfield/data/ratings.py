@@ -111,7 +111,7 @@ class Ratings:
             times = None if times is None else times.take(pairs.order)
         if pairs.again is not None:
             if repeated == "error":
-                raise RepeatedPairError.of(pairs, user_ids, item_ids)
+                raise RepeatedPairError.of(pairs, pairs.again, user_ids, item_ids)
             starts, values, times = merge(pairs.again, values, times, repeated)
             items, values, indptr = items[starts], _compact(values), np.searchsorted(starts, indptr)
         return cls(
