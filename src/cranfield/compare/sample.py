@@ -96,17 +96,23 @@ class Sample:
 
         What is only rounding (below 1e-12 of the largest value) is an exact zero.
         """
-        return self._difference(self.tested, pairs)
+        return self._difference(self.tested, self._rounding[0], pairs)
 
     def raw_differences(self, pairs: slice) -> Floats:
         """Pairs × users: differences of the values themselves, NaN for a user that does not count."""
-        return self._difference(self.values, pairs)
+        return self._difference(self.values, self._rounding[1], pairs)
 
-    def _difference(self, values: Floats, pairs: slice) -> Floats:
+    @cached_property
+    def _rounding(self) -> tuple[float, float]:
+        """What is only rounding in a difference of tested values, and of values."""
+        largest = (float(np.nanmax(np.abs(values), initial=0.0)) for values in (self.tested, self.values))
+        tested, values = (_ROUNDING * one for one in largest)
+        return tested, values
+
+    def _difference(self, values: Floats, rounding: float, pairs: slice) -> Floats:
         d = values[self.first[pairs]]
         d -= values[self.second[pairs]]
-        largest = np.nanmax(np.abs(values), initial=0.0)
-        d[np.abs(d) <= _ROUNDING * largest] = 0.0
+        d[np.abs(d) <= rounding] = 0.0
         return d
 
     def system_averages(self) -> Floats:

@@ -50,8 +50,9 @@ def _saddlepoint(d: Floats, s: float) -> float:
     t = s / float(squares.sum())
     for _ in range(200):
         tanh = np.tanh(t * d)
-        short = s - float(d @ tanh)
-        slope = float(squares @ (1 - tanh**2))
+        # Not d @ tanh: long dot products wake the threads of BLAS, which then compete with ours.
+        short = s - float((d * tanh).sum())
+        slope = float((squares * (1 - tanh**2)).sum())
         if short <= 1e-13 * s or slope <= 0:
             break
         t += short / slope
