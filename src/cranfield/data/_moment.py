@@ -18,8 +18,8 @@ def seconds(name: str, moment: object) -> int:
     >>> seconds("start", "2001-01-01")
     978307200
     """
-    if isinstance(moment, Real) and not isinstance(moment, bool) and float(moment) == float(moment):
-        return int(moment)  # type: ignore[call-overload, no-any-return]
+    if not isinstance(moment, bool) and isinstance(moment, Real) and float(moment) == float(moment):
+        return int(float(moment))
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)

@@ -18,10 +18,10 @@ from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
 from cranfield.data._columns import Choice, Role, find_columns
-from cranfield.data._compressed import unpacked, zip_and_member
+from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable, frame_table, parquet_table
-from cranfield.data._layout import as_utf8, find_layout
 from cranfield.data._repeated import REMEDY, Repeated, RepeatedPairError, check_policy
+from cranfield.data._sources import PARQUET, contents, file_and_member, text_table
 from cranfield.data._text import TextTable
 from cranfield.data._values import Fault, encoded
 from cranfield.data._values import ratings as as_ratings
@@ -30,7 +30,6 @@ from cranfield.data.celma import celma
 from cranfield.data.ratings import Ratings
 from cranfield.data.vocabulary import Vocabulary
 
-_PARQUET = b"PAR1"
 _COUNTS = ("keep", "celma")
 
 
@@ -127,47 +126,22 @@ def _table(
     encoding: str,
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
-        path, member = _file(Path(source))
-        if _contents(path, len(_PARQUET)) == _PARQUET:
+        path, member = file_and_member(Path(source))
+        if contents(path, len(PARQUET)) == PARQUET:
             return parquet_table(path, str(source))
-        data, label = _contents(path), str(path)
+        data, label = contents(path), str(path)
     elif hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
         data, label, member = source.read(), str(getattr(source, "name", "the open file")), None
         data = data.encode() if isinstance(data, str) else data
     else:
         return frame_table(source)
     data, label = unpacked(data, label, member)
-    if data.startswith(_PARQUET):
+    if data.startswith(PARQUET):
         return parquet_table(io.BytesIO(data), label)
     if label.endswith((".parquet", ".pq")) and data:
         raise InputError("the file is not Parquet", source=label, remedy="fetch or write it again")
-    data = as_utf8(data, encoding, label)
     wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
-    return TextTable(data, find_layout(data, label, separator, header, quote, wanted), label)
-
-
-def _file(path: Path) -> tuple[Path, str | None]:
-    path = path.expanduser()
-    if path.is_dir():
-        files = ", ".join(sorted(one.name for one in path.iterdir() if one.is_file())[:5]) or "no file"
-        raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
-    if path.is_file():
-        return path, None
-    inside = zip_and_member(path)
-    if inside is None:
-        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
-    return inside
-
-
-def _contents(path: Path, size: int = -1) -> bytes:
-    """Return the first ``size`` bytes of a file, or all of them."""
-    try:
-        with path.open("rb") as file:
-            return file.read(size)
-    except OSError as error:
-        raise InputError(
-            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"
-        ) from error
+    return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
 
 
 def _gathered(table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated) -> tuple[Ratings, int]:

@@ -15,14 +15,14 @@ from cranfield._errors import InputError
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable
 from cranfield.data._layout import Layout, is_number
+from cranfield.data._sources import PARQUET, contents, file_and_member, text_table
 from cranfield.data._text import TextTable
 from cranfield.data._values import Fault
-from cranfield.data.read import _contents, _file, _table
 from cranfield.rank.roles import find_roles
 from cranfield.rank.table import Roles, Table
 from cranfield.rank.trec import has_wide_gaps, single_tabs, tidy_trec
 
-_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+_ARROW = b"ARROW1"
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 _KINDS = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".json")
 _HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter", ".qrels", ".qrel")
@@ -64,7 +64,7 @@ def open_bytes(
     data: bytes, label: str, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
 ) -> Table | Mapping[str, Any]:
     """Return the table in what a file holds, or the dictionary if it is JSON."""
-    if data.startswith(_PARQUET):
+    if data.startswith(PARQUET):
         return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
     if data.startswith(_ARROW):
         return _of_frame(pl.scan_ipc(io.BytesIO(data)), label)
@@ -74,11 +74,10 @@ def open_bytes(
 
 def file_text(path: Path) -> tuple[bytes, str] | None:
     """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
-    path, member = _file(path)
-    with path.open("rb") as file:
-        if file.read(len(_PARQUET)) == _PARQUET:
-            return None
-    return unpacked(_contents(path), str(path), member)
+    path, member = file_and_member(path)
+    if contents(path, len(PARQUET)) == PARQUET:
+        return None
+    return unpacked(contents(path), str(path), member)
 
 
 def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
@@ -104,12 +103,12 @@ def _of_text(data: bytes, label: str, separator: str | None, header: bool | None
         data, separator = tidy, "\t"
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
-    table = _text_table(body, label, separator, header, wanted)
+    table = text_table(body, label, separator=separator, header=header, wanted=wanted)
     if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
         body, separator = single_tabs(body), "\t"
-        table = _text_table(body, label, separator, header, wanted)
+        table = text_table(body, label, separator=separator, header=header, wanted=wanted)
     if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):
-        table = _text_table(body, label, separator, table.layout.names is None, wanted)
+        table = text_table(body, label, separator=separator, header=table.layout.names is None, wanted=wanted)
     table.layout = layout = replace(table.layout, first_line=table.layout.first_line + above)
     if not layout.sample:
         raise InputError("there are no rows", source=label, remedy="give a run with at least one list")
@@ -119,17 +118,6 @@ def _of_text(data: bytes, label: str, separator: str | None, header: bool | None
     names = layout.names or [f"column {place + 1}" for place in range(layout.width)]
     head = {name: [row[place] for row in layout.sample] for place, name in enumerate(names)}
     return Table(head, label, layout.names is not None, *_access(table, list(names)))
-
-
-def _text_table(
-    data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]
-) -> TextTable:
-    file = io.BytesIO(data)
-    file.name = label
-    chosen: Any = dict(enumerate(wanted))
-    table = _table(file, chosen, separator, header, '"', "utf-8")
-    assert isinstance(table, TextTable)
-    return table
 
 
 def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
