@@ -17,9 +17,9 @@ from numba import njit
 # The running sums that every walk keeps; behind them stand the discounted sums and those of ERR.
 HITS, ANY_HIT, FIRST, PRECISIONS, PREFERENCES, INFERRED_ALL, INFERRED_JUDGED, FIXED = range(8)
 # What a metric's factor is.
-ONE, PER_CUTOFF, PER_RELEVANT, PER_CUTOFF_AND_RELEVANT, PER_IDEAL, SCALE, IF_RATED, PER_LENGTH, PER_LENGTH_AND_RELEVANT = (
-    range(9)
-)
+ONE, PER_CUTOFF, PER_RELEVANT, PER_CUTOFF_AND_RELEVANT, PER_IDEAL, SCALE, IF_RATED = range(7)
+# The same, without a cut-off: the length of the list takes its place, which differs between systems.
+PER_LENGTH, PER_LENGTH_AND_RELEVANT = 7, 8
 _EPSILON = 1e-5
 
 

@@ -33,7 +33,7 @@ _GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], str]] = {
 }
 
 
-# For each metric the running sum that it is made of, and its factor (with a cut-off, and without), named as in `_kernel`.
+# For each metric its running sum, and its factor with a cut-off and without, all named as in `_kernel`.
 _METRICS: Mapping[str, tuple[str, str, str]] = {
     "P": ("HITS", "PER_CUTOFF", "PER_LENGTH"),
     "Recall": ("HITS", "PER_RELEVANT", "PER_RELEVANT"),

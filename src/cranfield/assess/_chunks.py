@@ -1,0 +1,53 @@
+"""Finished pieces of a long study, kept as Parquet so that an interrupted one goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._files import whole_file
+
+
+class Chunks:
+    """A folder of chunks. A chunk's name holds a hash of what made it and a hash of its bytes.
+
+    So a chunk made from other inputs is never taken, and a damaged one is noticed and made anew. Without a folder
+    nothing is kept.
+    """
+
+    def __init__(self, folder: str | Path | None) -> None:
+        self._folder = None if folder is None else Path(folder)
+
+    def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return the chunk that ``inputs`` made, or make it and keep it."""
+        if self._folder is None:
+            return make()
+        key = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        stem = f"{name}-{key}"
+        for path in sorted(self._folder.glob(f"{stem}-*.parquet")):
+            found = _whole(path)
+            if found is not None:
+                return found
+            path.unlink(missing_ok=True)
+        frame = make()
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        with whole_file(self._folder / f"{stem}-{_digest(buffer.getvalue())}.parquet") as temporary:
+            temporary.write_bytes(buffer.getvalue())
+        return frame
+
+
+def _whole(path: Path) -> pl.DataFrame | None:
+    """Return a chunk, or None if it does not hold what its name says."""
+    content = path.read_bytes()
+    return pl.read_parquet(content) if _digest(content) == path.stem.rsplit("-", 1)[1] else None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,270 @@
+"""Advice: which metric to trust on these data, on what evidence, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._spelling import nearest
+from cranfield._table import Cell, Table
+
+LIMITS = (
+    "The whole test set is itself incomplete: robustness says how much further loss a metric bears, not how far it is "
+    "from the truth.",
+    "These systems on these data: other systems, or another split, may rank the metrics otherwise.",
+    "A metric that is robust and tells systems apart may still measure something that your users do not want; whether "
+    "the first hit or all of them matter is for you to say.",
+    "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
+)
+"""What no assessment of metrics by data like these can know."""
+
+# So many signs of differences are looked at in one step.
+_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of each candidate (a metric under an average), pair of systems by pair of systems.
+
+    Parameters
+    ----------
+    candidates
+        (average, metric), in the order of the first axis of the arrays.
+    systems
+        The number of systems.
+    apart
+        candidates × pairs: 1 if the systems of the pair differ significantly, else 0; NaN where no test applies, as
+        for a metric of the whole system.
+    whole
+        folds × candidates × pairs: the sign of the difference between the systems of a pair on the whole test set.
+    samples
+        For each scenario, samples × candidates × pairs: the same on smaller test sets.
+    folds
+        For each scenario the fold of each sample.
+    """
+
+    candidates: tuple[tuple[str, str], ...]
+    systems: int
+    apart: NDArray[np.float64]
+    whole: NDArray[np.int8]
+    samples: Mapping[str, NDArray[np.int8]]
+    folds: Mapping[str, NDArray[np.int64]]
+
+    @property
+    def criteria(self) -> list[str]:
+        """What each candidate is judged by."""
+        return ["power", *self.samples, "agreement"]
+
+    def judge(self, multiplicity: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return draws × criteria × candidates, for systems that each draw holds so many times.
+
+        ``multiplicity`` is draws × systems. A pair counts as often as it can be drawn; a system is not compared with
+        its own copy. The criteria are the share of pairs that differ significantly, the mean tau-b with the whole test
+        set in each scenario, and the mean tau-b with the other metrics under the same average.
+        """
+        first, second = np.triu_indices(self.systems, 1)
+        weights = multiplicity[:, first] * multiplicity[:, second]
+        found = [weights @ self.apart.T / weights.sum(axis=1)[:, None]]
+        for name, signs in self.samples.items():
+            truth = self.whole[self.folds[name]]
+            found.append(_mean_tau(truth, signs, weights))
+        found.append(self._agreement(weights))
+        return np.stack(found, axis=1)
+
+    def thinned(self) -> Evidence:
+        """Return the same evidence with fewer samples, evenly spread, where there are too many to judge many times."""
+        pairs = len(self.candidates) * self.systems * (self.systems - 1) // 2
+        step = {name: max(1, len(signs) * pairs // _CELLS) for name, signs in self.samples.items()}
+        return replace(
+            self,
+            samples={name: signs[:: step[name]] for name, signs in self.samples.items()},
+            folds={name: fold[:: step[name]] for name, fold in self.folds.items()},
+        )
+
+    def _agreement(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return draws × candidates: the mean tau with the other metrics under the same average, over the folds."""
+        agreement = np.full((len(weights), len(self.candidates)), np.nan)
+        averages = [average for average, _ in self.candidates]
+        for average in dict.fromkeys(averages):
+            places = np.array([place for place, name in enumerate(averages) if name == average])
+            if len(places) < 2:
+                continue
+            total = np.zeros((len(weights), len(places)))
+            for shift in range(1, len(places)):
+                mine, others = self.whole[:, places], self.whole[:, np.roll(places, shift)]
+                total += _mean_tau(mine, others, weights)
+            agreement[:, places] = total / (len(places) - 1)
+        return agreement
+
+
+def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return draws × candidates: the mean over samples of tau-b, each pair of systems counting its weight.
+
+    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts 0: a
+    metric that orders no systems agrees with nothing.
+    """
+    samples, candidates, pairs = x.shape
+    total = np.zeros((candidates, len(weights)))
+    block = max(1, _CELLS // max(1, candidates * max(pairs, len(weights))))
+    for start in range(0, samples, block):
+        a, b = (one[start : start + block].astype(np.float64) for one in (x, y))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            tau = (a * b) @ weights.T / np.sqrt((np.abs(a) @ weights.T) * (np.abs(b) @ weights.T))
+        total += np.nan_to_num(tau).sum(axis=0)
+    return total.T / samples
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """A ranked recommendation of metrics.
+
+    Parameters
+    ----------
+    rows
+        A row a metric and average, best first; see `frame`.
+    weights
+        What each criterion counts.
+    criteria
+        The criteria that could be judged.
+    draws
+        How many sets of systems were drawn to see how sure the advice is.
+    limits
+        What it cannot know.
+    """
+
+    rows: pl.DataFrame
+    weights: Mapping[str, float]
+    criteria: tuple[str, ...]
+    draws: int
+    limits: tuple[str, ...] = field(default=LIMITS)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row a metric and average, the recommended one first.
+
+        ``score`` is the weighted mean of the criteria: ``power``, the share of pairs of systems that differ
+        significantly; one column a scenario, the mean tau with the whole test set over all sizes; ``agreement``, the
+        mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first`` the share of
+        draws in which the metric comes first, over bootstrap draws of the systems.
+        """
+        return self.rows
+
+    @property
+    def best(self) -> tuple[str, str]:
+        """The recommended metric and its average."""
+        row = self.rows.row(0, named=True)
+        return row["metric"], row["average"]
+
+    def sentence(self) -> str:
+        """Return the advice in a sentence."""
+        row = self.rows.row(0, named=True)
+        evidence = ", ".join(f"{name} {row[name]:.2f}" for name in self.criteria if row[name] is not None)
+        name = row["metric"] + ("" if row["average"] == "mean" else f", {row['average']} over users")
+        sure = f"it comes first in {row['first']:.0%} of {self.draws} draws of the systems"
+        rivals = self.rows.filter(pl.col("upper") > row["lower"]).height - 1
+        close = f"; {rivals} others are within its interval" if rivals > 1 else "; one other is" if rivals else ""
+        return f"Trust {name} most on these data ({evidence}); {sure}{close}."
+
+    def table(self, first: int | None = 10) -> Table:
+        """Return the metrics as a table for people, the ``first`` of them."""
+        rows = self.rows if first is None else self.rows.head(first)
+        several = self.rows["average"].n_unique() > 1
+        cells = [
+            [
+                row["metric"] + (f", {row['average']}" if several else ""),
+                Cell(_number(row["score"]), best=place == 0),
+                f"{_number(row['lower'])}–{_number(row['upper'])}",
+                f"{row['first']:.0%}",
+                *(_number(row[name]) for name in self.criteria),
+            ]
+            for place, row in enumerate(rows.iter_rows(named=True))
+        ]
+        told = ", ".join(f"{name} {self.weights[name]:g}" for name in self.criteria)
+        caption = f"Weighted by {told}; power is a share of pairs, the others are mean tau"
+        return Table(["metric", "score", "95 %", "first", *self.criteria], cells, caption, self.limits)
+
+    def __str__(self) -> str:
+        return f"{self.sentence()}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"Advice({self.best[0]}, of {len(self.rows)} candidates)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def advise(
+    evidence: Evidence, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0
+) -> Advice:
+    """Rank the candidates by the weighted mean of the criteria.
+
+    ``weights`` are by criterion: ``power``, the scenarios and ``agreement``; those not named count 1. A candidate
+    that cannot be judged by a criterion, as a metric of the whole system by significance, has 0 there. How sure the rank is comes from bootstrap draws of the systems.
+    """
+    whole = evidence.judge(np.ones((1, evidence.systems)))[0]
+    counted = weights_of(weights, evidence.criteria)
+    known = [c for c, name in enumerate(evidence.criteria) if not np.isnan(whole[c]).all() and counted[name] > 0]
+    if not known:
+        raise SettingError("no criterion with a weight could be judged; weigh one of " + ", ".join(evidence.criteria))
+    share = np.array([counted[evidence.criteria[c]] for c in known])
+    score = _weighted(whole[None], known, share)[0]
+    drawn = _weighted(evidence.thinned().judge(_multiplicities(evidence.systems, draws, seed)), known, share)
+    first = (drawn >= drawn.max(axis=1, keepdims=True)).mean(axis=0)
+    lower, upper = np.quantile(drawn, [0.025, 0.975], axis=0)
+    columns = {
+        "metric": [metric for _, metric in evidence.candidates],
+        "average": [average for average, _ in evidence.candidates],
+        "score": score,
+        "lower": lower,
+        "upper": upper,
+        "first": first,
+        **{name: whole[c] for c, name in enumerate(evidence.criteria)},
+    }
+    rows = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
+    rows = rows.sort("score", descending=True, nulls_last=True, maintain_order=True)
+    rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    named = tuple(evidence.criteria[c] for c in known)
+    return Advice(rows.select("rank", pl.exclude("rank")), counted, named, draws)
+
+
+def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> dict[str, float]:
+    """Return what each criterion counts: as given, else 1.
+
+    Examples
+    --------
+    >>> weights_of({"power": 2}, ["power", "ratings", "agreement"])
+    {'power': 2.0, 'ratings': 1.0, 'agreement': 1.0}
+    """
+    given = dict(weights or {})
+    for name, weight in given.items():
+        if name not in criteria:
+            raise SettingError(f"there is no criterion {name!r} to weigh{nearest(name, criteria)}")
+        if not weight >= 0:
+            raise SettingError(f"the weight {weight!r} of {name} is not a number of at least 0; give one")
+    return {name: float(given.get(name, 1.0)) for name in criteria}
+
+
+def _weighted(found: NDArray[np.float64], known: Sequence[int], share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return draws × candidates: the weighted mean of the criteria."""
+    return np.einsum("dcm,c->dm", np.nan_to_num(found[:, known]), share) / share.sum()
+
+
+def _multiplicities(systems: int, draws: int, seed: int) -> NDArray[np.float64]:
+    """Return draws × systems: how often a bootstrap draw holds each; at least two different ones."""
+    rng = stream(seed, "assess", "advice", systems)
+    found: list[NDArray[np.float64]] = []
+    while len(found) < draws:
+        chosen = (rng.random(systems) * systems).astype(np.intp)
+        counts = np.bincount(chosen, minlength=systems).astype(np.float64)
+        if np.count_nonzero(counts) > 1:
+            found.append(counts)
+    return np.array(found)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

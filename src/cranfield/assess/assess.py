@@ -1,0 +1,355 @@
+"""The verb `assess`: which metric can be trusted on these data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._progress import Progress, progress
+from cranfield._record import Step
+from cranfield._spelling import parse
+from cranfield._version import __version__
+from cranfield.assess._chunks import Chunks
+from cranfield.assess.advice import weights_of
+from cranfield.assess.assessment import Assessment
+from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
+from cranfield.assess.masked import MaskedScores
+from cranfield.assess.power import discriminative_power
+from cranfield.assess.robustness import CORRELATIONS, Asked, Correlation, Robustness
+from cranfield.assess.scenarios import SCENARIOS, Scenario, scenario, sizes_of
+from cranfield.compare.samples import AVERAGES
+from cranfield.data import Ratings
+from cranfield.measure._inputs import as_judgments, as_runs, as_test
+from cranfield.measure.averages import Average
+from cranfield.measure.context import Context
+from cranfield.measure.judge import judge
+from cranfield.measure.measure import measure
+from cranfield.measure.metric import Metric
+from cranfield.measure.scores import Scores
+from cranfield.rank.lists import Ties
+from cranfield.rank.run import Run
+
+NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
+"""The metrics of Valcarce et al. (2020), at their cut-off."""
+
+
+def assess(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    *,
+    threshold: float | None = None,
+    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    sizes: str | Sequence[float] = "fives",
+    samples: int = 50,
+    averages: Sequence[str] | str = "mean",
+    cutoffs: Sequence[int] | bool = False,
+    correlation: Correlation = "tau-b",
+    decimals: int = 12,
+    undefined: str = "zero",
+    significance: str = "permutation",
+    alpha: float = 0.05,
+    weights: Mapping[str, float] | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+    similarity: Any = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Assessment:
+    """Find out which metric can be trusted on these systems and these data.
+
+    For every metric: does its order of the systems hold when parts of the test set are missing, how well does it tell
+    systems apart, which other metrics say the same, and what follows from all that (Valcarce et al. 2018, 2020).
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, condensed, ties, train, similarity
+        As for `measure`.
+    scenarios
+        How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
+    sizes
+        The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
+        any numbers from 0 to 1.
+    samples
+        How many samples a size has in the random scenarios.
+    averages
+        How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
+    cutoffs
+        Take every metric at these cut-offs as well; True for 5 to 100 in steps of 5.
+    correlation
+        What compares two orders of systems: ``tau-b`` or ``tau-ap``.
+    decimals
+        Averages are rounded to so many decimals before systems are ordered: 12 only makes equal what differs by
+        rounding; 4 is what rec_eval prints.
+    undefined
+        What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+    significance, alpha
+        The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
+        trimmed) has the power of the mean in the advice.
+    weights
+        What each criterion counts in the advice; see `Assessment.advice`.
+    seed
+        Fixes every random choice. Threads change nothing.
+    out
+        A folder in which finished parts are kept, so that an interrupted assessment goes on where it stopped.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> world = {f"u{k}": {f"i{(k * j) % 11}": 5 - j % 3 for j in range(1, 7)} for k in range(1, 40)}
+    >>> rows = [(user, item, value) for user, profile in world.items() for item, value in profile.items()]
+    >>> test = cf.Ratings.of(*map(list, zip(*rows)))
+    >>> runs = {
+    ...     name: {user: [f"i{(k * step) % 11}" for k in range(start, start + 8)] for user in world}
+    ...     for name, start, step in (("one", 0, 1), ("two", 3, 2), ("three", 5, 4))
+    ... }
+    >>> found = assess(runs, test, ["P@5", "nDCG@5"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=5)
+    >>> found.frame().select("metric", "size", "samples").rows()
+    [('P@5', 1.0, 1), ('nDCG@5', 1.0, 1), ('P@5', 0.5, 5), ('nDCG@5', 0.5, 5)]
+    """
+    return assess_folds(
+        [(runs, test)],
+        metrics,
+        threshold=threshold,
+        scenarios=scenarios,
+        sizes=sizes,
+        samples=samples,
+        averages=averages,
+        cutoffs=cutoffs,
+        correlation=correlation,
+        decimals=decimals,
+        undefined=undefined,
+        significance=significance,
+        alpha=alpha,
+        weights=weights,
+        condensed=condensed,
+        ties=ties,
+        trains=[train],
+        similarity=similarity,
+        seed=seed,
+        out=out,
+    )
+
+
+def assess_folds(
+    folds: Sequence[tuple[Any, Any]],
+    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    *,
+    threshold: float | None = None,
+    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    sizes: str | Sequence[float] = "fives",
+    samples: int = 50,
+    averages: Sequence[str] | str = "mean",
+    cutoffs: Sequence[int] | bool = False,
+    correlation: Correlation = "tau-b",
+    decimals: int = 12,
+    undefined: str = "zero",
+    significance: str = "permutation",
+    alpha: float = 0.05,
+    weights: Mapping[str, float] | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+    trains: Sequence[Ratings | None] | None = None,
+    similarity: Any = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Assessment:
+    """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
+
+    Every fold is studied by itself; robustness and correlation are averaged over the folds, with the standard
+    deviation between them (``fold_sd``), and discriminative power averages each user's values over the folds.
+    ``trains`` are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
+    """
+    if not folds:
+        raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
+    _checks.one_of("correlation", correlation, CORRELATIONS)
+    _checks.one_of("undefined", undefined, ("zero", "leave out"))
+    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    if cutoffs is not False:
+        wanted = at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else cutoffs)
+    kinds = tuple(Average.of(one) for one in ([averages] if isinstance(averages, str) else averages))
+    ways = [scenario(one) for one in ([scenarios] if isinstance(scenarios, str | Scenario) else scenarios)]
+    weights_of(weights, ["power", *(way.name for way in ways), "agreement"])
+    asked = Asked(
+        kinds,
+        correlation,
+        _checks.whole("decimals", decimals, at_least=0),
+        _checks.share("alpha", alpha),
+        _checks.whole("samples", samples),
+        seed,
+    )
+    grid, chunks = sizes_of(sizes), Chunks(out)
+    measuring: dict[str, Any] = {"threshold": threshold, "condensed": condensed, "similarity": similarity}
+    trains = [None] * len(folds) if trains is None else list(trains)
+    prepared = [_Fold(*fold, wanted, asked, undefined, ties, train, measuring) for fold, train in zip(folds, trains)]
+    _check_systems(prepared)
+    total = sum(fold.robustness.n_samples(way, size) for fold in prepared for way in ways for size in grid)
+    with progress("Assessing", total=total, unit="test sets") as bar:
+        found = [
+            fold.study(ways, grid, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
+            for number, fold in enumerate(prepared, start=1)
+        ]
+    power, curves = _power([fold.scores for fold in prepared], kinds, undefined, significance, alpha, seed)
+    settings = {
+        **{key: value for key, value in measuring.items() if key != "similarity"},
+        "metrics": [str(metric) for metric in wanted],
+        "averages": [str(kind) for kind in kinds],
+        "scenarios": [way.name for way in ways],
+        "sizes": list(grid),
+        "samples": samples,
+        "correlation": correlation,
+        "decimals": decimals,
+        "undefined": undefined,
+        "significance": significance,
+        "alpha": alpha,
+        "weights": weights,
+        "folds": len(prepared),
+        "seed": seed,
+    }
+    return Assessment(
+        systems=prepared[0].scores.systems,
+        metrics=tuple(str(metric) for metric in wanted),
+        averages=tuple(str(kind) for kind in kinds),
+        lower_is_better=tuple(metric.lower_is_better for metric in wanted),
+        samples=pl.concat(found).select("fold", pl.exclude("fold")),
+        whole=np.stack([fold.robustness.averages for fold in prepared]),
+        power=power,
+        curves=curves,
+        step=Step("assess", settings, notes=_notes(prepared)),
+    )
+
+
+class _Fold:
+    """One set of systems on one test set, ready to be studied."""
+
+    def __init__(
+        self,
+        runs: Any,
+        test: Any,
+        metrics: Sequence[Metric],
+        asked: Asked,
+        undefined: str,
+        ties: Ties,
+        train: Ratings | None,
+        measuring: Mapping[str, Any],
+    ) -> None:
+        self._runs, self._test, self._asked, self._undefined = as_runs(runs, ties), as_test(test), asked, undefined
+        if len(self._runs) < 2:
+            raise SettingError("an assessment compares orders of systems; give at least two runs")
+        # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
+        self.scores: Scores = measure(self._runs, self._test, metrics, train=train, **measuring)
+        judgments = as_judgments(self._runs, self._test, measuring["threshold"])
+        context = Context(train, measuring["similarity"])
+        judged = [judge(run, judgments, context)[0] for run in self._runs]
+        self._condensed = measuring["condensed"]
+        self.masked = MaskedScores(
+            [one.condensed() for one in judged] if self._condensed else judged, metrics, undefined
+        )
+        self._train = train
+        self.robustness = Robustness(self.masked, asked)
+
+    def study(self, ways: Sequence[Scenario], grid: Sequence[float], bar: Progress, chunks: Chunks) -> pl.DataFrame:
+        """Return the samples of all scenarios and sizes."""
+        inputs = self._inputs()
+        return pl.concat([self.robustness.study(way, grid, bar, chunks, inputs) for way in ways])
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return all that the samples depend on, beside scenario and size."""
+        asked = {key: value for key, value in asdict(self._asked).items() if key != "averages"}
+        return {
+            "version": __version__,
+            "test": self._test.fingerprint,
+            "threshold": self.masked.judgments.threshold,
+            "condensed": self._condensed,
+            "runs": [_fingerprint(run) for run in self._runs],
+            "train": None if self._train is None else self._train.fingerprint,
+            "metrics": [_metric_inputs(metric) for metric in self.masked.metrics],
+            "averages": [str(kind) for kind in self._asked.averages],
+            "undefined": self._undefined,
+            **asked,
+        }
+
+
+def _metric_inputs(metric: Metric) -> list[str]:
+    """Return the metric's name and a hash of its code, so that a changed metric of one's own is computed anew."""
+    code = getattr(metric.definition.function, "__code__", None)
+    told = b"" if code is None else code.co_code + repr([str(one) for one in code.co_consts]).encode()
+    return [str(metric), hashlib.sha256(told).hexdigest()[:16]]
+
+
+def _fingerprint(run: Run) -> str:
+    """Return a hash of the lists of a run, with its ids."""
+    digest = hashlib.sha256(run.name.encode())
+    for vocabulary in (run.user_ids, run.item_ids):
+        digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
+    for array in (run.users, run.indptr, run.items, run.scores, run.ranks, run.lengths):
+        digest.update(b"\x1e" if array is None else np.ascontiguousarray(array).tobytes())
+    digest.update(run.ties.encode())
+    return digest.hexdigest()[:16]
+
+
+def _check_systems(folds: Sequence[_Fold]) -> None:
+    for number, fold in enumerate(folds[1:], start=2):
+        if fold.scores.systems != folds[0].scores.systems:
+            raise SettingError(
+                f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
+                f"({', '.join(folds[0].scores.systems)}); give every fold the same systems in the same order"
+            )
+
+
+def _power(
+    scores: Sequence[Scores], averages: Sequence[Average], undefined: str, significance: str, alpha: float, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return discriminative power and p-value curves under every average that has a test."""
+    tested = [one for one in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(one)]).any()]
+    kinds = [str(kind) for kind in averages if parse(str(kind)).name in AVERAGES] or ["mean"]
+    rows: list[pl.DataFrame] = []
+    curves: list[pl.DataFrame] = []
+    for kind in kinds if tested else ():
+        found = discriminative_power(
+            list(scores), test=significance, metrics=tested, alpha=alpha, undefined=undefined, average=kind, seed=seed
+        )
+        for frames, frame in ((rows, found.frame()), (curves, found.curve(first=None))):
+            frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
+    if not rows:
+        return _NO_POWER, _NO_CURVES
+    return pl.concat(rows), pl.concat(curves)
+
+
+_NO_POWER = pl.DataFrame(
+    schema={
+        "average": pl.String,
+        "rank": pl.Int64,
+        "metric": pl.String,
+        "dp": pl.Float64,
+        "significant": pl.Float64,
+        "pairs": pl.UInt32,
+    }
+)
+_NO_CURVES = pl.DataFrame(
+    schema={
+        "average": pl.String,
+        "metric": pl.String,
+        "place": pl.Int64,
+        "p": pl.Float64,
+        "system_a": pl.String,
+        "system_b": pl.String,
+    }
+)
+
+
+def _notes(folds: Sequence[_Fold]) -> tuple[str, ...]:
+    slow = folds[0].masked.slow
+    told = [note for fold in folds for note in fold.scores.notes]
+    if slow:
+        told.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
+    return tuple(dict.fromkeys(told))

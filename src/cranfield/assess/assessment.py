@@ -1,0 +1,288 @@
+"""`Assessment`: what was found out about the metrics, as frames, figures and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._files import whole_file
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield.assess import robustness
+from cranfield.assess.advice import Advice, Evidence, advise
+from cranfield.assess.correlation import correlation_frame, groups, matrix
+from cranfield.assess.cutoffs import cutoff_frame, without_cutoff
+from cranfield.assess.scenarios import SCENARIOS
+
+STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
+"""What `Assessment.frame` can return; ``samples``, every single sample, stands beside them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """The result of `assess`.
+
+    Parameters
+    ----------
+    systems, metrics, averages
+        Names.
+    lower_is_better
+        For each metric, whether a smaller value is the better one.
+    samples
+        A row a fold, scenario, size, sample, average and metric; see `frame`.
+    whole
+        folds × averages × metrics × systems: the averages on the whole test sets, as they are measured.
+    power
+        A row an average and metric: how well it tells the systems apart.
+    curves
+        Every p-value behind that.
+    step
+        The decisions, with notes.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    averages: tuple[str, ...]
+    lower_is_better: tuple[bool, ...]
+    samples: pl.DataFrame
+    whole: NDArray[np.float64]
+    power: pl.DataFrame
+    curves: pl.DataFrame
+    step: Step = field(default_factory=lambda: Step("assess"))
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios that were studied."""
+        found = set(self.samples["scenario"].unique().to_list())
+        return tuple(name for name in SCENARIOS if name in found)
+
+    def frame(self, study: str = "robustness") -> pl.DataFrame:
+        """Return a study as a tidy frame.
+
+        ``robustness``
+            A row a scenario, size, average and metric: the number of ``samples``, those with an ``undefined`` tau, the
+            mean ``tau`` with the whole test set, its ``standard_error``, quantiles, its standard deviation between
+            folds ``fold_sd``; the mean share of pairs of systems whose order is ``flipped``; of the significant
+            verdicts (Student's paired t-test of the mean difference, whatever the average) the shares that are lost,
+            and that turn round; and how many ``ratings`` and ``users`` remain.
+        ``values``
+            A row a scenario, size, average, metric and system: its averaged ``value``.
+        ``power``, ``curves``
+            Discriminative power, and the p-value curves; see `discriminative_power`.
+        ``correlation``, ``groups``
+            tau between metrics, and of a metric with itself under another average; the group of metrics that say the
+            same to which each belongs.
+        ``cutoffs``
+            For metrics measured at several cut-offs: the evidence at each.
+        ``aggregation``
+            A row a metric and average: its correlation with the metric's first average, and the evidence.
+        ``advice``
+            The metrics, the recommended one first.
+        ``samples``
+            Every sample by itself, with the systems' averages.
+        """
+        _checks.one_of("study", study, (*STUDIES, "samples"))
+        match study:
+            case "robustness":
+                return robustness.summary(self.samples)
+            case "values":
+                return robustness.absolute_values(self.samples, self.systems)
+            case "correlation":
+                return self._correlation
+            case "groups":
+                return self._groups()
+            case "cutoffs":
+                return cutoff_frame(self.advice().frame())
+            case "aggregation":
+                return self._aggregation()
+            case "advice":
+                return self.advice().frame()
+        found: pl.DataFrame = getattr(self, study)
+        return found
+
+    def correlation(self, average: str | None = None) -> NDArray[np.float64]:
+        """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
+        return matrix(self._correlation, average or self.averages[0], self.metrics)
+
+    def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
+        """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
+
+        ``weights`` say what each of them counts; one that is not named counts 1, or what `assess` was told.
+        """
+        weights = self.step.settings.get("weights") if weights is None else weights
+        return advise(self._evidence, weights, draws=draws, seed=seed)
+
+    def plot(self, study: str = "robustness", **options: Any) -> Any:
+        """Return a study as an Altair chart; `cranfield.assess.figures` has one function a study."""
+        from cranfield.assess import figures
+
+        drawing = figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)]
+        return drawing(self, **options)
+
+    def save(self, folder: str | Path, *, figures: bool = True) -> list[Path]:
+        """Write every study as CSV, and every figure as SVG, PDF and PNG; return the files."""
+        folder, written = Path(folder), []
+        for study in STUDIES:
+            frame = self.frame(study)
+            if frame.height == 0:
+                continue
+            with whole_file(folder / "frames" / f"{study}.csv") as temporary:
+                frame.write_csv(temporary)
+            written.append(folder / "frames" / f"{study}.csv")
+        with whole_file(folder / "frames" / "samples.parquet") as temporary:
+            self.samples.write_parquet(temporary)
+        written.append(folder / "frames" / "samples.parquet")
+        if figures:
+            from cranfield.assess.figures import save_all
+
+            written += save_all(self, folder / "figures")
+        return written
+
+    @cached_property
+    def _correlation(self) -> pl.DataFrame:
+        return correlation_frame(self._ordered, self.averages, self.metrics, self.step.settings["correlation"])
+
+    @cached_property
+    def _ordered(self) -> NDArray[np.float64]:
+        """The averages on the whole test sets as systems are ordered by: rounded, higher is better."""
+        signs = np.where(self.lower_is_better, -1.0, 1.0)
+        ordered: NDArray[np.float64] = np.round(self.whole, self.step.settings["decimals"]) * signs[:, None]
+        return ordered
+
+    def _groups(self) -> pl.DataFrame:
+        rows = []
+        for average in self.averages:
+            group, order = groups(self.correlation(average))
+            place = np.argsort(order)
+            rows += [
+                {"average": average, "metric": metric, "group": int(group[m]), "place": int(place[m]) + 1}
+                for m, metric in enumerate(self.metrics)
+            ]
+        return pl.DataFrame(rows)
+
+    def _aggregation(self) -> pl.DataFrame:
+        first = self.averages[0]
+        own = self._correlation.filter(
+            (pl.col("average_a") == first) & (pl.col("metric_a") == pl.col("metric_b"))
+        ).select(metric="metric_a", average="average_b", tau_with_first="tau")
+        frame = self.advice().frame().join(own, on=["metric", "average"], how="left")
+        frame = frame.sort(pl.col("metric").cast(pl.Enum(self.metrics)), pl.col("average").cast(pl.Enum(self.averages)))
+        return frame.select("metric", "average", "tau_with_first", pl.exclude("metric", "average", "tau_with_first"))
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        first, second = np.triu_indices(len(self.systems), 1)
+
+        def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:
+            return np.nan_to_num(np.sign(values[..., first] - values[..., second])).astype(np.int8)
+
+        n_candidates = len(self.averages) * len(self.metrics)
+        better = np.tile(np.where(self.lower_is_better, -1.0, 1.0), len(self.averages))[:, None]
+        samples, folds = {}, {}
+        for name in self.scenarios:
+            rows = self.samples.filter((pl.col("scenario") == name) & (pl.col("size") < 1.0))
+            if rows.height == 0:
+                continue
+            values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
+            samples[name] = signs(values * better)
+            folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
+        return Evidence(
+            tuple((average, metric) for average in self.averages for metric in self.metrics),
+            len(self.systems),
+            self._apart(),
+            signs(self._ordered.reshape(len(self.whole), n_candidates, -1)),
+            samples,
+            folds,
+        )
+
+    def _apart(self) -> NDArray[np.float64]:
+        """Return candidates × pairs: whether the systems differ significantly; an untested average as the first."""
+        place = {system: s for s, system in enumerate(self.systems)}
+        first, second = np.triu_indices(len(self.systems), 1)
+        pair = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(first, second))}
+        tested = {key: np.full(len(first), np.nan) for key in self.power.select("average", "metric").iter_rows()}
+        for average, metric, a, b, p in self.curves.select(
+            "average", "metric", "system_a", "system_b", "p"
+        ).iter_rows():
+            ends = sorted((place[a], place[b]))
+            tested[average, metric][pair[ends[0], ends[1]]] = float(p < self.step.settings["alpha"])
+        nothing = np.full(len(first), np.nan)
+        stand_in = next(iter(tested), (self.averages[0], ""))[0]
+        return np.array(
+            [
+                tested.get((average, metric), tested.get((stand_in, metric), nothing))
+                for average in self.averages
+                for metric in self.metrics
+            ]
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what a person would say, a sentence a study."""
+        said = [self.advice().sentence()]
+        frame = self.frame("robustness").filter((pl.col("average") == self.averages[0]) & (pl.col("size") < 1.0))
+        for name in self.scenarios:
+            mean = (
+                frame.filter(pl.col("scenario") == name)
+                .group_by("metric", maintain_order=True)
+                .agg(pl.col("tau").mean())
+                .drop_nulls()
+                .drop_nans()
+                .sort("tau", descending=True, maintain_order=True)
+            )
+            if mean.height:
+                (best, most), (worst, least) = mean.row(0), mean.row(-1)
+                said.append(
+                    f"With {SCENARIOS[name].title}, {best} keeps the order of the systems best (mean tau {most:.3f})"
+                    + (f" and {worst} least ({least:.3f})." if mean.height > 1 else ".")
+                )
+        return [*said, *self._said_of_power(), *self._said_of_groups()]
+
+    def _said_of_power(self) -> list[str]:
+        own = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
+        if own.height == 0:
+            return []
+        best = own.row(0, named=True)
+        return [
+            f"{best['metric']} tells the systems apart best (DP {best['dp']:.3f}; {best['significant']:.0%} of "
+            f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."
+        ]
+
+    def _said_of_groups(self) -> list[str]:
+        own = self._groups().filter(pl.col("average") == self.averages[0])
+        alike = [part["metric"].to_list() for _, part in own.group_by("group", maintain_order=True) if part.height > 1]
+        if not alike:
+            return []
+        return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(one) for one in alike) + "."]
+
+    def of_family(self, family: str) -> list[str]:
+        """Return the metrics that differ from ``family`` only in their cut-off, shallow ones first."""
+        found = [name for name in self.metrics if without_cutoff(name) == family]
+        if not found:
+            known = sorted({without_cutoff(name) for name in self.metrics})
+            raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
+        return sorted(found, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
+
+    def __str__(self) -> str:
+        said = "\n".join(self.sentences())
+        notes = "".join(f"\n· {note}" for note in self.step.notes)
+        return f"{said}\n\n{self.advice().table().text()}{notes}"
+
+    def __repr__(self) -> str:
+        return (
+            f"Assessment({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.averages)} averages, "
+            f"{len(self.scenarios)} scenarios)"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences()) + self.advice().table().html()

@@ -1,0 +1,43 @@
+"""Which pairs of systems differ significantly, for thousands of small test sets.
+
+The exact tests of `compare` cost milliseconds a pair; here Student's paired t-test serves, whose sums are one product
+of matrices for all pairs. With hundreds of users the two hardly differ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
+    """Return for every pair of systems, in the order of ``np.triu_indices``, which one is significantly larger.
+
+    1 if the first is, -1 if the second is, 0 if Student's paired t-test does not reject at ``alpha`` (uncorrected).
+    ``values`` are systems × lists; lists where any system has no value are left out. Without any spread a difference
+    counts as significant, no difference as none; fewer than two lists decide nothing.
+
+    Examples
+    --------
+    >>> verdicts(np.array([[0.9, 0.8, 0.7, 0.9], [0.1, 0.2, 0.3, 0.3], [0.1, 0.3, 0.2, 0.3]]), 0.05).tolist()
+    [1, 1, 0]
+    """
+    from scipy.special import stdtrit
+
+    undefined = np.isnan(values).any(axis=0)
+    if undefined.any():
+        values = values[:, ~undefined]
+    first, second = np.triu_indices(len(values), 1)
+    n = values.shape[1]
+    if n < 2:
+        return np.zeros(len(first), dtype=np.int8)
+    products, sums = values @ values.T, values.sum(axis=1)
+    squares = np.diagonal(products)
+    whole = squares[first] + squares[second]
+    difference = (sums[first] - sums[second]) / n
+    spread = whole - 2.0 * products[first, second] - n * difference**2
+    # What is left of the sums of squares by rounding alone is no spread, and no difference.
+    spread = np.where(spread > 1e-13 * whole, spread, 0.0)
+    difference = np.where(np.abs(difference) > 1e-13 * np.sqrt(whole), difference, 0.0)
+    needed = float(stdtrit(n - 1, 1.0 - alpha / 2.0)) * np.sqrt(spread / (n - 1) / n)
+    return np.where(np.abs(difference) > needed, np.sign(difference), 0.0).astype(np.int8)
