@@ -183,7 +183,8 @@ def test_plain_values_and_frames_are_compared_too():
     assert compare(pl.DataFrame({"a": values[0], "b": values[1]})).frame().equals(by_dict)
     import pandas as pd
 
-    assert compare(pd.DataFrame({"a": values[0], "b": values[1]})).frame().equals(by_dict)
+    labelled = pd.DataFrame({"user": range(300), "a": values[0], "b": values[1]})
+    assert compare(labelled).frame().equals(by_dict)
 
 
 def test_raw_and_corrected_p_values_stand_side_by_side():
@@ -292,6 +293,16 @@ class TestDisplay:
         ({"a": [0.1], "b": [0.2]}, {"baseline": "aa"}, "did you mean 'a'?"),
         ({"a": [0.1], "b": [0.2]}, {"metrics": ["values"]}, "did you mean 'value'?"),
         ({"a": [0.1], "b": [0.2]}, {"coverage": "ful"}, "coverage='ful' is not one of full, common"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"test": "permutation(plus_one=maybe)"},
+            "plus_one='maybe' is neither true nor false",
+        ),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"test": "log_student(epsilon=0)", "average": "geometric"},
+            "epsilon=0 must be above 0",
+        ),
         ({"a": [0.1], "b": [0.2]}, {"average": "median"}, "cannot be compared by their median"),
         ({"a": [0.1], "b": [0.2]}, {"average": "meen"}, "did you mean 'mean'?"),
         ({"a": [0.1], "b": [0.2]}, {"subsets": 3, "subset_size": 2}, "subset_size=2 is not a share"),

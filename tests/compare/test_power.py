@@ -42,6 +42,11 @@ def test_users_needed_is_the_smallest_number_with_the_wanted_power():
     assert np.all(power(n - 1, [0.37, 0.05]) < 0.8)
 
 
+def test_a_hopeless_effect_needs_a_great_many_users_and_no_effect_infinitely_many():
+    assert users_needed([1e-5]).item() == pytest.approx((1.959964 + 0.841621) ** 2 * 1e10, rel=1e-3)
+    assert users_needed([0.0]).item() == np.inf
+
+
 def _two(n=400, shift=0.01):
     rng = np.random.default_rng(1)
     a = rng.random(n)

@@ -25,10 +25,9 @@ def bootstrap(
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
-    resampled mean differences. A single user gives p = 1.
-    All pairs and metrics see the same resamples.
+    resampled mean differences. A single user gives p = 1. All pairs and metrics see the same resamples.
     """
-    n_samples = _checks.whole("samples", samples)
+    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
     verdicts = []
     for sample, (shift, t, observed, mean) in zip(data, resampled(data, n_samples, seed)):
         low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
@@ -39,15 +38,18 @@ def bootstrap(
     return verdicts
 
 
-def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> list[tuple[Floats, Floats, Floats, Floats]]:
-    """Return for each sample, resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z)."""
-    tables = [_Table(sample) for sample in data]
-    with progress("Resampling", total=n_samples, unit="samples") as bar:
-        for counts in _counts(data[0].values.shape[1], n_samples, seed):
-            for table in tables:
+def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """Return for each sample, resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z).
+
+    The resamples are drawn again for each sample, which costs less than keeping the differences of all of them.
+    """
+    with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
+        for sample in data:
+            table = _Table(sample)
+            for counts in _counts(sample.values.shape[1], n_samples, seed):
                 table.add(counts)
-            bar.advance(len(counts))
-    return [table.result() for table in tables]
+                bar.advance(len(counts))
+            yield table.result()
 
 
 def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:

@@ -69,6 +69,8 @@ def make_samples(
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with a column a system.
 
+    A column ``user`` of a frame names its rows and is left aside.
+
     Examples
     --------
     >>> as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]}).systems
@@ -100,8 +102,11 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
 
 
 def _columns(values: Any) -> dict[str, Floats]:
-    names = list(values.keys()) if isinstance(values, Mapping) else getattr(values, "columns", None)
-    if names is None:
+    if isinstance(values, Mapping):
+        names = list(values)
+    elif hasattr(values, "columns"):
+        names = [name for name in values.columns if name != "user"]
+    else:
         raise InputError(
             f"a {type(values).__name__} cannot be compared",
             remedy="give the Scores of measure(...), or per-user values as {system: values}",

@@ -35,6 +35,8 @@ def sentence(
 
 
 def _of_two(row: Mapping[str, Any], lower_is_better: bool) -> str:
+    if row["n"] == 0:
+        return f"{row['system_a']} and {row['system_b']} have no users in common."
     a_leads = row["difference"] == 0 or (row["difference"] < 0) == lower_is_better
     if row["better"] is not None:
         a_leads = row["better"] == row["system_a"]

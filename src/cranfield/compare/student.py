@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from cranfield import _checks
+from cranfield._errors import SettingError
 from cranfield.compare.sample import Floats, Sample
 from cranfield.compare.verdict import Verdict, tests
 
@@ -24,6 +26,8 @@ def student(data: Sequence[Sample]) -> list[Verdict]:
 @tests.register
 def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
     """Student's paired t-test on log(x + ε), the test that belongs to geometric means."""
+    if not _checks.number("epsilon", epsilon) > 0:
+        raise SettingError(f"epsilon={epsilon} must be above 0, since the logarithm of 0 is infinite; give a small one")
     return [_student(replace(sample, geometric=True, weights=None, floor=0.0, shift=epsilon)) for sample in data]
 
 

@@ -27,7 +27,7 @@ def tukey(
     mean_i − mean_j ± the 1 − α quantile of d*, hold together with probability 1 − α. With two systems it is the
     permutation test. Users that do not count for every system are left out.
     """
-    n_samples = _checks.whole("samples", samples)
+    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
     tables = [_table(sample) for sample in data]
     ranges = _ranges(tables, n_samples, seed)
     return [

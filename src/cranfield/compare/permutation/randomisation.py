@@ -30,7 +30,8 @@ def permutation(
     p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
-    n_samples = _checks.whole("samples", samples)
+    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    tolerance = _checks.number("tolerance", tolerance)
     if method == "monte-carlo":
         return monte_carlo(data, n_samples, seed, plus_one)
     verdicts = []
