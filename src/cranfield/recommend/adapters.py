@@ -13,6 +13,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._spelling import parse
 from cranfield.data import Ratings
 from cranfield.recommend._sparse import nan_for_untrained, rating_matrix
+from cranfield.recommend._work import blas_threads
 from cranfield.recommend.recommender import Recommender
 from cranfield.recommend.registry import recommender
 
@@ -39,7 +40,8 @@ class ImplicitModel:
         # The library takes matrices of the older kind only.
         self._ratings = sparse.csr_matrix(rating_matrix(train))
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        with warnings.catch_warnings():
+        # It has threads of its own, and asks that BLAS have none beside them.
+        with warnings.catch_warnings(), blas_threads(1):
             # Its neighbourhoods warn of matrices that they made themselves.
             warnings.filterwarnings("ignore", message="Method expects CSR input")
             self.model.fit(self._ratings, show_progress=False)

@@ -43,13 +43,13 @@ class BayesianPersonalizedRanking(Model):
     name: ClassVar[str] = "bprmf"
 
     factors: int = setting(100, low=1)
-    epochs: int = setting(60, low=1)
-    rate: float = setting(0.05, above=0)
-    user: float = setting(0.0025, low=0)
-    positive: float = setting(0.0025, low=0)
-    negative: float = setting(0.0025, low=0)
+    epochs: int = setting(150, low=1)
+    rate: float = setting(0.01, above=0)
+    user: float = setting(0.02, low=0)
+    positive: float = setting(0.003, low=0)
+    negative: float = setting(0.003, low=0)
     bias: float = setting(0.0, low=0)
-    sampling: str = setting("rating", choices=("rating", "user"))
+    sampling: str = setting("user", choices=("rating", "user"))
     threshold: float | None = setting(None, or_none=float)
     seed: int = setting(0, low=0)
 

@@ -35,7 +35,7 @@ class EmbarrassinglyShallow(Model):
 
     name: ClassVar[str] = "ease"
 
-    l2: float = setting(500.0, above=0)
+    l2: float = setting(1000.0, above=0)
     binary: bool = setting(True)
 
     def _fit(self, train: Ratings) -> None:

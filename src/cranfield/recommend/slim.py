@@ -45,7 +45,7 @@ class SparseLinear(Model):
     name: ClassVar[str] = "slim"
 
     l1: float = setting(1.0, low=0)
-    l2: float = setting(10.0, low=0)
+    l2: float = setting(500.0, low=0)
     neighbours: int | None = setting(200, low=1, or_none=int)
     binary: bool = setting(True)
     sweeps: int = setting(100, low=1)

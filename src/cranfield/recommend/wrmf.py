@@ -47,8 +47,8 @@ class WeightedFactors(Model):
 
     factors: int = setting(50, low=1)
     iterations: int = setting(20, low=1)
-    alpha: float = setting(1.0, low=0)
-    regularization: float = setting(10.0, low=0)
+    alpha: float = setting(10.0, low=0)
+    regularization: float = setting(100.0, low=0)
     target: str = setting("one", choices=("one", "rating"))
     binary: bool = setting(True)
     steps: int = setting(3, low=1)
