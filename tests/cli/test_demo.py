@@ -44,3 +44,11 @@ def test_an_unknown_size_is_a_mistake_of_the_user(cranfield):
     code, _, err = cranfield("demo", "--size", "huge")
     assert code == 2
     assert "'small', 'medium', 'large'" in err
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_any_work(cranfield, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, out, err = cranfield("demo", "--out", str(tmp_path / "file"))
+    assert (code, out) == (2, "")
+    assert "choose another with --out" in err
+    assert "Simulating" not in err

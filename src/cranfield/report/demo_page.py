@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cranfield._files import whole_file
 from cranfield._record import Step
+from cranfield.recommend import SYSTEMS
 from cranfield.report import figures
 from cranfield.report.demo import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
 from cranfield.report.explore import explore, label_of
@@ -17,7 +18,7 @@ from cranfield.report.sections.card import card
 from cranfield.report.sections.explorer import explorer
 from cranfield.report.sections.leaderboard import leaderboard
 from cranfield.report.sections.pairs import pairs
-from cranfield.report.sections.truth import Measured, truth
+from cranfield.report.sections.truth import Measured, orders, truth
 from cranfield.report.sections.users import users
 
 _WHY = (
@@ -36,13 +37,14 @@ def demo_page(found: Demo) -> str:
         f"{len(world):,} ratings, in which the truth is known."
     )
     true = dict(zip(found.systems, found.averages(TRUTH).tolist()))
+    protocols = [_measured(found, test) for test in (HELD_OUT, RANDOM_ITEMS)]
     explored = explore(found.variants)
     start = explored.find(**label_of(HELD_OUT, found.scores[HELD_OUT], METRIC))
     published = found.scores[HELD_OUT]
     sections = [
-        _story(found),
+        _story(found, orders(METRIC, true, protocols)),
         leaderboard(published, found.comparisons[HELD_OUT], title="The table everyone publishes"),
-        truth(METRIC, true, [_measured(found, test) for test in (HELD_OUT, RANDOM_ITEMS)], _WHY),
+        truth(METRIC, true, protocols, _WHY),
         leaderboard(found.scores[RANDOM_ITEMS], found.comparisons[RANDOM_ITEMS], name="what-holds", title="What holds"),
         explorer(explored, start, true),
         pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
@@ -87,7 +89,7 @@ def _measured(found: Demo, test: str) -> Measured:
     return Measured(test, dict(zip(found.systems, found.averages(test).tolist())), *found.claims(test))
 
 
-def _story(found: Demo) -> Section:
+def _story(found: Demo, drawn: str) -> Section:
     first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
     true = dict(zip(found.systems, found.averages(TRUTH)))
     _, significant, wrong = found.claims(HELD_OUT)
@@ -102,8 +104,16 @@ def _story(found: Demo) -> Section:
         f'<div class="{kind}"><b>{text(one)}</b><span>{text(said)}</span></div>' for kind, one, said in facts
     )
     opening, *rest = found.sentences()
-    markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{paragraphs(rest)}'
+    markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
+    markup += paragraphs(rest) + _systems(found)
     return Section("verdict", "What was found", markup)
+
+
+def _systems(found: Demo) -> str:
+    """Return what each system is, in the words of its own documentation."""
+    said = {name: (SYSTEMS[name].__doc__ or "").strip().split("\n")[0] for name in found.systems}
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in said.items())
+    return f'<details><summary>The {len(said)} systems</summary><dl class="card">{lines}</dl></details>'
 
 
 def _card(found: Demo) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -28,17 +28,21 @@ class Measured:
         return kendall_tau_b([self.values[one] for one in truth], list(truth.values()))
 
 
-def truth(metric: str, true: Mapping[str, float], protocols: list[Measured], why: str) -> Section:
-    """Return the section: orders side by side, the agreement of each protocol with the truth, and the numbers."""
+def orders(metric: str, true: Mapping[str, float], protocols: Sequence[Measured]) -> str:
+    """Return the figure of the orders side by side: as published, in truth, and by the other protocols."""
     best = max(true, key=lambda system: true[system])
     first = max(protocols[0].values, key=lambda system: protocols[0].values[system])
     columns = {protocols[0].name: protocols[0].values, "the truth": true}
     columns.update({one.name: one.values for one in protocols[1:]})
-    drawn = figure(
+    return figure(
         "orders",
-        figures.svg(figures.orders(columns, [best, first] if best != first else [best])),
+        figures.svg(figures.orders(columns, list(dict.fromkeys((best, first))))),
         f"The order of the systems by {metric}, best on top: as published, in truth, and on an unbiased test set.",
     )
+
+
+def truth(metric: str, true: Mapping[str, float], protocols: Sequence[Measured], why: str) -> Section:
+    """Return the section: the agreement of each protocol with the truth, what it claims, and the numbers."""
     scatters = "".join(
         figure(
             f"truth-{k}",
@@ -48,12 +52,12 @@ def truth(metric: str, true: Mapping[str, float], protocols: list[Measured], why
         for k, one in enumerate(protocols, start=1)
     )
     frame = _frame(true, protocols)
-    markup = paragraphs([why]) + drawn + _claims(protocols, true) + _numbers(metric, true, protocols)
+    markup = paragraphs([why]) + _claims(protocols, true) + _numbers(metric, true, protocols)
     markup += f'<div class="beside">{scatters}</div>'
     return Section("truth", "Against the truth", markup + downloads("truth"), tables={"truth": frame})
 
 
-def _claims(protocols: list[Measured], true: Mapping[str, float]) -> str:
+def _claims(protocols: Sequence[Measured], true: Mapping[str, float]) -> str:
     columns = [Column("test set", numeric=False), Column("tau with the truth"), Column("significant pairs")]
     columns.append(Column("of these wrong", hint="the system that is called better is truly worse"))
     rows = [
@@ -68,7 +72,7 @@ def _claims(protocols: list[Measured], true: Mapping[str, float]) -> str:
     return table("What each test set claims, and how much of it is true", columns, rows)
 
 
-def _numbers(metric: str, true: Mapping[str, float], protocols: list[Measured]) -> str:
+def _numbers(metric: str, true: Mapping[str, float], protocols: Sequence[Measured]) -> str:
     columns = [Column("system", numeric=False), Column(f"true {metric}")]
     for one in protocols:
         columns += [Column(one.name), Column("place")]
@@ -95,6 +99,6 @@ def _places(values: Mapping[str, float]) -> dict[str, int]:
     return {system: 1 + sum(other > values[system] for other in values.values()) for system in values}
 
 
-def _frame(true: Mapping[str, float], protocols: list[Measured]) -> pl.DataFrame:
+def _frame(true: Mapping[str, float], protocols: Sequence[Measured]) -> pl.DataFrame:
     columns = {one.name: [one.values[system] for system in true] for one in protocols}
     return pl.DataFrame({"system": list(true), "the truth": list(true.values()), **columns})

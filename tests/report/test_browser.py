@@ -1,0 +1,215 @@
+"""The page in a real browser: Chromium of the system, driven by Playwright; skipped where one of them is absent."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.report import report
+from cranfield.report.explore import explore, label_of
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SYSTEMS = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "plain")
+METRICS = ("P@5", "P@10", "nDCG@5", "nDCG(gain=exp)@5", "RR@10")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def measured(make_scores):
+    return make_scores(systems=SYSTEMS, metrics=METRICS)
+
+
+@pytest.fixture(scope="module")
+def variants(make_scores):
+    return [
+        make_scores(systems=SYSTEMS, metrics=METRICS, threshold=threshold, condensed=condensed)
+        for threshold, condensed in ((4, True), (2, False), (2, True))
+    ]
+
+
+@pytest.fixture(scope="module")
+def path(measured, variants, tmp_path_factory):
+    written = tmp_path_factory.mktemp("report") / "report.html"
+    written.write_text(report(measured, cf.compare(measured), variants=variants), encoding="utf-8")
+    return written
+
+
+@pytest.fixture
+def open_page(browser, path):
+    """Return a function that opens the page and fails the test if it complains or asks for anything."""
+    opened, faults = [], []
+
+    def open_it(file=path, **options):
+        context = browser.new_context(**options)
+        one = context.new_page()
+        one.on("console", lambda message: faults.append(message.text))
+        one.on("pageerror", lambda error: faults.append(str(error)))
+        one.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+        one.on("request", lambda request: faults.append(request.url) if request.url != file.as_uri() else None)
+        one.goto(file.as_uri())
+        opened.append(context)
+        return one
+
+    yield open_it
+    for context in opened:
+        context.close()
+    assert faults == []
+
+
+def order(page) -> list[str]:
+    return page.eval_on_selector_all(".ranking li", "items => items.map(item => item.dataset.system)")
+
+
+def test_the_page_opens_from_disk_without_complaint_or_request(open_page):
+    page = open_page()
+    assert page.locator("h1").inner_text() == "Which system is better?"
+    assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
+    assert "<script>alert(1)</script>" in page.locator("#leaderboard tbody").inner_text()
+
+
+def test_the_policy_stops_a_script_that_slipped_in(browser, path, tmp_path):
+    bad = tmp_path / "bad.html"
+    bad.write_text(path.read_text().replace("</main>", "<script>document.title = 'run'</script></main>"))
+    page = browser.new_page()
+    page.goto(bad.as_uri())
+    assert page.title() == "Which system is better?"
+    page.close()
+
+
+def test_headings_sort_the_table_and_say_so(open_page, measured):
+    page = open_page()
+    heading = page.locator("#leaderboard thead th", has_text="P@10")
+    means = dict(zip(SYSTEMS, measured.average()[:, METRICS.index("P@10")]))
+    for state, reverse in (("descending", True), ("ascending", False)):
+        heading.locator("button").focus()
+        page.keyboard.press("Enter")
+        assert heading.get_attribute("aria-sort") == state
+        shown = page.locator("#leaderboard tbody th").all_inner_texts()
+        assert [means[one] for one in shown] == sorted(means.values(), reverse=reverse)
+    assert page.locator("#leaderboard thead th[aria-sort='none']").count() > 0
+
+
+def test_a_metric_can_be_hidden(open_page):
+    page = open_page()
+    cell = page.locator("#leaderboard td[data-group='RR@10']").first
+    assert cell.is_visible()
+    page.get_by_role("checkbox", name="RR@10").uncheck()
+    assert not cell.is_visible()
+
+
+def test_the_explorer_shows_the_order_that_the_numbers_say(open_page, measured, variants):
+    explored = explore([("test", one) for one in (measured, *variants)])
+    page = open_page()
+
+    def expected(scores, metric, average="mean", coverage="full"):
+        choices = {**label_of("test", scores, metric), "average": average, "coverage": coverage}
+        means = explored.means[explored.find(**choices)].astype(np.float32)
+        return [SYSTEMS[s] for s in np.argsort(-means, kind="stable")]
+
+    assert order(page) == expected(measured, "P@5")
+    assert page.locator(".ranking .value").first.inner_text() == f"{measured.average()[:, 0].max():.4f}"
+    page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").check()
+    assert order(page) == expected(measured, "nDCG@5")
+    page.locator("[data-dimension='parameters'] label", has_text="gain=exp").locator("input").check()
+    assert order(page) == expected(measured, "nDCG(gain=exp)@5")
+    page.locator("[data-dimension='lists'] label", has_text="condensed").locator("input").check()
+    assert order(page) == expected(variants[0], "nDCG(gain=exp)@5")
+    page.locator("[data-dimension='threshold'] label", has_text="2").locator("input").check()
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5")
+    page.locator("select[data-dimension='average']").select_option(label="median")
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5", "median")
+    assert "no paired test" in page.locator(".said-live").inner_text()
+    page.locator("[data-dimension='coverage'] label", has_text="left out").locator("input").check()
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5", "median", "reduced")
+    page.get_by_text("Back to the decisions of this page").click()
+    assert order(page) == expected(measured, "P@5")
+
+
+def test_a_choice_that_does_not_go_with_the_others_takes_them_along(open_page):
+    page = open_page()
+    page.locator("[data-dimension='parameters'] label", has_text="gain=exp").locator("input").check()
+    assert page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").is_checked()
+
+
+def test_significance_against_the_best_is_that_of_compare(open_page, measured):
+    page = open_page()
+    best = order(page)[0]
+    found = cf.compare(measured, test="student", baseline=best, metrics=["P@5"]).frame()
+    for system, p in zip(found["system_a"], found["p_corrected"]):
+        item = page.locator(".ranking li").filter(has_text=system)
+        assert ("level" in item.get_attribute("class")) == (p >= 0.05)
+
+
+def test_downloads_carry_the_numbers_of_the_frames(open_page, measured, tmp_path):
+    page = open_page()
+    with page.expect_download() as waiting:
+        page.locator("button[data-save-table='leaderboard']").click()
+    waiting.value.save_as(tmp_path / "leaderboard.csv")
+    assert waiting.value.suggested_filename == "leaderboard.csv"
+    back = pl.read_csv(tmp_path / "leaderboard.csv")
+    assert back["mean"].to_list() == measured.frame()["mean"].to_list()
+    with page.expect_download() as waiting:
+        page.locator("button[data-save-figure='leaderboard-averages']").click()
+    waiting.value.save_as(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text().startswith("<svg")
+
+
+def test_the_matrix_follows_the_chosen_metric(open_page):
+    page = open_page()
+    assert page.locator(".matrix tbody tr").count() == len(SYSTEMS)
+    page.locator("#pairs-metric").select_option(label="RR@10")
+    page.locator("#pairs-show").select_option(label="effect size d_z")
+    assert page.locator(".matrix caption").inner_text().startswith("RR@10: effect size d_z")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_system_and_the_switch(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+
+    def dark() -> bool:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) < 200
+
+    assert dark() == (scheme == "dark")
+    label = page.locator(".drawing text").first
+    before = label.evaluate("node => getComputedStyle(node).fill")
+    page.locator("#theme").click()
+    assert dark() == (scheme == "light")
+    assert label.evaluate("node => getComputedStyle(node).fill") != before
+
+
+def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
+    page = open_page(viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator(".ranking li").first.is_visible()
+
+
+@pytest.mark.slow
+def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, make_scores, tmp_path):
+    metrics = tuple(f"{name}@{n}" for name in ("P", "Recall", "nDCG", "AP", "RR") for n in range(1, 11))
+    scores = make_scores(systems=tuple(f"system {s}" for s in range(200)), users=30, metrics=metrics)
+    big = tmp_path / "big.html"
+    big.write_text(report(scores, cf.compare(scores, metrics=["P@5"], test="student")), encoding="utf-8")
+    page = open_page(big)
+    page.locator("#leaderboard thead th button").nth(1).click()
+    assert page.locator("#leaderboard tbody tr").count() == 200
+    page.locator("select[data-dimension='metric']").select_option(label="RR")
+    assert len(order(page)) == 200
