@@ -11,8 +11,8 @@ from cranfield.recommend import SYSTEMS
 # What ranks all users alike, or nearly: the published setting of uir is popularity with a small correction.
 IMPERSONAL = {"random", "popularity", "average", "useraverage", "uir"}
 
-# The default is for MovieLens 1M; profiles are five times shorter here.
-SPELLED = {**{name: name for name in SYSTEMS}, "wrmf": "wrmf(regularization=10)"}
+# The defaults are for MovieLens 1M; profiles are five times shorter here.
+SPELLED = {**{name: name for name in SYSTEMS}, "wrmf": "wrmf(alpha=1, regularization=10)"}
 
 
 @pytest.fixture(scope="module")
