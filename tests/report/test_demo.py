@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,23 @@ from cranfield.report.demo import HELD_OUT, METRIC, RANDOM_ITEMS, TRUTH, demo
 
 
 @pytest.fixture(scope="module")
-def found():
-    return demo("small", seed=0)
+def told():
+    """Return the stages that the demo told of: name, steps, steps done."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(told):
+    @contextmanager
+    def stages(what, steps=1):
+        told.append([what, steps, 0])
+
+        def advance():
+            told[-1][2] += 1
+
+        yield advance
+
+    return demo("small", seed=0, stages=stages)
 
 
 def test_the_truth_is_what_the_world_says_of_the_lists(found):
@@ -58,22 +75,9 @@ def test_an_unknown_size_is_refused():
         demo("huge")
 
 
-def test_stages_are_told_in_the_order_of_the_line():
-    from contextlib import contextmanager
-
-    told = []
-
-    @contextmanager
-    def stages(what, steps=1):
-        told.append([what, steps, 0])
-
-        def advance():
-            told[-1][2] += 1
-
-        yield advance
-
-    demo("small", stages=stages)
+def test_stages_are_told_in_the_order_of_the_line(told, found):
     assert [what for what, _, _ in told] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Taking other decisions",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in told)
+    assert len(found.variants) == 15

@@ -1,7 +1,8 @@
 """The report: figures, the page, and the demo."""
 
 from cranfield.report import figures
+from cranfield.report.decisions import other_decisions
 from cranfield.report.demo import Demo, demo
 from cranfield.report.report import report, write_report
 
-__all__ = ["Demo", "demo", "figures", "report", "write_report"]
+__all__ = ["Demo", "demo", "figures", "other_decisions", "report", "write_report"]

@@ -20,6 +20,7 @@ from cranfield.measure import Scores, measure
 from cranfield.measure.correlation import kendall_tau_b
 from cranfield.rank.recommend import recommend_each
 from cranfield.rank.run import Run
+from cranfield.report.decisions import other_decisions
 from cranfield.report.figures import Style
 from cranfield.split.random import random as random_split
 from cranfield.split.split import Split
@@ -38,11 +39,6 @@ METRIC = "P@10"
 """What the demo speaks of: the share of ten recommended items that the user likes."""
 
 METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
-_EXPLORED = tuple(
-    f"{name}@{cutoff}"
-    for name in ("P", "Recall", "nDCG", "nDCG(gain=exp)", "nDCG(gain=binary)", "AP", "RR")
-    for cutoff in (5, 10, 20, 50)
-)
 _LENGTH = 50
 _THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
 # Coat asks each user about 16 of 300 items.
@@ -223,17 +219,13 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = _silent) -> De
             advance()
     with stages("Comparing"):
         comparisons = {name: compare(scores[name], seed=seed) for name in (HELD_OUT, RANDOM_ITEMS)}
-    cases = [
-        (name, threshold, condensed)
-        for name in tests
-        for threshold in _THRESHOLDS
-        for condensed in ((False,) if name == TRUTH else (False, True))
-    ]
     variants = []
-    with stages("Taking other decisions", len(cases)) as advance:
-        for name, threshold, condensed in cases:
-            other = measure(runs, tests[name], _EXPLORED, threshold=threshold, condensed=condensed)
-            variants.append((name, other))
+    with stages("Taking other decisions", len(tests)) as advance:
+        for name, test in tests.items():
+            # Of the truth no item is unjudged, so that condensed lists are the lists.
+            condensed = (False,) if name == TRUTH else (False, True)
+            others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, condensed=condensed)
+            variants += [(name, other) for other in others]
             advance()
     return Demo(world, split, tuple(runs), scores, comparisons, tuple(variants))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cranfield._files import whole_file
@@ -19,13 +19,15 @@ from cranfield.report.sections.pairs import pairs
 from cranfield.report.sections.users import users
 from cranfield.report.sections.verdict import verdict
 
+_TITLE = "Which system is better?"
+
 
 def report(
     scores: Scores,
     comparison: Comparison | None = None,
     *,
-    variants: Sequence[Scores] = (),
-    title: str = "Which system is better?",
+    variants: Iterable[Scores] = (),
+    title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
 ) -> str:
@@ -39,7 +41,7 @@ def report(
         What the tests say of it, if there were tests.
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
-        the reader to choose from. Kinds of average and coverage policies are varied in any case.
+        the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
     title, lead
         The heading, and a line below it.
     steps
@@ -66,10 +68,18 @@ def report(
     return page(title, [one for one in sections if one is not None], lead=lead)
 
 
-def write_report(path: str | Path, scores: Scores, comparison: Comparison | None = None, **options: object) -> Path:
-    """Write the report of an evaluation to an HTML file; see `report` for the options."""
-    made = report(scores, comparison, **options)  # type: ignore[arg-type]
-    return write_page(path, made)
+def write_report(
+    path: str | Path,
+    scores: Scores,
+    comparison: Comparison | None = None,
+    *,
+    variants: Iterable[Scores] = (),
+    title: str = _TITLE,
+    lead: str = "",
+    steps: Sequence[tuple[str, Step]] = (),
+) -> Path:
+    """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
+    return write_page(path, report(scores, comparison, variants=variants, title=title, lead=lead, steps=steps))
 
 
 def write_page(path: str | Path, html: str) -> Path:
