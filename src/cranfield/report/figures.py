@@ -152,12 +152,13 @@ def against_truth(
     """Return what was measured against the truth, a point a system."""
     alt = _altair()
     look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
-    # Names stand left and right of their points in turn, so that neighbours do not cover each other.
-    ordered = sorted(measured, key=lambda system: truth[system])
+    # Names stand left and right of their points in turn, so that neighbours do not cover each other; near the axis right.
+    low, high = min(measured.values()), max(measured.values())
     rows = [
-        {"system": one, "measured": measured[one], "truth": truth[one], "left": k % 2 == 0}
-        for k, one in enumerate(ordered)
-    ]
+        {"system": one, "measured": measured[one], "truth": truth[one],
+         "left": k % 2 == 0 and measured[one] > low + 0.25 * (high - low)}
+        for k, one in enumerate(sorted(measured, key=lambda system: truth[system]))
+    ]  # fmt: skip
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(zero=False)),
         y=alt.Y("truth:Q", title="true value", scale=alt.Scale(zero=False), axis=alt.Axis(grid=True)),
