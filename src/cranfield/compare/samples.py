@@ -40,17 +40,17 @@ def make_samples(
     _check(scores)
     first, second = _pairs(scores.systems, baseline)
     groups = _Groups(scores.users) if by == "user" else None
-    samples, notes = [], _Notes(scores, coverage, undefined, by)
+    samples, notes = [], _Notes(scores, coverage, by)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         lower_is_better = scores.lower_is_better[place]
         missing = np.isnan(values)
-        # No error at all is not what an undefined error means: such a list is always left out.
-        if undefined == "zero" and not lower_is_better:
+        zero = scores.counts_zero(place, undefined)  # type: ignore[arg-type]
+        if zero:
             values[missing] = 0.0
         if coverage == "common":
             values[~scores.covered] = np.nan
-        notes.see(scores.metrics[place], missing, lower_is_better)
+        notes.see(scores.metrics[place], missing, zero)
         samples.append(
             Sample(
                 scores.metrics[place],
@@ -211,8 +211,8 @@ class _Groups:
 class _Notes:
     """What a reader should know of the users that count."""
 
-    def __init__(self, scores: Scores, coverage: str, undefined: str, by: str) -> None:
-        self._scores, self._coverage, self._undefined, self._by = scores, coverage, undefined, by
+    def __init__(self, scores: Scores, coverage: str, by: str) -> None:
+        self._scores, self._coverage, self._by = scores, coverage, by
         self._missing: dict[tuple[int, str], list[str]] = {}
         self._whole: list[str] = []
 
@@ -226,11 +226,11 @@ class _Notes:
             raise SettingError(f"{self._whole[0]} has one value a system and none by user; compare by another metric")
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
-    def see(self, metric: str, missing: NDArray[np.bool_], lower_is_better: bool) -> None:
-        """Take in where a metric is undefined."""
+    def see(self, metric: str, missing: NDArray[np.bool_], zero: bool) -> None:
+        """Take in where a metric is undefined, and whether that counts 0."""
         lists = int(missing.any(axis=0).sum())
         if lists:
-            rule = "counted as 0" if self._undefined == "zero" and not lower_is_better else "left out"
+            rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)
 
     def sentences(self) -> tuple[str, ...]:

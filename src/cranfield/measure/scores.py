@@ -107,6 +107,11 @@ class Scores:
             raise SettingError(f"{name!r} was not measured{nearest(name, self.metrics)}")
         return self.metrics.index(name)
 
+    def counts_zero(self, m: int, undefined: Undefined) -> bool:
+        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out."""
+        may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
+        return may and undefined == "zero"
+
     def average(
         self,
         average: str | Average = "mean",
@@ -234,8 +239,7 @@ class Scores:
             keep &= self.covered[s]
         nothing = np.isnan(values)
         missing = int((nothing & keep).sum())
-        may_be_zero = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
-        if undefined == "leave out" or not may_be_zero:
+        if not self.counts_zero(m, undefined):
             keep &= ~nothing
         values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
         weights = np.ones(len(values))
