@@ -16,6 +16,7 @@ from cranfield.assess.folds import join_folds
 from cranfield.compare import Comparison, compare
 from cranfield.compare.bootstrap import resampled
 from cranfield.compare.samples import make_samples
+from cranfield.compare.sentences import p_text
 from cranfield.measure.scores import Scores
 
 _FOLDS = ("average", "pool", "each")
@@ -66,7 +67,7 @@ class DiscriminativePower:
             [
                 row["metric"] + (f", fold {row['fold']}" if kept_apart else ""),
                 Cell(f"{row['dp']:.4f}", best=row["rank"] == 1),
-                f"{row['median_p']:.2g}",
+                p_text(row["median_p"]),
                 f"{row['significant']:.1%}",
                 f"{row['asl_significant']:.1%}",
                 f"{row['required_difference']:.4f}",

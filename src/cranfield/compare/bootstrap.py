@@ -14,7 +14,7 @@ from cranfield.compare.student import moments
 from cranfield.compare.verdict import Verdict, tests
 
 # Resamples are drawn for about this many users at a time.
-_BLOCK = 1 << 20
+_BLOCK = 1 << 21
 
 
 @tests.register
@@ -73,17 +73,18 @@ class _Table:
         w = z - self.mean[:, None]
         # A user that does not count adds nothing to either sum, nor to the number of users.
         self.counted = None if sample.same_users and not np.isnan(z).any() else (~np.isnan(z)).astype(np.float64).T
-        self.w = np.nan_to_num(w).T
-        self.squares = self.w**2
+        w = np.nan_to_num(w, copy=False).T
+        self.w_and_squares = np.ascontiguousarray(np.concatenate([w, w**2], axis=1))
         self.shifts: list[Floats] = []
         self.ts: list[Floats] = []
 
     def add(self, counts: Floats) -> None:
         """Take a block of resamples in."""
         n = counts.sum(axis=1, keepdims=True) if self.counted is None else counts @ self.counted
-        n = np.broadcast_to(n, (len(counts), self.w.shape[1]))
-        mean = (counts @ self.w) / np.maximum(n, 1)
-        variance = np.maximum(counts @ self.squares - n * mean**2, 0) / np.maximum(n - 1, 1)
+        sums, squares = np.split(counts @ self.w_and_squares, 2, axis=1)
+        n = np.broadcast_to(n, sums.shape)
+        mean = sums / np.maximum(n, 1)
+        variance = np.maximum(squares - n * mean**2, 0) / np.maximum(n - 1, 1)
         self.shifts.append(mean)
         self.ts.append(_t(mean, np.sqrt(variance), n))
 
