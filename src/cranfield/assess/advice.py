@@ -203,8 +203,9 @@ def advise(
 ) -> Advice:
     """Rank the candidates by the weighted mean of the criteria.
 
-    ``weights`` are by criterion: ``power``, the scenarios and ``agreement``; those not named count 1. A candidate
-    that cannot be judged by a criterion, as a metric of the whole system by significance, has 0 there. How sure the rank is comes from bootstrap draws of the systems.
+    ``weights`` are by criterion: ``power``, the scenarios and ``agreement``; those not named count 1. A candidate that
+    cannot be judged by a criterion, as a metric of the whole system by significance, has 0 there. How sure the rank is
+    comes from bootstrap draws of the systems.
     """
     whole = evidence.judge(np.ones((1, evidence.systems)))[0]
     counted = weights_of(weights, evidence.criteria)

@@ -17,6 +17,7 @@ from cranfield._errors import SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield._spelling import nearest
+from cranfield._table import csv_text
 from cranfield.assess import robustness
 from cranfield.assess.advice import Advice, Evidence, advise
 from cranfield.assess.correlation import correlation_frame, groups, matrix
@@ -136,7 +137,7 @@ class Assessment:
             if frame.height == 0:
                 continue
             with whole_file(folder / "frames" / f"{study}.csv") as temporary:
-                frame.write_csv(temporary)
+                _csv_safe(frame).write_csv(temporary)
             written.append(folder / "frames" / f"{study}.csv")
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             self.samples.write_parquet(temporary)
@@ -193,7 +194,7 @@ class Assessment:
             if rows.height == 0:
                 continue
             values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
-            samples[name] = signs(values * better)
+            samples[name] = signs(np.round(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
         return Evidence(
             tuple((average, metric) for average in self.averages for metric in self.metrics),
@@ -286,3 +287,9 @@ class Assessment:
         import html
 
         return "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences()) + self.advice().table().html()
+
+
+def _csv_safe(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with no name that a spreadsheet takes for a formula."""
+    names = [name for name, kind in frame.schema.items() if kind == pl.String]
+    return frame.with_columns(pl.col(name).map_elements(csv_text, return_dtype=pl.String) for name in names)

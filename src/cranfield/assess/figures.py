@@ -34,8 +34,9 @@ def robustness(found: Assessment, *, scenario: str | None = None, average: str |
     for name in names:
         rows = frame.filter(pl.col("scenario") == name).select("metric", "size", "tau", "q25", "q75")
         base = alt.Chart(_values(rows)).encode(x=_remaining(), color=_colour("metric", found.metrics))
-        band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title="tau"), y2="q75:Q")
-        lines = base.mark_line().encode(y=alt.Y("tau:Q", title="tau with the whole test set"))
+        title, scale = "tau with the whole test set", alt.Scale(zero=False)
+        band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
+        lines = base.mark_line().encode(y=alt.Y("tau:Q", title=title, scale=scale))
         charts.append((band + lines).properties(title=SCENARIOS[name].title, width=_WIDTH, height=_HEIGHT))
     return _grid(charts)
 
@@ -206,7 +207,8 @@ def _remaining() -> Any:
 def _colour(column: str, names: Sequence[str]) -> Any:
     alt = _altair()
     scheme = "tableau10" if len(names) <= 10 else "tableau20"
-    return alt.Color(f"{column}:N", title=None, scale=alt.Scale(domain=list(names), scheme=scheme))
+    scale, legend = alt.Scale(domain=list(names), scheme=scheme), alt.Legend(symbolOpacity=1.0, symbolType="square")
+    return alt.Color(f"{column}:N", title=None, scale=scale, legend=legend)
 
 
 def _one(name: str | None, known: Sequence[str], what: str) -> str:

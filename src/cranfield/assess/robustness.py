@@ -59,9 +59,9 @@ class _Sample:
     """What one smaller test set gave."""
 
     averages: NDArray[np.float64]
-    """averages × metrics × systems, higher is better."""
+    """averages × metrics × systems."""
     verdicts: NDArray[np.int8]
-    """metrics × pairs."""
+    """metrics × pairs: which system is significantly better."""
     ratings: int
     users: int
 
@@ -81,12 +81,7 @@ class Robustness:
     @property
     def averages(self) -> NDArray[np.float64]:
         """The averages × metrics × systems of the whole test set."""
-        return self._whole.averages * self._signs[:, None]
-
-    @property
-    def verdicts(self) -> NDArray[np.int8]:
-        """The metrics × pairs verdicts of the whole test set: which system is significantly better."""
-        return self._whole.verdicts
+        return self._whole.averages
 
     def study(
         self, scenario: Scenario, sizes: Sequence[float], bar: Progress, chunks: Chunks, inputs: Mapping[str, Any]
@@ -123,14 +118,19 @@ class Robustness:
             if part.overall is None:
                 for m, values in zip(part.places, part.values):
                     found[m] = verdicts(values, asked.alpha)
-        signed = np.round(averages, asked.decimals) * self._signs[:, None]
-        return _Sample(signed, (found * self._signs[:, None]).astype(np.int8), int(np.count_nonzero(mask)), users)
+        better = (found * self._signs[:, None]).astype(np.int8)
+        return _Sample(averages, better, int(np.count_nonzero(mask)), users)
+
+    def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return averages as systems are ordered by: rounded, higher is better."""
+        return np.round(averages, self._asked.decimals) * self._signs[:, None]
 
     def _rows(self, scenario: Scenario, size: float, samples: Sequence[_Sample]) -> pl.DataFrame:
         metrics = [str(metric) for metric in self._masked.metrics]
         values = np.stack([one.averages for one in samples])
         n_samples, n_averages, n_metrics, n_systems = values.shape
-        whole = np.broadcast_to(self._whole.averages, values.shape)
+        now = self._ordered(values)
+        whole = np.broadcast_to(self._ordered(self._whole.averages), values.shape)
         cells = n_samples * n_averages * n_metrics
         kept, reversed_ = self._verdicts_that_hold(samples)
         return pl.DataFrame(
@@ -142,13 +142,11 @@ class Robustness:
                 "metric": metrics * (n_samples * n_averages),
                 "ratings": np.repeat([one.ratings for one in samples], n_averages * n_metrics),
                 "users": np.repeat([one.users for one in samples], n_averages * n_metrics),
-                "tau": correlations(
-                    whole.reshape(-1, n_systems), values.reshape(-1, n_systems), self._asked.correlation
-                ),
-                "flipped": flipped(whole, values).reshape(-1),
+                "tau": correlations(whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self._asked.correlation),
+                "flipped": flipped(whole, now).reshape(-1),
                 "verdicts_lost": np.repeat((1.0 - kept)[:, None], n_averages, axis=1).reshape(-1),
                 "verdicts_reversed": np.repeat(reversed_[:, None], n_averages, axis=1).reshape(-1),
-                "values": (values * self._signs[:, None]).reshape(-1, n_systems),
+                "values": values.reshape(-1, n_systems),
             },
             schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
         )

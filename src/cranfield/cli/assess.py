@@ -1,0 +1,158 @@
+"""``cranfield assess``: which metric can be trusted on these data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._settings import settings
+from cranfield.assess.assess import NINE, assess
+from cranfield.assess.assessment import STUDIES
+from cranfield.assess.scenarios import SCENARIOS, SIZES
+from cranfield.cli._group import common_options
+from cranfield.cli._measuring import load, measuring_options, metric_option
+from cranfield.cli._output import put, written
+
+_EXAMPLES = """\b
+Examples:
+  cranfield assess --test test.csv runs/*.tsv --threshold 4 --out assessed
+  cranfield assess --test test.csv runs/*.tsv --scenario ratings --scenario popular --samples 20
+  cranfield assess --test test.csv runs/*.tsv -m nDCG@100 -m P@100 --cutoffs 5,10,20,50,100
+  cranfield assess --test test.csv runs/*.tsv --average mean --average geometric --weight power=2
+  cranfield assess --test test.csv runs/*.tsv --format csv --study robustness
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@measuring_options
+@metric_option(NINE)
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    type=click.Choice(list(SCENARIOS)),
+    help="What is missing from the test set. Repeat for more.  [default: all five]",
+)
+@click.option(
+    "--sizes",
+    default="fives",
+    show_default=True,
+    metavar="GRID",
+    help="What remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares as in 1,0.5,0.1.",
+)
+@click.option("--samples", type=int, default=50, show_default=True, help="Samples a size in random scenarios.")
+@click.option(
+    "--average",
+    "averages",
+    multiple=True,
+    default=("mean",),
+    show_default=True,
+    metavar="AVERAGE",
+    help="mean, median, geometric, 'weighted(by=judged)', trimmed. Repeat for more.",
+)
+@click.option("--cutoffs", metavar="LIST", help="Take every metric at these cut-offs too: 5,10,20, or all (5 to 100).")
+@click.option(
+    "--correlation",
+    type=click.Choice(["tau-b", "tau-ap"]),
+    default="tau-b",
+    show_default=True,
+    help="What compares two orders of systems.",
+)
+@click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
+@click.option(
+    "--undefined",
+    type=click.Choice(["zero", "leave out"]),
+    default="zero",
+    show_default=True,
+    help="What a user counts for whom a metric is undefined.",
+)
+@click.option(
+    "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="What a criterion counts in the advice.")
+@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether --out holds figures as well.")
+@click.option(
+    "--format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="What is printed."
+)
+@click.option(
+    "--study",
+    type=click.Choice([*STUDIES, "samples"]),
+    default="robustness",
+    show_default=True,
+    help="Which study is printed as CSV or JSON.",
+)
+@click.option("--out", metavar="FOLDER", help="Keep finished parts, frames and figures here; a second run goes on.")
+@common_options
+def command(
+    runs: tuple[str, ...],
+    test: str,
+    ties: Any,
+    train: str | None,
+    run_format: str | None,
+    tag: bool,
+    sizes: str,
+    scenarios: tuple[str, ...],
+    cutoffs: str | None,
+    weights: tuple[str, ...],
+    figures: bool,
+    format: str,
+    study: str,
+    out: str | None,
+    **asking: Any,
+) -> None:
+    """Say which metric can be trusted on these systems and these data."""
+    read, held_out, learnt = load(runs, test, ties, run_format, tag, train)
+    found = assess(
+        read,
+        held_out,
+        train=learnt,
+        scenarios=scenarios or tuple(SCENARIOS),
+        sizes=sizes if sizes in SIZES else _numbers("--sizes", sizes),
+        cutoffs=_cutoffs(cutoffs),
+        weights=_weights(weights),
+        out=None if out is None else Path(out) / "samples",
+        **asking,
+    )
+    put(str(found) if format == "table" else written(_plain(found.frame(study)), format), None)
+    if out is not None:
+        files = found.save(out, figures=figures)
+        if not settings.quiet and format == "table":
+            click.echo(f"{len(files)} files in {out}")
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with the systems' averages of a sample as text, which CSV can hold."""
+    if "values" not in frame.columns:
+        return frame
+    texts = [" ".join(f"{value:.12g}" for value in row) for row in frame["values"].to_list()]
+    return frame.with_columns(pl.Series("values", texts, dtype=pl.String))
+
+
+def _cutoffs(text: str | None) -> list[int] | bool:
+    if text is None or text == "all":
+        return text == "all"
+    return [_checks.whole("--cutoffs", number) for number in _numbers("--cutoffs", text)]
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise SettingError(f"{option} {text!r} cannot be read; write numbers split by commas") from error
+
+
+def _weights(given: tuple[str, ...]) -> dict[str, float]:
+    weights = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        try:
+            weights[name.strip()] = float(value if equals else "")
+        except ValueError as error:
+            raise SettingError(f"--weight {one!r} cannot be read; write a criterion and a number: power=2") from error
+    return weights

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield import SettingError
+from cranfield.assess import assess, assess_folds
+from cranfield.assess.assessment import STUDIES
+from cranfield.assess.power import discriminative_power
+
+
+def test_every_study_is_a_tidy_frame(assessed):
+    heights = {study: assessed.frame(study).height for study in STUDIES}
+    assert heights["robustness"] == 5 * 3 * 3 * 9
+    assert heights["values"] == 5 * 3 * 3 * 9 * 5
+    assert heights["power"] == 2 * 9  # the median has no test
+    assert heights["curves"] == 2 * 9 * 10
+    assert heights["correlation"] == 3 * 81 + 9 * 6
+    assert heights["groups"] == heights["aggregation"] == heights["advice"] == 27
+    assert heights["cutoffs"] == 0
+    with pytest.raises(SettingError, match="did you mean 'robustness'"):
+        assessed.frame("robustnes")
+
+
+def test_summaries_are_made_of_the_samples(assessed):
+    row = assessed.frame().filter(pl.col("scenario") == "ratings", pl.col("size") == 0.1).row(0, named=True)
+    own = assessed.frame("samples").filter(
+        pl.col("scenario") == "ratings",
+        pl.col("size") == 0.1,
+        pl.col("average") == row["average"],
+        pl.col("metric") == row["metric"],
+    )
+    tau = own["tau"].to_numpy()
+    tau = tau[~np.isnan(tau)]
+    assert row["samples"] == 6
+    assert row["tau"] == pytest.approx(tau.mean())
+    assert row["standard_error"] == pytest.approx(tau.std(ddof=1) / np.sqrt(len(tau)))
+    assert [row[name] for name in ("q05", "median", "q95")] == pytest.approx(np.quantile(tau, [0.05, 0.5, 0.95]))
+    assert row["flipped"] == pytest.approx(own["flipped"].mean())
+    value = assessed.frame("values").filter(
+        pl.col("scenario") == "ratings",
+        pl.col("size") == 0.1,
+        pl.col("average") == row["average"],
+        pl.col("metric") == row["metric"],
+        pl.col("system") == "s2",
+    )
+    assert value["value"].item() == pytest.approx(np.mean([one[2] for one in own["values"].to_list()]))
+
+
+def test_power_is_that_of_discriminative_power(world, assessed):
+    runs, test = world
+    scores = cf.measure(runs, test, assessed.metrics, threshold=4)
+    expected = discriminative_power(scores).frame()
+    found = assessed.frame("power").filter(pl.col("average") == "mean").drop("average")
+    assert found.equals(expected)
+
+
+def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
+    frame = assessed.frame("aggregation")
+    assert frame.filter(pl.col("average") == "mean")["tau_with_first"].to_list() == pytest.approx([1.0] * 9)
+    row = frame.filter((pl.col("metric") == "P@10") & (pl.col("average") == "geometric")).row(0, named=True)
+    from scipy import stats
+
+    expected = stats.kendalltau(assessed.whole[0, 0, 0].round(12), assessed.whole[0, 1, 0].round(12)).statistic
+    assert row["tau_with_first"] == pytest.approx(expected)
+
+
+def test_it_prints_what_a_person_would_say(assessed):
+    text = str(assessed)
+    assert text.startswith("Trust ")
+    assert "With ratings missing at random" in text
+    assert "tells the systems apart best" in text
+    assert repr(assessed) == "Assessment(5 systems, 9 metrics, 3 averages, 5 scenarios)"
+    assert "<p>Trust" in assessed._repr_html_()
+
+
+def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_world):
+    folds = [make_world(seed=seed) for seed in (0, 1)]
+    asking = {"threshold": 4, "scenarios": "ratings", "sizes": [0.3], "samples": 4}
+    both = assess_folds(folds, ["P@10", "nDCG@10"], **asking)
+    each = [assess(*fold, ["P@10", "nDCG@10"], **asking) for fold in folds]
+    assert both.frame("samples").drop("fold").equals(pl.concat([one.frame("samples").drop("fold") for one in each]))
+    row = both.frame().row(0, named=True)
+    means = [one.frame().row(0, named=True)["tau"] for one in each]
+    assert (row["tau"], row["fold_sd"]) == pytest.approx((np.mean(means), np.std(means, ddof=1)))
+    assert both.whole.shape == (2, 1, 2, 5)
+    assert both.frame("correlation")["fold_sd"].is_not_nan().all()
+    assert both.frame("advice").height == 2
+
+
+def test_a_metric_of_ones_own_and_one_of_the_whole_system_work_only_slower(world):
+    @cf.metric("FirstJudged")
+    def first_judged(judged):
+        return judged.total(where=judged.ranks == 1)
+
+    runs, test = world
+    found = assess(
+        runs, test, ["FirstJudged@5", "nDCG@10", "ItemCoverage@10"], threshold=4, scenarios="ratings", sizes=[0.5],
+        samples=3, train=test,
+    )  # fmt: skip
+    assert found.frame()["tau"].is_not_null().sum() >= 2
+    assert "FirstJudged@5" in found.step.notes[-1]
+    assert found.frame("power")["metric"].to_list().count("ItemCoverage@10") == 0
+
+
+def test_condensed_lists_and_one_average_given_as_text(world):
+    runs, test = world
+    found = assess(
+        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", condensed=True
+    )
+    scores = cf.measure(runs, test, "nDCG@10", threshold=4, condensed=True)
+    np.testing.assert_allclose(found.whole[0, 0, 0], scores.average("median")[:, 0], rtol=1e-12)
+    assert found.frame("power")["average"].to_list() == ["mean"]
+
+
+def test_users_for_whom_a_metric_is_undefined_can_be_left_out(world):
+    runs, test = world
+    found = assess(runs, test, "Recall@10", threshold=5, scenarios="ratings", sizes=[1], undefined="leave out")
+    expected = cf.measure(runs, test, "Recall@10", threshold=5).average(undefined="leave out")
+    np.testing.assert_allclose(found.whole[0, 0, 0], expected[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scenarios": "rating"}, "did you mean 'ratings'"),
+        ({"metrics": ["nDGC@10"]}, "did you mean 'nDCG'"),
+        ({"averages": "meen"}, "did you mean 'mean'"),
+        ({"sizes": [2]}, "sizes"),
+        ({"samples": 0}, "samples"),
+        ({"alpha": 1.5}, "alpha"),
+        ({"correlation": "rho"}, "correlation"),
+        ({"undefined": "one"}, "undefined"),
+        ({"weights": {"speed": 1}}, "criterion"),
+        ({"decimals": -1}, "decimals"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line(world, options, message):
+    runs, test = world
+    with pytest.raises(SettingError, match=message) as raised:
+        assess(runs, test, **{"metrics": ["P@10"], "threshold": 4, **options})
+    assert "\n" not in str(raised.value)
+
+
+def test_one_system_has_no_order_and_folds_need_the_same_systems(make_world):
+    runs, test = make_world(users=10)
+    with pytest.raises(SettingError, match="at least two"):
+        assess(runs[:1], test, ["P@10"])
+    with pytest.raises(SettingError, match="fold 2 has other systems"):
+        assess_folds([(runs, test), (runs[:3], test)], ["P@10"])
+    with pytest.raises(SettingError, match="at least one pair"):
+        assess_folds([], ["P@10"])
