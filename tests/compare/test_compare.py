@@ -232,8 +232,10 @@ class TestDisplay:
     def test_many_pairs_are_shown_by_system_with_letters(self):
         rng = np.random.default_rng(0)
         values = {f"s{k}": rng.random(50) + k / 10 for k in range(10)}
-        text = str(compare(values))
+        result = compare(values)
+        text = str(result)
         assert "share a letter" in text
+        assert "<sup>a</sup>" in result._repr_html_()
         assert len(text.splitlines()) < 25
 
     def test_the_matrix_is_symmetric_for_p_and_antisymmetric_for_differences(self):

@@ -250,9 +250,13 @@ class Comparison:
         clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
         return {**self.step.as_dict(), "rows": clean.to_dicts()}
 
+    @property
+    def _is_long(self) -> bool:
+        return len(self.rows) > _MANY_ROWS and self.baseline is None
+
     def __str__(self) -> str:
         said = "\n".join(self.sentences())
-        if len(self.rows) > _MANY_ROWS and self.baseline is None:
+        if self._is_long:
             return f"{said}\n\n{self.summary().text().replace(_OPEN, ' ').replace(_CLOSE, '')}"
         return f"{said}\n\n{self.table().text()}"
 
@@ -262,7 +266,10 @@ class Comparison:
     def _repr_html_(self) -> str:
         import html
 
-        return "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences()) + self.table().html()
+        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        if self._is_long:
+            return said + self.summary().html().replace(_OPEN, "<sup>").replace(_CLOSE, "</sup>")
+        return said + self.table().html()
 
 
 # Letters between these marks, which no name holds, become superscripts after everything else has been escaped.

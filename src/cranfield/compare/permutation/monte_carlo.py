@@ -47,12 +47,16 @@ class _Counter:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        everything = slice(0, sample.n_pairs)
-        d = np.nan_to_num(sample.differences(everything))
-        self.enough = np.abs(d.sum(axis=1)) - TIE * np.abs(d).sum(axis=1)
         self.by_system = sample.same_users
-        self.columns = np.nan_to_num(sample.tested).T if self.by_system else d.T
-        self.columns = np.ascontiguousarray(self.columns)
+        blocks = (np.nan_to_num(sample.differences(pairs), copy=False) for pairs in sample.blocks())
+        kept, enough = [], []
+        for d in blocks:
+            enough.append(np.abs(d.sum(axis=1)) - TIE * np.abs(d).sum(axis=1))
+            if not self.by_system:
+                kept.append(d)
+        self.enough = np.concatenate(enough)
+        rows = np.nan_to_num(sample.tested) if self.by_system else np.concatenate(kept)
+        self.columns = np.ascontiguousarray(rows.T)
         self.totals = self.columns.sum(axis=0)
         self.exceeded: Floats = np.zeros(sample.n_pairs)
 
