@@ -1,5 +1,21 @@
 """Experiments: what takes the whole line, from ratings to measured lists."""
 
+from cranfield.experiment.decisions import Decisions
+from cranfield.experiment.experiment import Experiment
+from cranfield.experiment.file import new_experiment, read_experiment
 from cranfield.experiment.search import Range, Search, Trial, search
+from cranfield.experiment.source import Source
+from cranfield.experiment.system import System
 
-__all__ = ["Range", "Search", "Trial", "search"]
+__all__ = [
+    "Decisions",
+    "Experiment",
+    "Range",
+    "Search",
+    "Source",
+    "System",
+    "Trial",
+    "new_experiment",
+    "read_experiment",
+    "search",
+]
