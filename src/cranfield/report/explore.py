@@ -114,9 +114,12 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
     for test, scores in variants:
         for kind in kinds:
             for policy in policies:
-                averages = scores.average(kind, coverage=policy)  # type: ignore[arg-type]
+                # Where every user has a list, leaving out those without one changes nothing.
+                if policy == "full" or not scores.covered.all():
+                    averages = scores.average(kind, coverage=policy)  # type: ignore[arg-type]
+                    chances = _against_best(scores, averages, kind, policy)
                 means.append(averages.T)
-                p.append(_against_best(scores, averages, kind, policy).T)
+                p.append(chances.T)
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
     options = tuple(tuple(dict.fromkeys(column)) for column in zip(*labels))
     # Thresholds and cut-offs go up, whatever order they were measured in.

@@ -152,7 +152,7 @@ def against_truth(
     """Return what was measured against the truth, a point a system."""
     alt = _altair()
     look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
-    # Names stand left and right of their points in turn, so that neighbours do not cover each other; near the axis right.
+    # Names stand left and right of their points in turn, so that neighbours do not cover each other; not on the axis.
     low, high = min(measured.values()), max(measured.values())
     rows = [
         {"system": one, "measured": measured[one], "truth": truth[one],
@@ -175,12 +175,12 @@ def against_truth(
 
 def svg(chart: Any) -> str:
     """Return a figure as SVG."""
-    return str(_vl_convert().vegalite_to_svg(chart.to_dict()))
+    return str(_vl_convert().vegalite_to_svg(_definition(chart)))
 
 
 def save(chart: Any, path: str | Path) -> None:
     """Write a figure to a file: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
-    path, vega = Path(path), chart.to_dict()
+    path, vega = Path(path), _definition(chart)
     made: bytes
     match path.suffix.lower():
         case ".svg":
@@ -195,6 +195,11 @@ def save(chart: Any, path: str | Path) -> None:
             raise SettingError(f"{path} is no figure that can be written; name it .svg, .pdf, .png or .json")
     with whole_file(path) as temporary:
         temporary.write_bytes(made)
+
+
+def _definition(chart: Any) -> Any:
+    # The charts are ours and tested: validating each again would take longer than drawing it.
+    return chart.to_dict(validate=False)
 
 
 def check_libraries() -> None:

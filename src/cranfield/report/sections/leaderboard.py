@@ -52,7 +52,7 @@ def leaderboard(
         chart = figures.averages(scores, scores.metrics[0])
         caption = f"{scores.metrics[0]} with its 95 % interval, best first"
         drawn = figure(f"{name}-averages", figures.svg(chart), f"{caption}{_cut(len(scores.systems))}.")
-    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(_joined(scores)) + downloads(name)
+    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes) + downloads(name)
     return Section(name, title, markup, tables={name: frame})
 
 
@@ -98,21 +98,6 @@ def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
         for one in metrics
     )
     return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'
-
-
-def _joined(scores: Scores) -> list[str]:
-    """Return the notes, those that say the same of several systems as one."""
-    said: dict[str, list[str]] = {}
-    for note in scores.notes:
-        system, colon, rest = note.partition(": ")
-        about = system if colon and system in scores.systems else ""
-        said.setdefault(rest if about else note, []).extend([about] if about else [])
-    return [
-        f"{'every system' if len(systems) == len(scores.systems) > 1 else ', '.join(systems)}: {note}"
-        if systems
-        else note
-        for note, systems in said.items()
-    ]
 
 
 def _cut(systems: int) -> str:
