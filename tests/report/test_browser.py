@@ -202,6 +202,14 @@ def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
     assert page.locator(".ranking li").first.is_visible()
 
 
+def test_the_page_prints_dark_on_white_within_the_sheet(open_page):
+    page = open_page(color_scheme="dark", viewport={"width": 680, "height": 900})
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680
+    assert not page.locator("nav").is_visible()
+
+
 @pytest.mark.slow
 def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, make_scores, tmp_path):
     metrics = tuple(f"{name}@{n}" for name in ("P", "Recall", "nDCG", "AP", "RR") for n in range(1, 11))
