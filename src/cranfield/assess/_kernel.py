@@ -98,11 +98,24 @@ def fill_factors(
             factors[m, one] = factor
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _keep(
+    row: Any, hits: float, first: float, precisions: float, preferences: float, inferred_all: float,
+    inferred_judged: float, sums: Any,
+) -> None:  # fmt: skip
+    """Write down the sums of a list cut here."""
+    row[HITS], row[ANY_HIT], row[FIRST] = hits, 1.0 if hits > 0.0 else 0.0, first
+    row[PRECISIONS], row[PREFERENCES] = precisions, preferences
+    row[INFERRED_ALL], row[INFERRED_JUDGED] = inferred_all, inferred_judged
+    for v in range(len(sums)):
+        row[FIXED + v] = sums[v]
+
+
 @njit(cache=True, nogil=True)
 def walk(
     lists: Any, starts: Any, ranks: Any, pointers: Any, lengths: Any, condensed: bool, mask: Any, relevant: Any,
     counts: Any, strengths: Any, satisfied_by: Any, gains: Any, sum_gain: Any, discounts: Any, cutoffs: Any,
-    needs: Any, sources: Any, kinds: Any, factors: Any, values: Any,
+    needs: Any, sources: Any, cuts: Any, kinds: Any, factors: Any, values: Any,
 ) -> None:  # fmt: skip
     """Walk the hits of one system and fill ``values`` (metrics × remaining lists).
 
@@ -123,59 +136,65 @@ def walk(
     cutoffs
         Ascending; the last one is beyond every list.
     needs
-        Whether the sums of precisions, of preferences and of inferred precisions are needed.
-    sources, kinds, factors
-        For each metric where its sum stands (cut-off × sums), what its factor is, and the factor by list.
+        Whether the sums of preferences and of inferred precisions are needed.
+    sources, cuts, kinds, factors
+        For each metric which sum it is, at which cut-off, what its factor is, and the factor by list.
     """
     n_sums, n_err, n_cuts, n_metrics = len(sum_gain), len(satisfied_by), len(cutoffs), len(sources)
     width = FIXED + n_sums + n_err
-    sums, going_on = np.zeros(width), np.ones(n_err)
-    at_cut = np.zeros(n_cuts * width)
+    sums, going_on = np.zeros(n_sums + n_err), np.ones(n_err)
+    at_cut = np.zeros((n_cuts, width))
+    # Divisions are dear: those by a rank, and by the judged items above, come from tables.
+    per_rank = 1.0 / np.maximum(np.arange(discounts.shape[1]), 1)
+    per_above = 1.0 / (np.arange(discounts.shape[1]) + 2.0 * _EPSILON)
+    remaining = np.empty(discounts.shape[1], np.int64)
     for new, one in enumerate(lists):
-        n_relevant = counts[1, one]
-        bound = max(min(counts[0, one] - n_relevant, n_relevant), 1)
-        kept, relevant_above, cut = 0, 0, 0
+        # A branch that half of the hits take is dear as well, so the hits that remain are gathered without one.
+        n_kept = 0
         for hit in range(starts[one], starts[one + 1]):
-            place = pointers[hit]
-            if not mask[place]:
-                continue
-            if kept == 0:
-                sums[:] = 0.0
-                going_on[:] = 1.0
-            rank = kept + 1 if condensed else np.int64(ranks[hit])
-            while rank > cutoffs[cut]:
-                at_cut[cut * width : (cut + 1) * width] = sums
-                cut += 1
-            for v in range(n_sums):
-                sums[FIXED + v] += gains[sum_gain[v], place] * discounts[v, rank]
-            for e in range(n_err):
-                satisfied = strengths[place] * satisfied_by[e, one]
-                sums[FIXED + n_sums + e] += satisfied * going_on[e] / rank
-                going_on[e] *= 1.0 - satisfied
-            if relevant[place]:
-                if relevant_above == 0:
-                    sums[ANY_HIT], sums[FIRST] = 1.0, 1.0 / rank
-                sums[HITS] += 1.0
-                if needs[0]:
-                    sums[PRECISIONS] += (relevant_above + 1) / rank
-                if needs[1]:
-                    sums[PREFERENCES] += 1.0 - min(kept - relevant_above, n_relevant) / bound
-                if needs[2]:
-                    share = (relevant_above + _EPSILON) / (kept + 2.0 * _EPSILON)
-                    sums[INFERRED_ALL] += (1.0 + (rank - 1.0) * share) / rank
-                    sums[INFERRED_JUDGED] += (1.0 + kept * share) / rank
-                relevant_above += 1
-            kept += 1
-        if kept == 0:
+            remaining[n_kept] = hit
+            n_kept += mask[pointers[hit]]
+        if n_kept == 0:
             for m in range(n_metrics):
                 values[m, new] = 0.0 * factors[m, one]
             continue
+        n_relevant = counts[1, one]
+        per_bound = 1.0 / max(min(counts[0, one] - n_relevant, n_relevant), 1)
+        hits = first = precisions = preferences = inferred_all = inferred_judged = 0.0
+        sums[:] = 0.0
+        going_on[:] = 1.0
+        cut = 0
+        for above in range(n_kept):
+            hit = remaining[above]
+            place = pointers[hit]
+            rank = above + 1 if condensed else np.int64(ranks[hit])
+            while rank > cutoffs[cut]:
+                _keep(at_cut[cut], hits, first, precisions, preferences, inferred_all, inferred_judged, sums)
+                cut += 1
+            for v in range(n_sums):
+                sums[v] += gains[sum_gain[v], place] * discounts[v, rank]
+            inverse = per_rank[rank]
+            for e in range(n_err):
+                satisfied = strengths[place] * satisfied_by[e, one]
+                sums[n_sums + e] += satisfied * going_on[e] * inverse
+                going_on[e] *= 1.0 - satisfied
+            if relevant[place]:
+                if hits == 0.0:
+                    first = inverse
+                if needs[0]:
+                    preferences += 1.0 - min(above - hits, n_relevant) * per_bound
+                if needs[1]:
+                    share = (hits + _EPSILON) * per_above[above]
+                    inferred_all += (1.0 + (rank - 1.0) * share) * inverse
+                    inferred_judged += (1.0 + above * share) * inverse
+                hits += 1.0
+                precisions += hits * inverse
         while cut < n_cuts:
-            at_cut[cut * width : (cut + 1) * width] = sums
+            _keep(at_cut[cut], hits, first, precisions, preferences, inferred_all, inferred_judged, sums)
             cut += 1
-        length = kept if condensed else lengths[one]
+        length = n_kept if condensed else lengths[one]
         for m in range(n_metrics):
-            value = at_cut[sources[m]] * factors[m, one]
+            value = at_cut[cuts[m], sources[m]] * factors[m, one]
             if kinds[m] == PER_LENGTH:
                 value /= length
             elif kinds[m] == PER_LENGTH_AND_RELEVANT:

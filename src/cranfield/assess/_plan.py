@@ -136,7 +136,6 @@ class Plan:
     def _lay_out_metrics(self, metrics: Sequence[Metric]) -> None:
         """Say for each metric which sum it is, at which cut-off, and what its factor is."""
         kernel = compiled()
-        width = kernel.FIXED + len(self._sums) + len(self._tops)
         table = np.zeros((4, len(metrics)), dtype=np.int64)
         for m, metric in enumerate(metrics):
             name, cut = metric.definition.name, self._cutoffs.index(metric.cutoff or _BEYOND)
@@ -151,10 +150,10 @@ class Plan:
                 judged_pool = name == "infAP" and dict(metric.parameters).get("pool") == "judged"
                 place = getattr(kernel, "INFERRED_JUDGED" if judged_pool else source)
             kind = getattr(kernel, without if metric.cutoff is None else with_cutoff)
-            table[:, m] = cut * width + place, kind, variant, cut
+            table[:, m] = place, kind, variant, cut
         self._sources, self._kinds, self._variants, self._cuts = table
         names = {metric.definition.name for metric in metrics}
-        self._needs = np.array([name in names for name in ("AP", "bpref", "infAP")])
+        self._needs = np.array([name in names for name in ("bpref", "infAP")])
 
     def __call__(
         self,
@@ -190,7 +189,7 @@ class Plan:
             kernel.walk(
                 lists, starts, hits.ranks, hits.pointers, hits.lengths[s], self._condensed, mask, relevant, counts,
                 self._strengths, satisfied_by, self._gains, self._sum_gain, self._discounts, cutoffs, self._needs,
-                self._sources, self._kinds, factors, values[:, s],
+                self._sources, self._cuts, self._kinds, factors, values[:, s],
             )  # fmt: skip
         return counts[0, lists], counts[1, lists]
 

@@ -77,8 +77,7 @@ class MaskedScores:
     metrics
         What to measure.
     undefined
-        What a list counts for which a metric is undefined: ``zero`` or ``leave out``. Where lower is better it is
-        always left out.
+        What a list counts for which a metric is undefined: ``zero``, where the metric admits it, or ``leave out``.
     """
 
     def __init__(self, judged: Sequence[Judged], metrics: Sequence[Metric], undefined: str = "zero") -> None:
@@ -165,7 +164,7 @@ class MaskedScores:
             if metric.definition.whole_system:
                 yield Part([m], np.empty((1, len(smaller), 0)), *counts, overall=found[None])
                 continue
-            if self._undefined == "zero" and not metric.lower_is_better:
+            if self._undefined == "zero" and metric.zero_if_undefined:
                 found = np.nan_to_num(found, nan=0.0, posinf=np.inf, neginf=-np.inf)
             yield Part([m], found[None], *counts)
 

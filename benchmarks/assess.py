@@ -1,0 +1,114 @@
+"""How long it takes to find out which metric can be trusted; and pytrec_eval, for as many evaluations.
+
+    python benchmarks/assess.py             # MovieLens 1M's size: one scenario, then all five
+    python benchmarks/assess.py --quick     # a tenth of the sizes
+    python benchmarks/assess.py --large     # BeerAdvocate's size: 33,388 users, 314,000 test ratings
+    python benchmarks/assess.py --threads 1
+
+21 systems, 9 metrics @100, 20 sizes x 50 samples a random scenario: 21,000 evaluations of a run. The lists and test
+ratings are simulated: the sizes, and the share of the lists that is judged, are those of the real data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+import cranfield as cf
+from cranfield._settings import settings
+from cranfield.assess import SCENARIOS, assess
+from cranfield.assess.scenarios import SIZES
+from cranfield.data import Vocabulary
+from cranfield.rank.run import Run
+
+SYSTEMS, DEPTH = 21, 100
+SHAPES = {"MovieLens 1M": (6_040, 3_706, 200_000), "BeerAdvocate": (33_388, 37_000, 314_000)}
+PYTREC = {"P.100", "recall.100", "set_F", "map_cut.100", "ndcg_cut.100", "recip_rank", "bpref", "infAP"}
+
+
+def world(users: int, items: int, ratings: int, seed: int = 0) -> tuple[list[Run], cf.Ratings]:
+    """Draw test ratings of popular items, and lists that hold a tenth to a half of them, better system by system."""
+    rng = np.random.default_rng(seed)
+    share = rng.lognormal(0.0, 1.0, users)
+    profile = np.clip(np.round(share / share.sum() * ratings), 1, items // 4).astype(np.int64)
+    popularity = 1.0 / np.arange(10, items + 10)
+    edges = np.cumsum(popularity) / popularity.sum()
+    rated = [np.unique(np.searchsorted(edges, rng.random(n + n // 4))) for n in profile]
+    rated = [rng.permutation(one)[:n] for one, n in zip(rated, profile)]
+    codes = np.repeat(np.arange(users), [len(one) for one in rated])
+    test = cf.Ratings.of(codes, np.concatenate(rated), rng.integers(1, 6, len(codes)))
+    user_ids, item_ids = Vocabulary.of(np.arange(users)), Vocabulary.of(np.arange(items))
+    runs = []
+    for system in range(SYSTEMS):
+        found = 0.1 + 0.02 * system
+        lists = np.empty((users, DEPTH), dtype=np.int32)
+        for user, own in enumerate(rated):
+            hits = own[rng.random(len(own)) < found][: DEPTH // 2]
+            others = np.unique(np.searchsorted(edges, rng.random(2 * DEPTH + 40)))
+            others = np.setdiff1d(others, own, assume_unique=True)
+            pool = np.concatenate([hits, rng.permutation(others)])
+            if len(pool) < DEPTH:
+                pool = np.concatenate([pool, np.setdiff1d(np.arange(items), pool)[: DEPTH - len(pool)]])
+            first = pool[:DEPTH]
+            lists[user] = first[np.argsort(rng.random(DEPTH) - 0.3 * (np.arange(DEPTH) < len(hits)), kind="stable")]
+        indptr = np.arange(users + 1, dtype=np.int64) * DEPTH
+        runs.append(Run(f"system{system}", user_ids, item_ids, np.arange(users, dtype=np.int32), indptr, lists.ravel()))
+    return runs, test
+
+
+def pytrec_seconds(runs: list[Run], test: cf.Ratings, repeats: int = 3) -> float:
+    """Return how long pytrec_eval takes for one evaluation of a run, its dictionaries being there already."""
+    import pytrec_eval
+
+    qrels: dict[str, dict[str, int]] = {}
+    for user, item, rating in test.frame().rows():
+        qrels.setdefault(str(user), {})[str(item)] = int(rating)
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, PYTREC, relevance_level=4)
+    best = float("inf")
+    for run in runs[:repeats]:
+        lists: dict[str, dict[str, float]] = {}
+        for user, item, rank in run.frame().select("user", "item", "rank").rows():
+            lists.setdefault(str(user), {})[str(item)] = float(-rank)
+        start = time.perf_counter()
+        evaluator.evaluate(lists)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def timed(
+    what: str, runs: list[Run], test: cf.Ratings, scenarios: list[str], sizes: tuple[float, ...], n: int
+) -> float:
+    start = time.perf_counter()
+    found = assess(runs, test, threshold=4, scenarios=scenarios, sizes=sizes, samples=n, significance="student")
+    seconds = time.perf_counter() - start
+    sets = found.frame("samples").select("scenario", "size", "sample").n_unique()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{what:34} {sets:6,} test sets {sets * SYSTEMS:8,} evaluations {seconds:8.1f} s   {memory:.2f} GiB", flush=True
+    )
+    return seconds / (sets * SYSTEMS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--threads", type=int)
+    asked = parser.parse_args()
+    settings.threads, settings.quiet = asked.threads, True
+    name = "BeerAdvocate" if asked.large else "MovieLens 1M"
+    runs, test = world(*SHAPES[name])
+    sizes, samples = (SIZES["fives"][::5], 10) if asked.quick else (SIZES["fives"], 50)
+    print(f"{name}'s size: {len(test):,} test ratings, {SYSTEMS} systems, lists of {DEPTH}; {settings.workers} threads")
+    assess(runs[:2], test, threshold=4, scenarios="ratings", sizes=[1.0], significance="student")  # compiles, once ever
+    each = timed("one scenario (ratings)", runs, test, ["ratings"], sizes, samples)
+    timed("all five scenarios", runs, test, list(SCENARIOS), sizes, samples)
+    theirs = pytrec_seconds(runs, test)
+    print(f"one evaluation: {each * 1e3:.2f} ms; pytrec_eval {theirs * 1e3:.0f} ms, {theirs / each:,.0f} times as long")
+
+
+if __name__ == "__main__":
+    main()
