@@ -32,6 +32,13 @@ def test_feedback_of_one_value_has_one_threshold():
     assert len(list(other_decisions(cf.read_runs(RUNS), ratings((1, 1, 1, 1)), ["P@5"], condensed=[False]))) == 1
 
 
+def test_a_long_scale_is_cut_into_five_equal_parts():
+    test = cf.Ratings.of(["ann"] * 100, list(range(100)), list(range(1, 101)))
+    runs = cf.read_runs({"a": {"ann": [1, 2, 3]}})
+    found = [one.step.settings["threshold"] for one in other_decisions(runs, test, ["P@3"], condensed=[False])]
+    assert found == [21, 41, 61, 81]
+
+
 def test_ndcg_is_taken_with_other_gains_and_nothing_goes_beyond_the_lists():
     assert further_metrics(["nDCG@10"], 12) == [
         "nDCG@5", "nDCG@10", "nDCG(gain=exp)@5", "nDCG(gain=exp)@10", "nDCG(gain=binary)@5", "nDCG(gain=binary)@10",

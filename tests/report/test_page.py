@@ -6,6 +6,7 @@ import html.parser
 import json
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -174,6 +175,28 @@ def test_metrics_without_a_value_by_list_have_a_page(make_scores):
     made = report(scores)
     assert "has the best average" in made
     assert 'id="users"' not in made
+
+
+def test_no_lists_at_all_have_a_page_that_says_so():
+    none = np.zeros(0, dtype=np.int64)
+    scores = cf.Scores(
+        ("a", "b"), ("P@1",), np.zeros((2, 1, 0)), np.zeros((2, 0), dtype=bool), none.astype(np.int32),
+        cf.Vocabulary.of([1]), none, none, (False,),
+    )  # fmt: skip
+    assert "nothing can be said" in report(scores)
+
+
+def test_a_system_whose_values_are_all_undefined_stands_last(make_scores):
+    scores = make_scores(systems=("a", "b"), metrics=("P@5",))
+    scores.values[0] = np.nan
+    made = report(scores)
+    assert made.index('<th scope="row" data-key="b"') < made.index('<th scope="row" data-key="a"')
+
+
+def test_further_sections_stand_before_the_card(scores):
+    made = report(scores, sections=[Section("more", "More", "<p>of it</p>")])
+    sections = [a["id"] for tag, a in read(made).elements if tag == "section"]
+    assert sections[-2:] == ["more", "card"]
 
 
 def test_without_a_comparison_nothing_is_said_of_significance(scores):

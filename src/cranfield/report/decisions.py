@@ -13,8 +13,7 @@ from cranfield.rank.run import Run
 
 _CUTOFFS = (5, 10, 20, 50, 100)
 _GAINS = ("exp", "binary")
-# Of a scale with many values, such as play counts, no few thresholds stand out.
-_MOST_VALUES = 10
+_MOST_VALUES, _CUTS = 6, (0.2, 0.4, 0.6, 0.8)
 
 
 def other_decisions(
@@ -37,7 +36,7 @@ def other_decisions(
         with the gains ``exp`` and ``binary``.
     thresholds
         The lowest relevant ratings to try; by default every value of the scale but the lowest, if there are at most
-        ten, else none but 1.
+        six, else those that cut the ratings into five equal parts.
     condensed
         Whether to take items without a test rating out of the lists.
 
@@ -81,6 +80,8 @@ def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
 
 
 def _scale(test: Ratings) -> list[float]:
-    """Return the values of a rating scale but the lowest."""
+    """Return the values of a rating scale but the lowest; of a long one those that cut the ratings into five parts."""
     values = np.unique(test.values)
-    return values[1:].tolist() if 1 < len(values) <= _MOST_VALUES else [1.0]
+    if len(values) > _MOST_VALUES:
+        values = np.union1d(values[:1], np.quantile(test.values, _CUTS, method="higher"))
+    return values[1:].tolist() if len(values) > 1 else [1.0]

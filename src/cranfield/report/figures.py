@@ -17,6 +17,7 @@ from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
+from cranfield.report.orders import best_first
 
 Style = Literal["screen", "paper"]
 
@@ -74,8 +75,8 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
     """Return, for the best system against each other, for which share of the users it is better, equal and worse."""
     alt = _altair()
     m = comparison.metrics.index(metric)
-    signed = comparison.averages[:, m] * (-1 if comparison.lower_is_better[m] else 1)
-    order = [comparison.systems[s] for s in np.argsort(-signed, kind="stable")]
+    places = best_first(comparison.averages[:, m], comparison.lower_is_better[m])
+    order = [comparison.systems[s] for s in places]
     best, rows = comparison.baseline or order[0], []
     for row in comparison.of_metric(metric).iter_rows(named=True):
         if best not in (row["system_a"], row["system_b"]) or not row["n"]:

@@ -30,6 +30,7 @@ def report(
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
+    sections: Sequence[Section] = (),
 ) -> str:
     """Return the report of an evaluation as one HTML page that holds all it needs.
 
@@ -46,6 +47,8 @@ def report(
         The heading, and a line below it.
     steps
         What was done before, for the card: stages by name.
+    sections
+        Further sections, to stand before the card.
 
     Examples
     --------
@@ -56,16 +59,16 @@ def report(
     >>> html.startswith("<!doctype html>") and "has the best average" in html
     True
     """
-    sections: list[Section | None] = [verdict(scores, comparison), leaderboard(scores, comparison)]
+    made: list[Section | None] = [verdict(scores, comparison), leaderboard(scores, comparison)]
     if comparison is not None:
-        sections.append(pairs(comparison))
-    sections.append(users(scores))
+        made.append(pairs(comparison))
+    made.append(users(scores))
     if len(scores.systems) > 1 and scores.n_lists:
         explored = explore([("test", scores), *(("test", one) for one in variants)])
-        sections.append(explorer(explored, explored.find(**label_of("test", scores, scores.metrics[0]))))
-    made = [*steps, ("measure", scores.step), *([("compare", comparison.step)] if comparison is not None else [])]
-    sections.append(card(made))
-    return page(title, [one for one in sections if one is not None], lead=lead)
+        made.append(explorer(explored, explored.find(**label_of("test", scores, scores.metrics[0]))))
+    done = [*steps, ("measure", scores.step), *([("compare", comparison.step)] if comparison is not None else [])]
+    made += [*sections, card(done)]
+    return page(title, [one for one in made if one is not None], lead=lead)
 
 
 def write_report(
@@ -77,9 +80,11 @@ def write_report(
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
+    sections: Sequence[Section] = (),
 ) -> Path:
     """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-    return write_page(path, report(scores, comparison, variants=variants, title=title, lead=lead, steps=steps))
+    made = report(scores, comparison, variants=variants, title=title, lead=lead, steps=steps, sections=sections)
+    return write_page(path, made)
 
 
 def write_page(path: str | Path, html: str) -> Path:

@@ -46,7 +46,7 @@ def leaderboard(
             cells.append(Value(percent(share), share))
         body.append(cells)
     hidden = scores.metrics[_SHOWN:]
-    shown = table(f"Averages with 95 % intervals. {scores._caption('mean', {})}", columns, body, hidden=hidden)
+    shown = table(f"Averages with 95 % intervals. {scores.table().caption}", columns, body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0])

@@ -10,6 +10,7 @@ import polars as pl
 from cranfield.compare import Comparison
 from cranfield.report import figures
 from cranfield.report.markup import downloads, figure, notes, paragraphs, text
+from cranfield.report.orders import best_first
 from cranfield.report.section import Section
 
 # A browser shows a table of so many systems at once; a file of so many pairs stays small.
@@ -59,19 +60,23 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
     return Section(name, title, markup, tables=tables, data=data)
 
 
+def _order(comparison: Comparison, m: int) -> list[int]:
+    return best_first(comparison.averages[:, m], comparison.lower_is_better[m])
+
+
 def _wins(comparison: Comparison, name: str) -> str:
     if not len(comparison.rows):
         return ""
     metric = comparison.metrics[0]
     chart = figures.wins(comparison, metric)
-    best = comparison.baseline or comparison.systems[comparison._order(0)[0]]
+    best = comparison.baseline or comparison.systems[_order(comparison, 0)[0]]
     said = f"For which share of the users {best} has a better, an equal and a worse {metric} than each other system."
     return figure(f"{name}-wins", figures.svg(chart), said)
 
 
 def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:
     """Return the pairs of a metric among its best systems: a, b, p, difference, effect, and the winner or null."""
-    order = comparison._order(m)[:kept]
+    order = _order(comparison, m)[:kept]
     place = {system: s for s, system in enumerate(comparison.systems)}
     shown = set(order)
     columns = ("system_a", "system_b", "p_corrected", "difference", "effect", "better")
@@ -88,6 +93,6 @@ def _short(value: float | None) -> float | None:
 
 
 def _of_leaders(comparison: Comparison) -> pl.DataFrame:
-    leaders = {metric: comparison.systems[comparison._order(m)[0]] for m, metric in enumerate(comparison.metrics)}
+    leaders = {metric: comparison.systems[_order(comparison, m)[0]] for m, metric in enumerate(comparison.metrics)}
     leader = pl.col("metric").replace_strict(leaders, return_dtype=pl.String)
     return comparison.rows.filter((pl.col("system_a") == leader) | (pl.col("system_b") == leader))

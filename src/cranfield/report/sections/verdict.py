@@ -5,6 +5,7 @@ from __future__ import annotations
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
 from cranfield.report.markup import paragraphs
+from cranfield.report.orders import best_first
 from cranfield.report.section import Section
 
 _MOST_METRICS = 6
@@ -14,7 +15,9 @@ def verdict(scores: Scores, comparison: Comparison | None) -> Section:
     """Return the verdict: of the comparison where there is one, else who has the highest averages."""
     said = _degenerate(scores)
     if not said:
-        said = comparison.sentences()[:_MOST_METRICS] if comparison is not None else _averages_only(scores)
+        said = comparison.sentences() if comparison is not None else _averages_only(scores)
+        if len(said) > _MOST_METRICS:
+            said = [*said[:_MOST_METRICS], f"The other {len(said) - _MOST_METRICS} metrics are in the tables below."]
     metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
     compared = (
         f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}"
@@ -42,8 +45,7 @@ def _degenerate(scores: Scores) -> list[str]:
 
 def _averages_only(scores: Scores) -> list[str]:
     means, said = scores.average(), []
-    for m, metric in enumerate(scores.metrics[:_MOST_METRICS]):
-        signed = -means[:, m] if scores.lower_is_better[m] else means[:, m]
-        best = max(range(len(scores.systems)), key=lambda s: (signed[s] == signed[s], signed[s]))
+    for m, metric in enumerate(scores.metrics):
+        best = best_first(means[:, m], scores.lower_is_better[m])[0]
         said.append(f"{metric}: {scores.systems[best]} has the best average ({means[best, m]:.4f}).")
     return said
