@@ -199,6 +199,22 @@ def test_further_sections_stand_before_the_card(scores):
     assert sections[-2:] == ["more", "card"]
 
 
+def test_the_leaderboard_averages_as_it_is_asked_to(scores):
+    made = report(scores, average="median", coverage="reduced")
+    back = pl.read_csv(embedded(made)["tables"]["leaderboard"].encode())
+    assert back["mean"].to_list() == scores.frame("median", coverage="reduced")["mean"].to_list()
+    assert "average: median; coverage: reduced" in made
+    explorer = embedded(made)["explorer"]
+    start, sizes = explorer["keys"][explorer["start"]], [len(one["options"]) for one in explorer["dimensions"]]
+    average = start // int(np.prod(sizes[:6])) % sizes[6]
+    assert explorer["dimensions"][6]["options"][average] == "median"
+
+
+def test_an_average_that_the_explorer_does_not_hold_starts_it_at_the_mean(scores):
+    made = report(scores, average="trimmed(share=0.25)")
+    assert embedded(made)["explorer"]["start"] == 0
+
+
 def test_without_a_comparison_nothing_is_said_of_significance(scores):
     made = report(scores)
     assert "not tested for significance" in made

@@ -145,9 +145,11 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
     )
 
 
-def label_of(test: str, scores: Scores, metric: str) -> dict[str, Any]:
-    """Return the choices behind the plain mean of a metric over all users, for `Explored.find`."""
-    return dict(zip(DIMENSIONS, _label(test, scores, metric, "mean", "full")))
+def label_of(
+    test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
+) -> dict[str, Any]:
+    """Return the choices behind an average of a metric, for `Explored.find`."""
+    return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
 
 
 def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -35,10 +36,12 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def averages(scores: Scores, metric: str, *, style: Style = "screen") -> Any:
-    """Return the average of every system with its interval, best first."""
+def averages(
+    scores: Scores, metric: str, *, averaging: Mapping[str, Any] = MappingProxyType({}), style: Style = "screen"
+) -> Any:
+    """Return the average of every system with its interval, best first; ``averaging`` are options of `Scores.frame`."""
     alt = _altair()
-    frame = scores.only([metric]).frame()
+    frame = scores.only([metric]).frame(**averaging)
     lower = scores.lower_is_better[scores.metric(metric)]
     rows = frame.select("system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows = rows.sort("mean", descending=not lower, maintain_order=True).head(MOST_SYSTEMS)

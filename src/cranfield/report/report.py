@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
+from cranfield._errors import SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
-from cranfield.report.explore import explore, label_of
+from cranfield.measure.scores import Coverage, Undefined
+from cranfield.report.explore import Explored, explore, label_of
 from cranfield.report.page import page
 from cranfield.report.section import Section
 from cranfield.report.sections.card import card
@@ -26,6 +29,10 @@ def report(
     scores: Scores,
     comparison: Comparison | None = None,
     *,
+    average: str = "mean",
+    coverage: Coverage = "full",
+    undefined: Undefined = "zero",
+    by: Literal["list", "user"] = "list",
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
@@ -40,6 +47,8 @@ def report(
         What was measured.
     comparison
         What the tests say of it, if there were tests.
+    average, coverage, undefined, by
+        How the leaderboard averages; see `Scores.frame`.
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
@@ -59,13 +68,17 @@ def report(
     >>> html.startswith("<!doctype html>") and "has the best average" in html
     True
     """
-    made: list[Section | None] = [verdict(scores, comparison), leaderboard(scores, comparison)]
+    averaging = {"average": average, "coverage": coverage, "undefined": undefined, "by": by}
+    made: list[Section | None] = [
+        verdict(scores, comparison, averaging),
+        leaderboard(scores, comparison, averaging=averaging),
+    ]
     if comparison is not None:
         made.append(pairs(comparison))
     made.append(users(scores))
     if len(scores.systems) > 1 and scores.n_lists:
         explored = explore([("test", scores), *(("test", one) for one in variants)])
-        made.append(explorer(explored, explored.find(**label_of("test", scores, scores.metrics[0]))))
+        made.append(explorer(explored, _start(explored, scores, average, coverage)))
     done = [*steps, ("measure", scores.step), *([("compare", comparison.step)] if comparison is not None else [])]
     made += [*sections, card(done)]
     return page(title, [one for one in made if one is not None], lead=lead)
@@ -76,6 +89,10 @@ def write_report(
     scores: Scores,
     comparison: Comparison | None = None,
     *,
+    average: str = "mean",
+    coverage: Coverage = "full",
+    undefined: Undefined = "zero",
+    by: Literal["list", "user"] = "list",
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
@@ -83,8 +100,28 @@ def write_report(
     sections: Sequence[Section] = (),
 ) -> Path:
     """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-    made = report(scores, comparison, variants=variants, title=title, lead=lead, steps=steps, sections=sections)
+    made = report(
+        scores,
+        comparison,
+        average=average,
+        coverage=coverage,
+        undefined=undefined,
+        by=by,
+        variants=variants,
+        title=title,
+        lead=lead,
+        steps=steps,
+        sections=sections,
+    )
     return write_page(path, made)
+
+
+def _start(explored: Explored, scores: Scores, average: str, coverage: str) -> int:
+    """Return where the explorer begins: at the first metric as the leaderboard averages it, or at its plain mean."""
+    try:
+        return explored.find(**label_of("test", scores, scores.metrics[0], average=average, coverage=coverage))
+    except SettingError:
+        return explored.find(**label_of("test", scores, scores.metrics[0]))
 
 
 def write_page(path: str | Path, html: str) -> Path:

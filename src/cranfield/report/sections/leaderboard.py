@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
@@ -14,55 +19,69 @@ _SHOWN = 5
 
 
 def leaderboard(
-    scores: Scores, comparison: Comparison | None = None, *, name: str = "leaderboard", title: str = "Leaderboard"
+    scores: Scores,
+    comparison: Comparison | None = None,
+    *,
+    averaging: Mapping[str, Any] = MappingProxyType({}),
+    name: str = "leaderboard",
+    title: str = "Leaderboard",
 ) -> Section:
-    """Return the table of all systems and metrics, and a figure of the first metric."""
-    frame = scores.frame()
+    """Return the table of all systems and metrics, and a figure of the first metric.
+
+    ``averaging`` are options of `Scores.frame`: the kind of average and who counts.
+    """
+    frame = scores.frame(**averaging)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
-    places = _places(scores)
-    letters = _letters(comparison)
-    columns = [Column("system", numeric=False)]
-    columns += [
-        Column(metric, group=metric, hint="lower is better" if lower else "")
-        for metric, lower in zip(scores.metrics, scores.lower_is_better)
-    ]
-    columns += [
-        Column("users served", hint="share of lists with at least one item"),
-        Column("items", hint="share of the catalogue that is recommended to anyone"),
-        Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
-    ]
-    best = np.argsort(places[:, 0], kind="stable")
-    body = []
-    for s in best:
-        system = scores.systems[s]
-        cells = [Value(text(system), system)]
-        for m, metric in enumerate(scores.metrics):
-            cells.append(_average(rows[system, metric], int(places[s, m]), letters.get((metric, system), "")))
-        shares = [rows[system, metric] for metric in scores.metrics]
-        unjudged = [
-            row["unjudged"] for row in shares if row["unjudged"] is not None and row["unjudged"] == row["unjudged"]
+    places, letters, hidden = _places(scores, averaging), _letters(comparison), scores.metrics[_SHOWN:]
+    body = [
+        [
+            Value(text(system), system),
+            *(
+                _average(rows[system, metric], int(places[s, m]), letters.get((metric, system), ""))
+                for m, metric in enumerate(scores.metrics)
+            ),
+            *_shares([rows[system, metric] for metric in scores.metrics]),
         ]
-        for share in (shares[0]["coverage"], shares[0]["item_coverage"], max(unjudged, default=None)):
-            cells.append(Value(percent(share), share))
-        body.append(cells)
-    hidden = scores.metrics[_SHOWN:]
-    shown = table(f"Averages with 95 % intervals. {scores.table().caption}", columns, body, hidden=hidden)
+        for s, system in sorted(enumerate(scores.systems), key=lambda one: places[one[0], 0])
+    ]
+    caption = f"Averages with 95 % intervals. {scores.table(**averaging).caption}"
+    shown = table(caption, _columns(scores), body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
-        chart = figures.averages(scores, scores.metrics[0])
-        caption = f"{scores.metrics[0]} with its 95 % interval, best first"
-        drawn = figure(f"{name}-averages", figures.svg(chart), f"{caption}{_cut(len(scores.systems))}.")
+        chart = figures.averages(scores, scores.metrics[0], averaging=averaging)
+        said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
+        drawn = figure(f"{name}-averages", figures.svg(chart), said)
     markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes) + downloads(name)
     return Section(name, title, markup, tables={name: frame})
 
 
-def _places(scores: Scores) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _columns(scores: Scores) -> list[Column]:
+    return [
+        Column("system", numeric=False),
+        *(
+            Column(metric, group=metric, hint="lower is better" if lower else "")
+            for metric, lower in zip(scores.metrics, scores.lower_is_better)
+        ),
+        Column("users served", hint="share of lists with at least one item"),
+        Column("items", hint="share of the catalogue that is recommended to anyone"),
+        Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
+    ]
+
+
+def _shares(rows: list[dict[str, Any]]) -> list[Value]:
+    """Return a system's users served, items recommended, and largest share of unjudged items."""
+    unjudged = [row["unjudged"] for row in rows if row["unjudged"] is not None and not np.isnan(row["unjudged"])]
+    shares = (rows[0]["coverage"], rows[0]["item_coverage"], max(unjudged, default=None))
+    return [Value(percent(share), share) for share in shares]
+
+
+def _places(scores: Scores, averaging: Mapping[str, Any]) -> NDArray[np.int64]:
     """Return systems × metrics: how many systems have a better average; those without one stand last."""
-    means = scores.average()
+    means = scores.average(**averaging)
     signed = np.where(np.array(scores.lower_is_better), means, -means)
     signed = np.where(np.isnan(signed), np.inf, signed)
-    result: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
-    return result
+    better: NDArray[np.int64] = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
+    return better
 
 
 def _average(row: dict[str, float | None], place: int, letters: str) -> Value:

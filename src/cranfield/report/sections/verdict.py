@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
 from cranfield.report.markup import paragraphs
@@ -11,11 +17,12 @@ from cranfield.report.section import Section
 _MOST_METRICS = 6
 
 
-def verdict(scores: Scores, comparison: Comparison | None) -> Section:
+def verdict(scores: Scores, comparison: Comparison | None, averaging: Mapping[str, Any]) -> Section:
     """Return the verdict: of the comparison where there is one, else who has the highest averages."""
-    said = _degenerate(scores)
+    means = scores.average(**averaging)
+    said = _degenerate(scores, means)
     if not said:
-        said = comparison.sentences() if comparison is not None else _averages_only(scores)
+        said = comparison.sentences() if comparison is not None else _averages_only(scores, means)
         if len(said) > _MOST_METRICS:
             said = [*said[:_MOST_METRICS], f"The other {len(said) - _MOST_METRICS} metrics are in the tables below."]
     metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
@@ -31,20 +38,19 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _degenerate(scores: Scores) -> list[str]:
+def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     """Return what keeps these scores from saying anything, if something does."""
     if scores.n_lists == 0:
         return ["There are no lists to measure, so nothing can be said."]
     if len(scores.systems) == 1:
         return [f"There is one system, {scores.systems[0]}, and nothing to compare it with."]
-    means = scores.average()
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
         return ["All systems have the same averages, by every metric: these data do not tell them apart."]
     return []
 
 
-def _averages_only(scores: Scores) -> list[str]:
-    means, said = scores.average(), []
+def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:
+    said = []
     for m, metric in enumerate(scores.metrics):
         best = best_first(means[:, m], scores.lower_is_better[m])[0]
         said.append(f"{metric}: {scores.systems[best]} has the best average ({means[best, m]:.4f}).")
