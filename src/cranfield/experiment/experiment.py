@@ -17,6 +17,9 @@ from cranfield.experiment.system import System
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
+NOTES = ("data", "tuning")
+"""What an experiment may say beside, for the card."""
+
 
 def _world() -> tuple[Source, ...]:
     return (Source("world", simulate="world(users=1000, items=500, ratings=50000)"),)
@@ -46,6 +49,9 @@ class Experiment:
         How often the ratings are split anew; a user's values are averaged over folds and repetitions.
     assess
         Options of `assess`; None if the metrics are not assessed.
+    notes
+        What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
+        (``tuning``).
     base
         The folder that file names start from.
 
@@ -62,6 +68,7 @@ class Experiment:
     seed: int = 0
     repetitions: int = 1
     assess: Mapping[str, Any] | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
     base: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +82,10 @@ class Experiment:
             _check_twice(kind, [one.name for one in named])
         for contradiction in _contradictions(self):
             raise SettingError(contradiction)
+        for name, text in self.notes.items():
+            check.one_of("notes", name, NOTES)
+            if not isinstance(text, str):
+                raise SettingError(f"notes.{name}={text!r} is not text; write it in quotes")
         if self.assess is not None:
             _check_assess(self.assess, len(self.systems))
 
@@ -125,10 +136,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
 
 
 def _check_twice(kind: str, names: list[str]) -> None:
-    # Some file systems do not tell capitals from small letters.
-    folded = [name.casefold() for name in names]
-    for name in names:
-        if folded.count(name.casefold()) > 1:
+    # Names become names of files, without spaces, and some systems do not tell capitals from small letters there.
+    stems = [name.replace(" ", "").casefold() for name in names]
+    for name, stem in zip(names, stems):
+        if stems.count(stem) > 1:
             raise SettingError(f"{kind} has {name!r} twice; give each its own name")
 
 

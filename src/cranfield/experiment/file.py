@@ -15,11 +15,11 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._spelling import nearest
 from cranfield.experiment.decisions import DECISIONS, Decisions, known_decision
-from cranfield.experiment.experiment import ASSESSING, Experiment
+from cranfield.experiment.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiment.source import KINDS, READING, Source
 from cranfield.experiment.system import System
 
-TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "assess")
+TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
 """The keys of an experiment file."""
 
 _LETTERS = {
@@ -53,6 +53,12 @@ _SYSTEMS = """
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
 # and a file of ranked lists, where the split is given, is
 #   "mine" = { run = "mine.tsv" }
+"""
+
+_NOTES = """
+# What only you know, for the card:
+#   data = "..."                                    where the data can be had
+#   tuning = "..."                                  how the hyper-parameters were chosen
 """
 
 
@@ -100,6 +106,8 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
         stated["data"] = tuple(_source(name, one) for name, one in _table("data", table["data"]).items())
     if "systems" in table:
         stated["systems"] = tuple(_systems(table["systems"]))
+    if "notes" in table:
+        stated["notes"] = dict(_known("notes", _table("notes", table["notes"]), NOTES))
     if "assess" in table:
         stated["assess"] = dict(_known("assess", _table("assess", table["assess"]), ASSESSING))
     return Experiment(**stated, base=base)
@@ -108,7 +116,8 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
 def _decisions(table: Mapping[str, Any]) -> Decisions:
     _known("decisions", table, DECISIONS)
     try:
-        return Decisions(**{name: tuple(one) if isinstance(one, list) else one for name, one in table.items()})
+        stated: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items()}
+        return Decisions(**stated)
     except SettingError as error:
         raise SettingError(f"decisions: {error}") from error
 
@@ -168,6 +177,8 @@ def toml_of(experiment: Experiment) -> str:
     for system in experiment.systems:
         told = _value(system.spelling) if system.run is None else f"{{ run = {_value(system.run)} }}"
         lines.append(f"{_key(system.name)} = {told}")
+    lines.append(_NOTES + "[notes]")
+    lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
     lines += _assess_lines(experiment.assess)
     return "\n".join(lines) + "\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ READING = tuple(name for name in inspect.signature(read).parameters if name not 
 KINDS = ("file", "dataset", "simulate", "train")
 """Where ratings come from; a source has one of these."""
 
-_SIMULATIONS = {"world": simulate.world, "popularity": simulate.popularity}
+_SIMULATIONS: Mapping[str, Callable[..., Any]] = {"world": simulate.world, "popularity": simulate.popularity}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""The optional stage `assess`: which metric can be trusted on these systems and data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cranfield.data.write import write_table
+from cranfield.experiment.folder import Artifact, Made
+from cranfield.experiment.source import Source
+from cranfield.experiment.stages import Line
+
+STUDIES = ("robustness", "power", "correlation", "groups", "advice")
+"""The studies of an assessment that are kept."""
+
+
+def assessed(line: Line, source: Source) -> Artifact:
+    """Assess the metrics on a set of ratings, over all its folds."""
+    decisions, parts = line.decisions, line.parts(source)
+    asked: dict[str, Any] = {
+        "metrics": list(decisions.metrics),
+        "averages": [decisions.average],
+        "undefined": decisions.undefined,
+        "significance": decisions.test,
+        "alpha": decisions.alpha,
+        **(line.experiment.assess or {}),
+    }
+    made_of = {
+        "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
+        "asked": asked,
+        "seed": line.experiment.seed,
+    }
+
+    def make() -> Made:
+        from cranfield.assess import assess_folds
+
+        measuring = decisions.measuring()
+        found = assess_folds(
+            [
+                ([line.run_of(part, system) for system in line.experiment.systems], line.measured_test(part))
+                for part in parts
+            ],
+            threshold=measuring["threshold"],
+            condensed=measuring["condensed"],
+            trains=[line.split_of(part).train for part in parts],
+            seed=line.experiment.seed,
+            **asked,
+        )
+        home = line.folder.path / "results" / source.name
+        return [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES], {}
+
+    name = f"assess/{source.name}"
+    line.made[name] = line.folder.artifact(name, made_of, make)
+    return line.made[name]

@@ -1,0 +1,186 @@
+"""The verb `run`: an experiment file in, a folder of results out; what is there already is not made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+from cranfield._errors import InputError, MissingExtraError, SettingError
+from cranfield._files import whole_file
+from cranfield.compare import compare
+from cranfield.data import Ratings
+from cranfield.experiment.assessing import assessed
+from cranfield.experiment.card import card, versions, write_card
+from cranfield.experiment.experiment import Experiment
+from cranfield.experiment.file import moved, read_experiment, toml_of
+from cranfield.experiment.findings import findings
+from cranfield.experiment.folder import Folder, Made, open_folder
+from cranfield.experiment.results import Results
+from cranfield.experiment.source import Source
+from cranfield.experiment.stages import Line
+from cranfield.rank import recommend
+from cranfield.split import random
+
+
+class Stages(Protocol):
+    """Whoever wants to know how far it is: a context for each stage, with a function to report steps."""
+
+    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
+        """Open a stage of so many steps."""
+
+
+def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
+    return nullcontext(lambda: None)
+
+
+def run(experiment: Experiment | str | Path, out: str | Path | None = None, *, stages: Stages = _silent) -> Results:
+    """Run an experiment from data to results.
+
+    Every step is kept in the folder under a hash of what it depends on. A second run makes only what a change in the
+    file, or a missing or damaged artifact, asks for; a run that was interrupted goes on where it stopped. The files end
+    up the same, byte for byte.
+
+    Parameters
+    ----------
+    experiment
+        The experiment, or its file.
+    out
+        The folder; by default the file's name without its ending.
+    stages
+        Told how far it is.
+
+    Returns
+    -------
+    Results
+        What was found, read from the folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> tiny = Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),))
+    >>> results = run(tiny, tempfile.mkdtemp())
+    >>> print(results.sentences("tiny")[0])
+    P@10: knn(k=100) is best (0.1655), significantly better than 1 of 2 others; not than popularity ...
+    """
+    experiment, out = stated(experiment, out)
+    check_inputs(experiment)
+    with open_folder(out) as folder:
+        folder.log(did="started")
+        line = Line(experiment, folder)
+        rehearse(line)
+        go(line, stages)
+        folder.prune()
+        folder.log(did="finished")
+    return Results(out)
+
+
+def stated(experiment: Experiment | str | Path, out: str | Path | None) -> tuple[Experiment, Path]:
+    """Return the experiment, read if need be, and its folder."""
+    if isinstance(experiment, Experiment):
+        if out is None:
+            raise SettingError("an experiment that is no file has no folder of its own; give out")
+        return experiment, Path(out)
+    path = Path(experiment)
+    return read_experiment(path), path.with_suffix("") if out is None else Path(out)
+
+
+def go(line: Line, stages: Stages = _silent) -> None:
+    """Take every stage, in the order of the line; nothing is trained before all data are read and split."""
+    experiment, folder = line.experiment, line.folder
+    text = toml_of(moved(experiment, folder.path))
+    line.made["experiment"] = folder.artifact("experiment", {"text": text}, lambda: _stated(folder, text))
+    with stages("Reading and splitting", len(experiment.data)) as advance:
+        for source in experiment.data:
+            line.data(source)
+            for repetition in range(experiment.repetitions):
+                line.split(source, repetition)
+            advance()
+    parts = list(line.all_parts)
+    with stages("Training and ranking", len(parts) * len(experiment.systems)) as advance:
+        for part in parts:
+            for system in experiment.systems:
+                line.run(part, system)
+                advance()
+    with stages("Measuring", len(parts)) as advance:
+        for part in parts:
+            line.scores(part)
+            advance()
+    with stages("Comparing", len(experiment.data)) as advance:
+        for source in experiment.data:
+            _compared(line, source)
+            advance()
+    if experiment.assess is not None:
+        with stages("Assessing", len(experiment.data)) as advance:
+            for source in experiment.data:
+                assessed(line, source)
+                advance()
+    with stages("Writing the card"):
+        told = {name: artifact.digest for name, artifact in line.made.items()}
+        made_of = {"made": told, "versions": versions(), "notes": dict(experiment.notes)}
+        folder.artifact("card", made_of, lambda: write_card(folder.path, card(line)))
+
+
+def _stated(folder: Folder, text: str) -> Made:
+    path = folder.path / "experiment.toml"
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return [path], {}
+
+
+def _compared(line: Line, source: Source) -> None:
+    decisions, seed = line.decisions, line.experiment.seed
+    parts = line.parts(source)
+    made_of = {
+        "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
+        "averaging": decisions.averaging(),
+        "comparing": decisions.comparing(),
+        "seed": seed,
+    }
+
+    def make() -> Made:
+        folds = [(part.repetition, part.fold, line.scores_of(part)) for part in parts]
+        found = findings(source.name, folds, decisions, seed=seed)
+        return found.write(line.folder.path, decisions), {"sentences": found.sentences}
+
+    name = f"results/{source.name}"
+    line.made[name] = line.folder.artifact(name, made_of, make)
+
+
+def check_inputs(experiment: Experiment) -> None:
+    """Refuse files that are not there, before anything starts."""
+    named = {f"data.{one.name}": file for one in experiment.data for file in one.files.values()}
+    for system in experiment.systems:
+        for source in experiment.data:
+            if (file := system.run_file(source.name)) is not None:
+                named[f"systems.{system.name}"] = file
+    for key, file in named.items():
+        # `archive.zip/ratings.csv` names a file inside an archive.
+        path = experiment.path(file)
+        if not any(one.exists() for one in (path, path.parent) if one == path or one.is_file()):
+            raise InputError(
+                f"{path} is not there", source=key, remedy="mend its name; it starts from the experiment file"
+            )
+
+
+def rehearse(line: Line) -> None:
+    """Try the test and new systems on a handful of ratings, so that what is not installed is known before long work."""
+    decisions = line.decisions.comparing()
+    values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
+    compare(values, **{**decisions, "baseline": None})
+    known = line.folder.records()
+    users, items = zip(*((user, item) for user in range(12) for item in range(8) if (user + item) % 3))
+    few = random(Ratings.of(list(users), list(items), [1 + (u * i) % 5 for u, i in zip(users, items)]), train=0.5)
+    for system in line.experiment.systems:
+        new = not any(name.startswith("runs/") and one["made_of"]["system"] == system.spelling
+                      for name, one in known.items())  # fmt: skip
+        if system.spelling is None or not new:
+            continue
+        try:
+            recommend(few, {system.name: system.spelling}, fill=line.decisions.recommending()["fill"])
+        except MissingExtraError:
+            raise
+        except Exception:
+            # So few ratings may well be too few for a system.
+            continue

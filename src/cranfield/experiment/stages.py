@@ -1,0 +1,285 @@
+"""The stages of an experiment, each an artifact that calls the functions a user would call, in the same order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cranfield._record import Step
+from cranfield._spelling import parse
+from cranfield.data import Ratings, describe, filters, read, write
+from cranfield.experiment.decisions import GIVEN
+from cranfield.experiment.experiment import Experiment
+from cranfield.experiment.folder import Artifact, Folder, Made, file_checksum
+from cranfield.experiment.source import Source, simulated
+from cranfield.experiment.stored import (
+    read_own_run,
+    read_parts,
+    read_scores,
+    read_split,
+    save_run,
+    save_scores,
+    step_of,
+)
+from cranfield.experiment.system import System
+from cranfield.measure import Scores, measure
+from cranfield.rank import Run, read_run, recommend
+from cranfield.rank.serve import served_users
+from cranfield.split import Split, apply, given
+from cranfield.split import registry as split_registry
+from cranfield.split import write as write_split
+
+
+class Part:
+    """One fold of one repetition on one set of ratings: what is trained and measured at once."""
+
+    def __init__(self, source: Source, repetition: int, fold: int, line: Line) -> None:
+        self.source, self.repetition, self.fold = source, repetition, fold
+        several = line.experiment.repetitions > 1
+        self.split_place = f"{source.name}/repetition-{repetition + 1}" if several else source.name
+        self.place = f"{self.split_place}/fold-{fold + 1}" if line.folds > 1 else self.split_place
+
+
+class Line:
+    """An experiment on its way through the stages, with the artifacts made so far."""
+
+    def __init__(self, experiment: Experiment, folder: Folder) -> None:
+        self.experiment, self.folder, self.decisions = experiment, folder, experiment.decisions
+        self.made: dict[str, Artifact] = {}
+        self._last_split = lru_cache(maxsize=1)(self._read_split)
+        self._last_data = lru_cache(maxsize=1)(self._read_data)
+
+    @cached_property
+    def folds(self) -> int:
+        """How many folds the split makes."""
+        spelling = parse(self.decisions.split)
+        if spelling.name != "k_fold":
+            return 1
+        usual = next(one for one in map(parse, split_registry.signatures()) if one.name == "k_fold")
+        return int({**dict(usual.parameters), **dict(spelling.parameters)}["k"])
+
+    def parts(self, source: Source) -> list[Part]:
+        """Return every fold of every repetition on a set of ratings."""
+        return [
+            Part(source, repetition, fold, self)
+            for repetition in range(self.experiment.repetitions)
+            for fold in range(self.folds)
+        ]
+
+    @property
+    def all_parts(self) -> Iterator[Part]:
+        """Every part on every set of ratings."""
+        return (part for source in self.experiment.data for part in self.parts(source))
+
+    def seed(self, part: Part) -> int:
+        """Return the seed of a part's repetition."""
+        return self.experiment.seeds[part.repetition]
+
+    def _artifact(self, name: str, made_of: Mapping[str, Any], make: Any) -> Artifact:
+        self.made[name] = self.folder.artifact(name, made_of, make)
+        return self.made[name]
+
+    # data: A1
+
+    def data(self, source: Source) -> Artifact:
+        """Read and filter a set of ratings."""
+        draws = any("seed" in _settings(filters.registry, one) for one in self.decisions.filters)
+        made_of = {
+            "source": _origin(self.experiment, source),
+            "filters": list(self.decisions.filters),
+            "seed": self.experiment.seed if draws else None,
+        }
+        return self._artifact(f"data/{source.name}", made_of, lambda: self._make_data(source))
+
+    def _make_data(self, source: Source) -> Made:
+        parts = {
+            name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed).compact()
+            for name, ratings in _load(self.experiment, source, self.decisions.split == GIVEN).items()
+        }
+        home = self.folder.path / "data" / source.name
+        files = [write(ratings, home / f"{name}.parquet") for name, ratings in parts.items()]
+        facts = {
+            name: {
+                "fingerprint": ratings.fingerprint,
+                **{key: value for key, value in describe(ratings).as_dict().items() if key != "history"},
+                "history": [step.as_dict() for step in ratings.history],
+            }
+            for name, ratings in parts.items()
+        }
+        return files, facts
+
+    def _read_data(self, name: str) -> dict[str, Ratings]:
+        artifact = self.made[f"data/{name}"]
+        files = {Path(file).stem: self.folder.path / file for file in artifact.files}
+        history = [step_of(one) for one in next(iter(artifact.facts.values()))["history"]]
+        return read_parts(files, name, history)
+
+    # split: A2
+
+    def split(self, source: Source, repetition: int) -> Artifact:
+        """Split a set of ratings once, into all folds."""
+        part, method = Part(source, repetition, 0, self), self.decisions.split
+        draws = method != GIVEN and "seed" in _settings(split_registry, method)
+        made_of = {
+            "data": self.made[f"data/{source.name}"].digest,
+            "split": method,
+            "seed": self.seed(part) if draws else None,
+        }
+        return self._artifact(f"splits/{part.split_place}", made_of, lambda: self._make_split(part))
+
+    def _make_split(self, part: Part) -> Made:
+        ratings = self._last_data(part.source.name)
+        if self.decisions.split == GIVEN:
+            made: Any = given(ratings["train"], ratings["test"])
+            fingerprint = None
+        else:
+            made = apply(ratings["ratings"], self.decisions.split, seed=self.seed(part))
+            fingerprint = ratings["ratings"].fingerprint
+        record = write_split(made, self.folder.path / "splits" / part.split_place, fingerprint=fingerprint)
+        told = json.loads(record.read_text(encoding="utf-8"))
+        return [record, *(record.parent / file for file in told["files"])], {"splits": told["splits"]}
+
+    def _read_split(self, source: str, split_place: str, fold: int) -> Split:
+        whole = next(iter(self._last_data(source).values()))
+        return read_split(self.folder.path / "splits" / split_place, whole, fold, self.folds)
+
+    def split_of(self, part: Part) -> Split:
+        """Return the split of a part."""
+        return self._last_split(part.source.name, part.split_place, part.fold)
+
+    # recommend and rank: B1, B2, C1
+
+    def run(self, part: Part, system: System) -> Artifact:
+        """Train a system and rank; a file of ranked lists is taken as it is."""
+        name, seed = f"runs/{part.place}/{_stem(system)}", self.seed(part)
+        if system.run is not None:
+            path = self.experiment.path(str(system.run_file(part.source.name)))
+            self.made[name] = Artifact(name, {}, {"file": path.name, "sha256": file_checksum(path)})
+            return self.made[name]
+        made_of = {
+            "split": self.made[f"splits/{part.split_place}"].digest,
+            "fold": part.fold,
+            "system": system.spelling,
+            "parameters": system.parameters(seed),
+            "asked": self.decisions.recommending(),
+            "seed": seed,
+        }
+        return self._artifact(name, made_of, lambda: self._make_run(part, system, name))
+
+    def _make_run(self, part: Part, system: System, name: str) -> Made:
+        split, seed = self.split_of(part), self.seed(part)
+        (run,) = recommend(split, {system.name: system.spelling}, seed=seed, **self.decisions.recommending())
+        path = save_run(run, self.folder.path / f"{name}.parquet")
+        own = [step.as_dict() for step in run.history if step.action in ("serve", "targets", "recommend")]
+        return [path], {"lists": len(run), "counts": dict(run.counts), "history": own}
+
+    def run_of(self, part: Part, system: System) -> Run:
+        """Return the ranked lists of a system."""
+        name = f"runs/{part.place}/{_stem(system)}"
+        if system.run is not None:
+            return read_run(self.experiment.path(str(system.run_file(part.source.name))), name=system.name)
+        path = self.folder.path / f"{name}.parquet"
+        return read_own_run(path, system.name, self.split_of(part), self.made[name].facts["counts"])
+
+    # measure: C2
+
+    def scores(self, part: Part) -> Artifact:
+        """Measure the lists of all systems."""
+        runs = [[one.name, self.made[f"runs/{part.place}/{_stem(one)}"].digest] for one in self.experiment.systems]
+        made_of = {
+            "split": self.made[f"splits/{part.split_place}"].digest,
+            "fold": part.fold,
+            "runs": runs,
+            "measuring": self.decisions.measuring(),
+            "served": self._serving(part),
+        }
+        return self._artifact(f"scores/{part.place}", made_of, lambda: self._make_scores(part))
+
+    def _make_scores(self, part: Part) -> Made:
+        split, test = self.split_of(part), self.measured_test(part)
+        runs = [self.run_of(part, system) for system in self.experiment.systems]
+        scores = measure(runs, test, train=split.train, **self.decisions.measuring())
+        path, facts = save_scores(scores, self.folder.path / "scores" / f"{part.place}.parquet")
+        removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
+        return [path], {**facts, "removed_test_users": int(removed)}
+
+    def _serving(self, part: Part) -> dict[str, Any]:
+        asked = self.decisions.recommending()
+        seed = None if asked["sample"] is None else self.seed(part)
+        return {"min_ratings": asked["min_ratings"], "sample": asked["sample"], "seed": seed}
+
+    def measured_test(self, part: Part) -> Ratings:
+        """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
+        split, serving = self.split_of(part), self._serving(part)
+        if not serving["min_ratings"] and serving["sample"] is None:
+            return split.test
+        users, _ = served_users(split.train, serving["min_ratings"], serving["sample"], serving["seed"] or 0)
+        served = np.zeros(split.train.n_users, dtype=np.bool_)
+        served[users] = True
+        return split.test.keep(served[split.test.users])
+
+    def scores_of(self, part: Part) -> Scores:
+        """Return the scores of a part."""
+        artifact = self.made[f"scores/{part.place}"]
+        return read_scores(self.folder.path / next(iter(artifact.files)), artifact.facts)
+
+
+def _stem(system: System) -> str:
+    """Return the name of a system's file; `check_name` admits only what files may be called by."""
+    return system.name.replace(" ", "")
+
+
+def _settings(registry: Any, spelling: str) -> tuple[str, ...]:
+    """Return the settings that a spelled function has."""
+    name = parse(spelling).name
+    return next(
+        tuple(key for key, _ in one.parameters) for one in map(parse, registry.signatures()) if one.name == name
+    )
+
+
+def _origin(experiment: Experiment, source: Source) -> dict[str, Any]:
+    """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
+    if source.simulate is not None:
+        return {"simulate": source.simulate}
+    if source.dataset is not None:
+        from cranfield.data.datasets import fetch
+
+        parts = fetch(source.dataset).parts
+        return {"dataset": source.dataset, "parts": {name: part.sha256 for name, part in parts.items()}}
+    files = {part: file_checksum(experiment.path(file)) for part, file in source.files.items()}
+    return {"files": files, "reading": dict(source.reading)}
+
+
+def _load(experiment: Experiment, source: Source, divided: bool) -> dict[str, Ratings]:
+    """Return the ratings of a source, by part."""
+    if source.simulate is not None:
+        return {"ratings": simulated(source.simulate)}
+    if source.dataset is not None:
+        from cranfield.data.datasets import load, load_pair
+
+        return dict(zip(("train", "test"), load_pair(source.dataset))) if divided else {"ratings": load(source.dataset)}
+    found = {
+        part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
+    }
+    found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
+    if not divided:
+        return found
+    # Both over ids of one type, and without common pairs: what `given` checks.
+    joined = given(found["train"], found["test"]).parts
+    return {part: replace(joined[part], history=ratings.history) for part, ratings in found.items()}
+
+
+def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps with the names of files, not where they lay: the same data give the same record anywhere."""
+    return tuple(
+        replace(step, settings={**step.settings, "source": Path(step.settings["source"]).name})
+        if "source" in step.settings
+        else step
+        for step in history
+    )
