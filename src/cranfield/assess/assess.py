@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +11,23 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._progress import Progress, progress
+from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._spelling import parse
-from cranfield._version import __version__
 from cranfield.assess._chunks import Chunks
+from cranfield.assess._fold import Fold
 from cranfield.assess.advice import weights_of
 from cranfield.assess.assessment import Assessment
 from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
-from cranfield.assess.masked import MaskedScores
 from cranfield.assess.power import discriminative_power
-from cranfield.assess.robustness import CORRELATIONS, Asked, Correlation, Robustness
+from cranfield.assess.robustness import CORRELATIONS, Asked, Correlation
 from cranfield.assess.scenarios import SCENARIOS, Scenario, scenario, sizes_of
 from cranfield.compare.samples import AVERAGES
 from cranfield.data import Ratings
-from cranfield.measure._inputs import as_judgments, as_runs, as_test
 from cranfield.measure.averages import Average
-from cranfield.measure.context import Context
-from cranfield.measure.judge import judge
-from cranfield.measure.measure import measure
 from cranfield.measure.metric import Metric
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
-from cranfield.rank.run import Run
 
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
 """The metrics of Valcarce et al. (2020), at their cut-off."""
@@ -190,7 +182,7 @@ def assess_folds(
     grid, chunks = sizes_of(sizes), Chunks(out)
     measuring: dict[str, Any] = {"threshold": threshold, "condensed": condensed, "similarity": similarity}
     trains = [None] * len(folds) if trains is None else list(trains)
-    prepared = [_Fold(*fold, wanted, asked, undefined, ties, train, measuring) for fold, train in zip(folds, trains)]
+    prepared = [Fold(*fold, wanted, asked, undefined, ties, train, measuring) for fold, train in zip(folds, trains)]
     _check_systems(prepared)
     total = sum(fold.robustness.n_samples(way, size) for fold in prepared for way in ways for size in grid)
     with progress("Assessing", total=total, unit="test sets") as bar:
@@ -228,76 +220,7 @@ def assess_folds(
     )
 
 
-class _Fold:
-    """One set of systems on one test set, ready to be studied."""
-
-    def __init__(
-        self,
-        runs: Any,
-        test: Any,
-        metrics: Sequence[Metric],
-        asked: Asked,
-        undefined: str,
-        ties: Ties,
-        train: Ratings | None,
-        measuring: Mapping[str, Any],
-    ) -> None:
-        self._runs, self._test, self._asked, self._undefined = as_runs(runs, ties), as_test(test), asked, undefined
-        if len(self._runs) < 2:
-            raise SettingError("an assessment compares orders of systems; give at least two runs")
-        # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
-        self.scores: Scores = measure(self._runs, self._test, metrics, train=train, **measuring)
-        judgments = as_judgments(self._runs, self._test, measuring["threshold"])
-        context = Context(train, measuring["similarity"])
-        judged = [judge(run, judgments, context)[0] for run in self._runs]
-        self._condensed = measuring["condensed"]
-        self.masked = MaskedScores(
-            [one.condensed() for one in judged] if self._condensed else judged, metrics, undefined
-        )
-        self._train = train
-        self.robustness = Robustness(self.masked, asked)
-
-    def study(self, ways: Sequence[Scenario], grid: Sequence[float], bar: Progress, chunks: Chunks) -> pl.DataFrame:
-        """Return the samples of all scenarios and sizes."""
-        inputs = self._inputs()
-        return pl.concat([self.robustness.study(way, grid, bar, chunks, inputs) for way in ways])
-
-    def _inputs(self) -> dict[str, Any]:
-        """Return all that the samples depend on, beside scenario and size."""
-        asked = {key: value for key, value in asdict(self._asked).items() if key != "averages"}
-        return {
-            "version": __version__,
-            "test": self._test.fingerprint,
-            "threshold": self.masked.judgments.threshold,
-            "condensed": self._condensed,
-            "runs": [_fingerprint(run) for run in self._runs],
-            "train": None if self._train is None else self._train.fingerprint,
-            "metrics": [_metric_inputs(metric) for metric in self.masked.metrics],
-            "averages": [str(kind) for kind in self._asked.averages],
-            "undefined": self._undefined,
-            **asked,
-        }
-
-
-def _metric_inputs(metric: Metric) -> list[str]:
-    """Return the metric's name and a hash of its code, so that a changed metric of one's own is computed anew."""
-    code = getattr(metric.definition.function, "__code__", None)
-    told = b"" if code is None else code.co_code + repr([str(one) for one in code.co_consts]).encode()
-    return [str(metric), hashlib.sha256(told).hexdigest()[:16]]
-
-
-def _fingerprint(run: Run) -> str:
-    """Return a hash of the lists of a run, with its ids."""
-    digest = hashlib.sha256(run.name.encode())
-    for vocabulary in (run.user_ids, run.item_ids):
-        digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
-    for array in (run.users, run.indptr, run.items, run.scores, run.ranks, run.lengths):
-        digest.update(b"\x1e" if array is None else np.ascontiguousarray(array).tobytes())
-    digest.update(run.ties.encode())
-    return digest.hexdigest()[:16]
-
-
-def _check_systems(folds: Sequence[_Fold]) -> None:
+def _check_systems(folds: Sequence[Fold]) -> None:
     for number, fold in enumerate(folds[1:], start=2):
         if fold.scores.systems != folds[0].scores.systems:
             raise SettingError(
@@ -347,7 +270,7 @@ _NO_CURVES = pl.DataFrame(
 )
 
 
-def _notes(folds: Sequence[_Fold]) -> tuple[str, ...]:
+def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
     slow = folds[0].masked.slow
     told = [note for fold in folds for note in fold.scores.notes]
     if slow:

@@ -119,6 +119,8 @@ class Assessment:
 
         ``weights`` say what each of them counts; one that is not named counts 1, or what `assess` was told.
         """
+        if weights is None and (draws, seed) == (200, 0):
+            return self._advice
         weights = self.step.settings.get("weights") if weights is None else weights
         return advise(self._evidence, weights, draws=draws, seed=seed)
 
@@ -147,6 +149,10 @@ class Assessment:
 
             written += save_all(self, folder / "figures")
         return written
+
+    @cached_property
+    def _advice(self) -> Advice:
+        return advise(self._evidence, self.step.settings.get("weights"))
 
     @cached_property
     def _correlation(self) -> pl.DataFrame:
