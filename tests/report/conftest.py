@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
+from cranfield.assess import assess
 
 EVIL = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "</style><img src=x onerror=alert(2)>")
 
@@ -36,6 +37,14 @@ def make_scores():
 @pytest.fixture(scope="session")
 def scores(make_scores):
     return make_scores()
+
+
+@pytest.fixture(scope="session")
+def assessment():
+    world = cf.simulate.world(users=60, items=40, ratings=1_500)
+    split = cf.split.random(world.ratings, train=0.8)
+    found = cf.recommend(split, {EVIL[0]: "random", EVIL[1]: "popularity", "c": "average"}, n=20)
+    return assess(found, split.test, ["P@5", "nDCG@10", "RR@10"], threshold=4, sizes=[1, 0.5], samples=3)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield.assess import Assessment, assess
 from cranfield.compare import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
@@ -40,6 +41,7 @@ METRIC = "P@10"
 
 METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
 _LENGTH = 50
+_SIZES, _SAMPLES = (1.0, 0.8, 0.6, 0.4, 0.2), 10
 _THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
 # Coat asks each user about 16 of 300 items.
 _RANDOM_SHARE = 0.05
@@ -74,6 +76,8 @@ class Demo:
     scores, comparisons
         By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of
         items drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not for training).
+    assessment
+        Which metric can be trusted, as far as held-out ratings can tell.
     variants
         The scores under other decisions (test set, threshold, condensed lists), for the explorer of the page.
     """
@@ -83,6 +87,7 @@ class Demo:
     runs: tuple[Run, ...]
     scores: Mapping[str, Scores]
     comparisons: Mapping[str, Comparison]
+    assessment: Assessment
     variants: tuple[tuple[str, Scores], ...]
 
     @property
@@ -219,6 +224,8 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = _silent) -> De
             advance()
     with stages("Comparing"):
         comparisons = {name: compare(scores[name], seed=seed) for name in (HELD_OUT, RANDOM_ITEMS)}
+    with stages("Assessing"):
+        assessment = assess(runs, split.test, METRICS, threshold=_THRESHOLD, sizes=_SIZES, samples=_SAMPLES, seed=seed)
     variants = []
     with stages("Taking other decisions", len(tests)) as advance:
         for name, test in tests.items():
@@ -227,7 +234,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = _silent) -> De
             others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, condensed=condensed)
             variants += [(name, other) for other in others]
             advance()
-    return Demo(world, split, tuple(runs), scores, comparisons, tuple(variants))
+    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants))
 
 
 def _test_sets(world: World, split: Split) -> dict[str, Ratings]:

@@ -18,6 +18,7 @@ from cranfield.report.sections.card import card
 from cranfield.report.sections.explorer import explorer
 from cranfield.report.sections.leaderboard import leaderboard
 from cranfield.report.sections.pairs import pairs
+from cranfield.report.sections.trust import trust
 from cranfield.report.sections.truth import Measured, orders, truth
 from cranfield.report.sections.users import users
 
@@ -49,6 +50,7 @@ def demo_page(found: Demo) -> str:
         explorer(explored, start, true),
         pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
+        trust(found.assessment),
         _card(found),
     ]
     return page("The published winner, and the better system", [one for one in sections if one is not None], lead=lead)
@@ -130,4 +132,4 @@ def _card(found: Demo) -> Section:
         "training ratings": found.split.train.fingerprint,
         **{test: scores.step.settings["test"] for test, scores in found.scores.items()},
     }
-    return card([*steps, ("compare", comparison.step)], facts)
+    return card([*steps, ("compare", comparison.step), ("assess", found.assessment.step)], facts)

@@ -212,22 +212,29 @@ def check_libraries() -> None:
     _vl_convert()
 
 
-def _styled(chart: Any, style: Style) -> Any:
-    """Return the chart in the sizes, fonts and colours of a style."""
+def themed(chart: Any, style: Style = "screen") -> Any:
+    """Return any chart in the fonts and colours of a style."""
     look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
     small = look["size"] - 1
     return (
-        chart.properties(width=look["width"])
-        .configure(font=look["font"], background="transparent", padding={"left": 12, "right": 8, "top": 4, "bottom": 4})
+        chart.configure(font=look["font"], background="transparent",
+                        padding={"left": 12, "right": 8, "top": 4, "bottom": 4})
         .configure_view(stroke=None, step=look["step"])
         .configure_axis(
             labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,
             titleFontSize=look["size"], titleFontWeight="normal", labelLimit=220,
         )
-        .configure_axisY(grid=False, domain=False, ticks=False, labelColor=INK, labelFontSize=look["size"])
         .configure_legend(labelColor=INK, titleColor=MUTED, labelFontSize=small, titleFontSize=small,
                           titleFontWeight="normal", symbolType="square")
+        .configure_title(color=INK, fontSize=look["size"], fontWeight="normal", anchor="start")
     )  # fmt: skip
+
+
+def _styled(chart: Any, style: Style) -> Any:
+    """Return a chart of systems in the width, fonts and colours of a style; names of systems stand at its left."""
+    look = _STYLES[_checks.one_of("style", style, tuple(_STYLES))]
+    names = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelFontSize": look["size"]}
+    return themed(chart.properties(width=look["width"]), style).configure_axisY(**names)
 
 
 def _values(frame: pl.DataFrame) -> Any:

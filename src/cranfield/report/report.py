@@ -9,6 +9,7 @@ from typing import Literal
 from cranfield._errors import SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
+from cranfield.assess import Assessment
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
 from cranfield.measure.scores import Coverage, Undefined
@@ -19,6 +20,7 @@ from cranfield.report.sections.card import card
 from cranfield.report.sections.explorer import explorer
 from cranfield.report.sections.leaderboard import leaderboard
 from cranfield.report.sections.pairs import pairs
+from cranfield.report.sections.trust import trust
 from cranfield.report.sections.users import users
 from cranfield.report.sections.verdict import verdict
 
@@ -28,6 +30,7 @@ _TITLE = "Which system is better?"
 def report(
     scores: Scores,
     comparison: Comparison | None = None,
+    assessment: Assessment | None = None,
     *,
     average: str = "mean",
     coverage: Coverage = "full",
@@ -47,6 +50,8 @@ def report(
         What was measured.
     comparison
         What the tests say of it, if there were tests.
+    assessment
+        What was found out about the metrics themselves, if they were assessed.
     average, coverage, undefined, by
         How the leaderboard averages; see `Scores.frame`.
     variants
@@ -76,10 +81,13 @@ def report(
     if comparison is not None:
         made.append(pairs(comparison))
     made.append(users(scores))
+    if assessment is not None:
+        made.append(trust(assessment))
     if len(scores.systems) > 1 and scores.n_lists:
         explored = explore([("test", scores), *(("test", one) for one in variants)])
         made.append(explorer(explored, _start(explored, scores, average, coverage)))
-    done = [*steps, ("measure", scores.step), *([("compare", comparison.step)] if comparison is not None else [])]
+    results = (("compare", comparison), ("assess", assessment))
+    done = [*steps, ("measure", scores.step), *((name, one.step) for name, one in results if one is not None)]
     made += [*sections, card(done)]
     return page(title, [one for one in made if one is not None], lead=lead)
 
@@ -88,6 +96,7 @@ def write_report(
     path: str | Path,
     scores: Scores,
     comparison: Comparison | None = None,
+    assessment: Assessment | None = None,
     *,
     average: str = "mean",
     coverage: Coverage = "full",
@@ -103,6 +112,7 @@ def write_report(
     made = report(
         scores,
         comparison,
+        assessment,
         average=average,
         coverage=coverage,
         undefined=undefined,
