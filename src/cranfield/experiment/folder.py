@@ -65,6 +65,8 @@ class Artifact:
 class Folder:
     """The artifacts in a folder; `open_folder` gives one that no other process uses."""
 
+    makes = True
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.needed: list[str] = []

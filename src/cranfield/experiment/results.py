@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
 from cranfield._spelling import nearest
+from cranfield.data import Ratings
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.file import read_experiment
 from cranfield.experiment.findings import Findings, findings
 from cranfield.experiment.folder import HOME, Artifact, Folder, check_folder
 from cranfield.experiment.stages import Line
+from cranfield.experiment.stored import step_of
+from cranfield.rank import Run
+
+
+class Measured(NamedTuple):
+    """What was measured at once: the ranked lists, the test ratings of the users served, and the training part."""
+
+    runs: tuple[Run, ...]
+    test: Ratings
+    train: Ratings
 
 
 class Results:
@@ -78,12 +91,45 @@ class Results:
         """Return averages and comparisons on a set of ratings as objects, with the scores behind them."""
         return self._findings(self._known(data))
 
-    def _find(self, data: str) -> Findings:
+    def _line(self) -> Line:
         line = Line(self.experiment, self.folder)
         line.made = {name: Artifact(name, one["files"], one["facts"]) for name, one in self.records.items()}
+        return line
+
+    def _find(self, data: str) -> Findings:
+        line = self._line()
         source = next(one for one in self.experiment.data if one.name == data)
         folds = [(part.repetition, part.fold, line.scores_of(part)) for part in line.parts(source)]
         return findings(data, folds, self.experiment.decisions, seed=self.experiment.seed)
+
+    def measured(self, data: str) -> Iterator[Measured]:
+        """Give the ranked lists, the test part and the training part of each fold and repetition."""
+        line = self._line()
+        source = next(one for one in self.experiment.data if one.name == self._known(data))
+        for part in line.parts(source):
+            runs = tuple(line.run_of(part, system) for system in self.experiment.systems)
+            yield Measured(runs, line.measured_test(part), line.split_of(part).train)
+
+    def steps(self, data: str) -> list[tuple[str, Step]]:
+        """Return what was done to a set of ratings before it was measured, by the name of the stage."""
+        line = self._line()
+        source = next(one for one in self.experiment.data if one.name == self._known(data))
+        part = line.parts(source)[0]
+        told = next(iter(self.records[f"data/{data}"]["facts"].values()))["history"]
+        done = [("data", step_of(one)) for one in told]
+        done.append(("split", line.split_of(part).step))
+        asked = {system.name: line.made.get(line.run_name(part, system)) for system in self.experiment.systems}
+        ranked = [one.facts["history"] for one in asked.values() if one is not None]
+        done += [
+            (step["action"], step_of(step)) for step in (ranked[0] if ranked else ()) if step["action"] != "recommend"
+        ]
+        systems = {one.name: one.spelling or f"file {Path(str(one.run)).name}" for one in self.experiment.systems}
+        return [*done, ("systems", Step("recommend", {**systems, "seeds": list(self.experiment.seeds)}))]
+
+    @property
+    def pages(self) -> list[Path]:
+        """The pages of the report, one for each set of ratings, if there is one."""
+        return [file for file in self._files("report") if file.suffix == ".html"]
 
     def card(self) -> dict[str, Any]:
         """Return the card."""

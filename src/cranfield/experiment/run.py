@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -35,7 +36,14 @@ def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], No
     return nullcontext(lambda: None)
 
 
-def run(experiment: Experiment | str | Path, out: str | Path | None = None, *, stages: Stages = _silent) -> Results:
+def run(
+    experiment: Experiment | str | Path,
+    out: str | Path | None = None,
+    *,
+    seed: int | None = None,
+    stages: Stages = _silent,
+    report: Callable[[Results], list[Path]] | None = None,
+) -> Results:
     """Run an experiment from data to results.
 
     Every step is kept in the folder under a hash of what it depends on. A second run makes only what a change in the
@@ -48,8 +56,12 @@ def run(experiment: Experiment | str | Path, out: str | Path | None = None, *, s
         The experiment, or its file.
     out
         The folder; by default the file's name without its ending.
+    seed
+        Counts instead of the experiment's, if given.
     stages
         Told how far it is.
+    report
+        Writes what is made of the results, and returns the files.
 
     Returns
     -------
@@ -64,26 +76,31 @@ def run(experiment: Experiment | str | Path, out: str | Path | None = None, *, s
     >>> print(results.sentences("tiny")[0])
     P@10: knn(k=100) is best (0.1655), significantly better than 1 of 2 others; not than popularity ...
     """
-    experiment, out = stated(experiment, out)
+    experiment, out = stated(experiment, out, seed)
     check_inputs(experiment)
     with open_folder(out) as folder:
         folder.log(did="started")
         line = Line(experiment, folder)
         rehearse(line)
         go(line, stages)
+        if report is not None:
+            with stages("Writing the report"):
+                _reported(line, report)
         folder.prune()
         folder.log(did="finished")
     return Results(out)
 
 
-def stated(experiment: Experiment | str | Path, out: str | Path | None) -> tuple[Experiment, Path]:
+def stated(experiment: Experiment | str | Path, out: str | Path | None, seed: int | None) -> tuple[Experiment, Path]:
     """Return the experiment, read if need be, and its folder."""
     if isinstance(experiment, Experiment):
         if out is None:
             raise SettingError("an experiment that is no file has no folder of its own; give out")
-        return experiment, Path(out)
-    path = Path(experiment)
-    return read_experiment(path), path.with_suffix("") if out is None else Path(out)
+    else:
+        path = Path(experiment)
+        experiment = read_experiment(path)
+        out = path.with_suffix("") if out is None else out
+    return experiment if seed is None else replace(experiment, seed=seed), Path(out)
 
 
 def go(line: Line, stages: Stages = _silent) -> None:
@@ -119,7 +136,12 @@ def go(line: Line, stages: Stages = _silent) -> None:
     with stages("Writing the card"):
         told = {name: artifact.digest for name, artifact in line.made.items()}
         made_of = {"made": told, "versions": versions(), "notes": dict(experiment.notes)}
-        folder.artifact("card", made_of, lambda: write_card(folder.path, card(line)))
+        line.made["card"] = folder.artifact("card", made_of, lambda: write_card(folder.path, card(line)))
+
+
+def _reported(line: Line, report: Callable[[Results], list[Path]]) -> None:
+    told = {name: artifact.digest for name, artifact in line.made.items()}
+    line.folder.artifact("report", {"made": told}, lambda: (report(Results(line.folder.path)), {}))
 
 
 def _stated(folder: Folder, text: str) -> Made:

@@ -94,6 +94,10 @@ class Source:
         if self.simulate is not None:
             spelling = parse(self.simulate)
             return spelling.name == "popularity" or dict(spelling.parameters).get("times") is False
+        if self.dataset is not None:
+            from cranfield.data.datasets import find
+
+            return not find(self.dataset).times
         return self.reading.get("time") is False
 
 

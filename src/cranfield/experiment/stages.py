@@ -91,7 +91,7 @@ class Line:
         """Read and filter a set of ratings."""
         draws = any("seed" in _settings(filters.registry, one) for one in self.decisions.filters)
         made_of = {
-            "source": _origin(self.experiment, source),
+            "source": _origin(self.experiment, source, fetching=self.folder.makes),
             "filters": list(self.decisions.filters),
             "seed": self.experiment.seed if draws else None,
         }
@@ -155,9 +155,13 @@ class Line:
 
     # recommend and rank: B1, B2, C1
 
+    def run_name(self, part: Part, system: System) -> str:
+        """Return the name of a system's lists; `check_name` admits only what files may be called by."""
+        return f"runs/{part.place}/{system.name.replace(' ', '')}"
+
     def run(self, part: Part, system: System) -> Artifact:
         """Train a system and rank; a file of ranked lists is taken as it is."""
-        name, seed = f"runs/{part.place}/{_stem(system)}", self.seed(part)
+        name, seed = self.run_name(part, system), self.seed(part)
         if system.run is not None:
             path = self.experiment.path(str(system.run_file(part.source.name)))
             self.made[name] = Artifact(name, {}, {"file": path.name, "sha256": file_checksum(path)})
@@ -181,7 +185,7 @@ class Line:
 
     def run_of(self, part: Part, system: System) -> Run:
         """Return the ranked lists of a system."""
-        name = f"runs/{part.place}/{_stem(system)}"
+        name = self.run_name(part, system)
         if system.run is not None:
             return read_run(self.experiment.path(str(system.run_file(part.source.name))), name=system.name)
         path = self.folder.path / f"{name}.parquet"
@@ -191,7 +195,7 @@ class Line:
 
     def scores(self, part: Part) -> Artifact:
         """Measure the lists of all systems."""
-        runs = [[one.name, self.made[f"runs/{part.place}/{_stem(one)}"].digest] for one in self.experiment.systems]
+        runs = [[one.name, self.made[self.run_name(part, one)].digest] for one in self.experiment.systems]
         made_of = {
             "split": self.made[f"splits/{part.split_place}"].digest,
             "fold": part.fold,
@@ -230,11 +234,6 @@ class Line:
         return read_scores(self.folder.path / next(iter(artifact.files)), artifact.facts)
 
 
-def _stem(system: System) -> str:
-    """Return the name of a system's file; `check_name` admits only what files may be called by."""
-    return system.name.replace(" ", "")
-
-
 def _settings(registry: Any, spelling: str) -> tuple[str, ...]:
     """Return the settings that a spelled function has."""
     name = parse(spelling).name
@@ -243,15 +242,17 @@ def _settings(registry: Any, spelling: str) -> tuple[str, ...]:
     )
 
 
-def _origin(experiment: Experiment, source: Source) -> dict[str, Any]:
+def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
     """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
     if source.simulate is not None:
         return {"simulate": source.simulate}
     if source.dataset is not None:
-        from cranfield.data.datasets import fetch
+        from cranfield.data.datasets import fetch, find
+        from cranfield.data.datasets.cache import cached
 
-        parts = fetch(source.dataset).parts
-        return {"dataset": source.dataset, "parts": {name: part.sha256 for name, part in parts.items()}}
+        there = fetch(source.dataset) if fetching else cached(find(source.dataset))
+        parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
+        return {"dataset": source.dataset, "parts": parts}
     files = {part: file_checksum(experiment.path(file)) for part, file in source.files.items()}
     return {"files": files, "reading": dict(source.reading)}
 

@@ -1,0 +1,25 @@
+"""``cranfield diff``: how two experiments differ."""
+
+from __future__ import annotations
+
+import click
+
+from cranfield.cli._output import put, written
+from cranfield.experiment import diff
+
+_EXAMPLES = """\b
+Examples:
+  cranfield diff experiment condensed
+  cranfield diff experiment condensed --format csv --out moved.csv
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("before", metavar="FOLDER")
+@click.argument("after", metavar="FOLDER")
+@click.option("--format", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+@click.option("--out", metavar="FILE", help="Write it to a file.")
+def command(before: str, after: str, format: str, out: str | None) -> None:
+    """Say which decisions differ between two experiments, and how the results moved."""
+    found = diff(before, after)
+    put(str(found) if format == "text" else written(found.frame(), format), out)

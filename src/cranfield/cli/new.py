@@ -1,0 +1,28 @@
+"""``cranfield new``: a commented experiment file to start from."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from cranfield.experiment import new_experiment, schema
+
+_EXAMPLES = """\b
+Examples:
+  cranfield new
+  cranfield new movies.toml
+  cranfield new --schema > experiment.schema.json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("path", default="experiment.toml", metavar="[FILE]")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--schema", "schema_only", is_flag=True, help="Print a JSON schema for editors instead.")
+def command(path: str, force: bool, schema_only: bool) -> None:
+    """Write an experiment file with every decision, its default and what it means."""
+    if schema_only:
+        click.echo(json.dumps(schema(), indent=1))
+        return
+    click.echo(f"{new_experiment(path, force=force)}: change it, then: cranfield run {path}")

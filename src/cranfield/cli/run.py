@@ -1,0 +1,102 @@
+"""``cranfield run``: the whole line from an experiment file, to a report."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from cranfield._errors import MissingExtraError
+from cranfield.cli._group import common_options
+from cranfield.cli._stages import stages
+from cranfield.experiment import Results, plan, run
+
+_EXAMPLES = """\b
+Examples:
+  cranfield run experiment.toml
+  cranfield run experiment.toml --dry-run
+  cranfield run experiment.toml --out elsewhere --open
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("experiment", metavar="FILE")
+@click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and roughly how long it takes.")
+@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@common_options
+@click.pass_context
+def command(
+    context: click.Context, experiment: str, out: str | None, dry_run: bool, wanted: bool, show: bool, seed: int
+) -> None:
+    """Run an experiment from data to report; what is there already is not made again.
+
+    A seed that is given here counts instead of the file's.
+    """
+    given = context.get_parameter_source("seed") is ParameterSource.COMMANDLINE or seed != 0
+    if dry_run:
+        click.echo(plan(experiment, out, seed=seed if given else None))
+        return
+    results = run(experiment, out, seed=seed if given else None, stages=stages, report=_reporter(wanted))
+    click.echo(results)
+    missing = [item["asked"] for item in results.card()["checklist"] if item["reported"] is None]
+    if missing:
+        click.echo(f"not reported: {'; '.join(missing)}", err=True)
+    pages = results.pages
+    click.echo(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))
+    if show and pages:
+        webbrowser.open(pages[0].resolve().as_uri())
+
+
+def _reporter(wanted: bool) -> Callable[[Results], list[Path]] | None:
+    """Return what writes the report, or None where none is wanted or nothing can draw it."""
+    if not wanted:
+        return None
+    from cranfield.report.figures import check_libraries
+
+    try:
+        check_libraries()
+    except MissingExtraError as error:
+        click.echo(f"note: there will be no report: {error}", err=True)
+        return None
+    return _write_report
+
+
+def _write_report(results: Results) -> list[Path]:
+    """Write a page and figures for each set of ratings; return the files."""
+    from cranfield.report import figures, other_decisions, write_report
+
+    made: list[Path] = []
+    experiment, several = results.experiment, len(results.data) > 1
+    averaging = experiment.decisions.averaging()
+    for data in results.data:
+        found = results.findings(data)
+        metrics = found.scores.metrics
+        parts = list(results.measured(data))
+        # Folds and repetitions cannot be measured anew together.
+        variants = (
+            other_decisions(parts[0].runs, parts[0].test, metrics, train=parts[0].train) if len(parts) == 1 else ()
+        )
+        made.append(
+            write_report(
+                results.path / (f"report-{data}.html" if several else "report.html"),
+                found.scores,
+                found.comparison,
+                **averaging,
+                variants=variants,
+                title=f"{experiment.title} ({data})" if several else experiment.title,
+                lead=str(experiment),
+                steps=results.steps(data),
+            )
+        )
+        charts = {"averages": figures.averages(found.scores, metrics[0], averaging=averaging, style="paper")}
+        if found.comparison is not None and metrics[0] in found.comparison.metrics:
+            charts["wins"] = figures.wins(found.comparison, metrics[0], style="paper")
+        for name, chart in charts.items():
+            made.append(results.path / "figures" / f"{data}-{name}.svg")
+            figures.save(chart, made[-1])
+    return made

@@ -1,0 +1,24 @@
+"""``cranfield show``: what is in the folder of an experiment."""
+
+from __future__ import annotations
+
+import click
+
+from cranfield.cli._output import put, written
+from cranfield.experiment import show
+
+_EXAMPLES = """\b
+Examples:
+  cranfield show experiment
+  cranfield show experiment --format json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("folder", metavar="FOLDER")
+@click.option("--format", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+@click.option("--out", metavar="FILE", help="Write it to a file.")
+def command(folder: str, format: str, out: str | None) -> None:
+    """Say what was run in FOLDER, what is there, its sizes and times, and the verdict."""
+    found = show(folder)
+    put(str(found) if format == "text" else written(found.frame(), format), out)
