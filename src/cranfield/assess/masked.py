@@ -34,6 +34,8 @@ class Part:
         The remaining test ratings of each list, and the relevant ones.
     overall
         metrics × systems, for metrics that belong to all lists together; None for others.
+    complete
+        Whether no value can be NaN, so that none need be looked for.
     """
 
     places: Sequence[int]
@@ -41,6 +43,7 @@ class Part:
     judged: NDArray[np.int64]
     relevant: NDArray[np.int64]
     overall: NDArray[np.float64] | None = None
+    complete: bool = False
 
     def averages(self, average: Average) -> NDArray[np.float64]:
         """Return metrics × systems averages over the lists where the value is defined."""
@@ -52,11 +55,12 @@ class Part:
         found = np.empty(self.values.shape[:2])
         for m, table in enumerate(self.values):
             for s, row in enumerate(table):
-                found[m, s] = _average(average, row, weights)
+                found[m, s] = average(row, weights) if self.complete else _average(average, row, weights)
         return found
 
 
 def _average(average: Average, row: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    """Return the average of the values that are defined."""
     undefined = np.isnan(row)
     if undefined.any():
         row, weights = row[~undefined], None if weights is None else weights[~undefined]
@@ -141,7 +145,7 @@ class MaskedScores:
         if plan.threshold != self.judgments.threshold:  # weights do not depend on the threshold of a metric
             smaller = self.judgments.only(mask)[0]
             judged, relevant = smaller.n_judged, smaller.n_relevant
-        return Part(places, values, judged, relevant)
+        return Part(places, values, judged, relevant, complete=self._undefined == "zero")
 
     def _room(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
         """Return memory for values of this shape, the same one for each mask: new pages are dear."""

@@ -24,14 +24,15 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     """
     from scipy.special import stdtrit
 
-    undefined = np.isnan(values).any(axis=0)
-    if undefined.any():
-        values = values[:, ~undefined]
+    sums = values.sum(axis=1)
+    if np.isnan(sums).any():
+        values = values[:, ~np.isnan(values).any(axis=0)]
+        sums = values.sum(axis=1)
     first, second = np.triu_indices(len(values), 1)
     n = values.shape[1]
     if n < 2:
         return np.zeros(len(first), dtype=np.int8)
-    products, sums = values @ values.T, values.sum(axis=1)
+    products = values @ values.T
     squares = np.diagonal(products)
     whole = squares[first] + squares[second]
     difference = (sums[first] - sums[second]) / n
