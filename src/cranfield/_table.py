@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import polars as pl
+
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -39,6 +41,15 @@ def csv_text(text: str) -> str:
     "'=1+1"
     """
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def csv_of(frame: pl.DataFrame) -> str:
+    """Return a frame as CSV in which no cell is a formula; numbers keep all their digits."""
+    return frame.with_columns(
+        pl.col(name).map_elements(csv_text, return_dtype=pl.String)
+        for name, kind in frame.schema.items()
+        if kind == pl.String
+    ).write_csv()
 
 
 def _one_line(text: str) -> str:

@@ -118,3 +118,10 @@ def test_an_unknown_command_suggests_the_nearest(cranfield):
     code, _, err = cranfield("evalute")
     assert code == 2
     assert "did you mean 'evaluate'" in err
+
+
+def test_a_page_can_be_written_beside_the_averages(evaluate, files):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    evaluate("-m", "RR", "--threshold", "4", "--report", "page.html")
+    assert "mine" in (files / "page.html").read_text(encoding="utf-8")

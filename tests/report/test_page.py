@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield._table import csv_of
 from cranfield.report import report, write_report
-from cranfield.report.page import csv_of, json_text, page
+from cranfield.report.page import json_text, page
 from cranfield.report.section import Section
 
 VOID = {"meta", "input", "img", "br", "hr"}

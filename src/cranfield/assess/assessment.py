@@ -17,7 +17,7 @@ from cranfield._errors import SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield._table import csv_text
+from cranfield._table import csv_of
 from cranfield.assess import robustness
 from cranfield.assess.advice import Advice, Evidence, advise
 from cranfield.assess.correlation import correlation_frame, groups, matrix
@@ -139,7 +139,7 @@ class Assessment:
             if frame.height == 0:
                 continue
             with whole_file(folder / "frames" / f"{study}.csv") as temporary:
-                _csv_safe(frame).write_csv(temporary)
+                temporary.write_text(csv_of(frame), encoding="utf-8")
             written.append(folder / "frames" / f"{study}.csv")
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             self.samples.write_parquet(temporary)
@@ -293,9 +293,3 @@ class Assessment:
         import html
 
         return "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences()) + self.advice().table().html()
-
-
-def _csv_safe(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with no name that a spreadsheet takes for a formula."""
-    names = [name for name, kind in frame.schema.items() if kind == pl.String]
-    return frame.with_columns(pl.col(name).map_elements(csv_text, return_dtype=pl.String) for name in names)

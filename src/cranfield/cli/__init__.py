@@ -18,6 +18,11 @@ _COMMANDS = {
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",
+    "assess": "Say which metric can be trusted on these data.",
+    "new": "Write a commented experiment file to start from.",
+    "run": "Run an experiment file from data to report; stop and go on at will.",
+    "show": "Say what is in an experiment's folder.",
+    "diff": "Say how two experiments differ, and how the results moved.",
     "demo": "Run the whole line on a simulated world, to a report.",
 }
 

@@ -55,24 +55,26 @@ class LazyGroup(click.Group):
 
 
 def common_options(command: Command) -> Command:
-    """Give a command the options that all of them share: ``--seed``, ``--threads`` and ``--quiet``.
+    """Give a command the options that all with chance in them share: ``--seed``, ``--threads`` and ``--quiet``.
 
     They may stand before the command's name as well. The command receives ``seed``; the other two become settings of
     the process.
     """
-    for option in (
-        click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result."),
-        click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help="Threads to use."),
-        click.option(
-            "--seed",
-            type=_AT_LEAST_ZERO,
-            default=lambda: settings.seed,
-            callback=_keep,
-            help="Fixes every random choice; 0 unless given.",
-        ),
-    ):
-        command = option(command)
-    return command
+    seed = click.option(
+        "--seed",
+        type=_AT_LEAST_ZERO,
+        default=lambda: settings.seed,
+        callback=_keep,
+        help="Fixes every random choice; 0 unless given.",
+    )
+    return seed(process_options(command))
+
+
+def process_options(command: Command) -> Command:
+    """Give a command ``--threads`` and ``--quiet``."""
+    quiet = click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result.")
+    threads = click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help="Threads to use.")
+    return threads(quiet(command))
 
 
 _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)

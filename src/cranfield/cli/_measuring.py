@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
-from cranfield.data import Ratings
-from cranfield.rank import Run
-
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is to be measured against what: the options that `measuring_options` gives."""
+
+    runs: tuple[str, ...]
+    test: str
+    threshold: float | None
+    condensed: bool
+    ties: Any
+    train: str | None
+    run_format: str | None
+    tag: bool
+
+    def load(self) -> dict[str, Any]:
+        """Read the files; return the arguments that `measure`, `dialects` and `assess` share."""
+        from cranfield.data import read
+        from cranfield.rank import read_runs, read_test
+
+        several = self.runs if len(self.runs) > 1 else self.runs[0]
+        return {
+            "runs": read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
+            "test": read_test(self.test),
+            "train": None if self.train is None else read(self.train),
+            "threshold": self.threshold,
+            "condensed": self.condensed,
+        }
+
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -24,21 +52,27 @@ _OPTIONS = (
         show_default=True,
         help="How items of equal score are ordered.",
     ),
-    click.option("--train", metavar="FILE", help="The training ratings, for metrics of popularity and novelty."),
+    click.option("--train", metavar="FILE", help="The training ratings: the catalogue, popularity and novelty."),
     click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 
 
-def measuring_options(command: Command) -> Command:
-    """Give a command runs, a test set, and how they are to be met; `load` makes use of them."""
+def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command runs, a test set, and how they are to be met; it receives them as one `Measuring`."""
+
+    @wraps(command)
+    def with_measuring(**options: Any) -> Any:
+        measuring = Measuring(**{field.name: options.pop(field.name) for field in fields(Measuring)})
+        return command(measuring=measuring, **options)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        with_measuring = option(with_measuring)
+    return with_measuring
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
-    """Return the option ``-m``, that may be given several times or with several metrics split by spaces."""
+    """Return the option ``-m``, that may be given several times."""
     return click.option(
         "-m",
         "--metric",
@@ -51,15 +85,12 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
     )
 
 
-def load(
-    runs: tuple[str, ...], test: str, ties: str, run_format: str | None, tag: bool, train: str | None
-) -> tuple[list[Run], Ratings, Ratings | None]:
-    """Read the runs, the test set and the training set of a command."""
-    from cranfield.data import read
-    from cranfield.rank import read_runs, read_test
-
-    return (
-        read_runs(runs if len(runs) > 1 else runs[0], ties=ties, format=run_format, tag=tag),
-        read_test(test),
-        None if train is None else read(train),
-    )
+def undefined_option(command: Command) -> Command:
+    """Give a command the option of what an undefined value counts."""
+    return click.option(
+        "--undefined",
+        type=click.Choice(["zero", "leave out"]),
+        default="zero",
+        show_default=True,
+        help="What a user counts for whom a metric is undefined.",
+    )(command)

@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 import polars as pl
 
 from cranfield._files import whole_file
-from cranfield._table import csv_text
+from cranfield._table import Table, csv_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def written(frame: pl.DataFrame, format: str) -> str:
     """Return a tidy frame as CSV (in which no cell is a formula) or JSON (a list of rows; NaN is null)."""
     if format == "csv":
-        safe = frame.with_columns(
-            pl.col(name).map_elements(csv_text, return_dtype=pl.String)
-            for name, kind in frame.schema.items()
-            if kind == pl.String
-        )
-        return safe.write_csv()
+        return csv_of(frame)
     rows = [
         {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
         for row in frame.iter_rows(named=True)
     ]
     return json.dumps(rows, indent=1, default=str, ensure_ascii=False) + "\n"
+
+
+def output_options(*formats: str) -> Callable[[Command], Command]:
+    """Give a command ``--format``, the first of ``formats`` unless given, and ``--out``."""
+
+    def give(command: Command) -> Command:
+        out = click.option("--out", metavar="FILE", help="Write to a file instead.")
+        choice = click.Choice(formats)
+        how = click.option("--format", type=choice, default=formats[0], show_default=True, help="What is printed.")
+        return how(out(command))
+
+    return give
+
+
+def put_table(table: Table, format: str, out: str | None) -> None:
+    """Print a table as text, LaTeX or Markdown, or write it to a file."""
+    put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
 
 
 def put(text: str, out: str | None) -> None:

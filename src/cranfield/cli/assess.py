@@ -15,8 +15,10 @@ from cranfield.assess.assess import NINE, assess
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import load, measuring_options, metric_option
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import put, written
+from cranfield.cli._report import report_option, write_page
+from cranfield.measure.measure import measure
 
 _EXAMPLES = """\b
 Examples:
@@ -64,13 +66,7 @@ Examples:
     help="What compares two orders of systems.",
 )
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
-@click.option(
-    "--undefined",
-    type=click.Choice(["zero", "leave out"]),
-    default="zero",
-    show_default=True,
-    help="What a user counts for whom a metric is undefined.",
-)
+@undefined_option
 @click.option(
     "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
 )
@@ -88,14 +84,11 @@ Examples:
     help="Which study is printed as CSV or JSON.",
 )
 @click.option("--out", metavar="FOLDER", help="Keep finished parts, frames and figures here; a second run goes on.")
+@report_option
 @common_options
 def command(
-    runs: tuple[str, ...],
-    test: str,
-    ties: Any,
-    train: str | None,
-    run_format: str | None,
-    tag: bool,
+    measuring: Measuring,
+    metrics: tuple[str, ...],
     sizes: str,
     scenarios: tuple[str, ...],
     cutoffs: str | None,
@@ -104,14 +97,14 @@ def command(
     format: str,
     study: str,
     out: str | None,
+    report: str | None,
     **asking: Any,
 ) -> None:
     """Say which metric can be trusted on these systems and these data."""
-    read, held_out, learnt = load(runs, test, ties, run_format, tag, train)
+    loaded = measuring.load()
     found = assess(
-        read,
-        held_out,
-        train=learnt,
+        **loaded,
+        metrics=metrics,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=sizes if sizes in SIZES else _numbers("--sizes", sizes),
         cutoffs=_cutoffs(cutoffs),
@@ -124,6 +117,8 @@ def command(
         files = found.save(out, figures=figures)
         if not settings.quiet and format == "table":
             click.echo(f"{len(files)} files in {out}")
+    if report is not None:
+        write_page(report, loaded, measure(**loaded, metrics=metrics), metrics, assessment=found)
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -10,8 +10,9 @@ import polars as pl
 
 from cranfield._table import Table
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import load, measuring_options, metric_option
-from cranfield.cli._output import put, written
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._output import output_options, put, written
+from cranfield.cli._report import report_option, write_page
 from cranfield.compare import Comparison
 from cranfield.compare.compare import compare
 from cranfield.compare.sentences import p_text
@@ -64,13 +65,7 @@ Examples:
     show_default=True,
     help="Users without a list count what an empty one scores, or only users that both systems serve count.",
 )
-@click.option(
-    "--undefined",
-    type=click.Choice(["zero", "leave out"]),
-    default="zero",
-    show_default=True,
-    help="What a user counts for whom a metric is undefined.",
-)
+@undefined_option
 @click.option(
     "--by",
     type=click.Choice(["user", "list"]),
@@ -89,28 +84,16 @@ Examples:
 )
 @click.option("--margin", type=float, help="Show instead whether systems differ by no more than this (TOST).")
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
-@click.option(
-    "--format",
-    type=click.Choice(["table", "matrix", "latex", "csv", "json"]),
-    default="table",
-    show_default=True,
-    help="How the comparison is printed.",
-)
-@click.option("--out", metavar="FILE", help="Write it to a file instead.")
+@report_option
+@output_options("table", "matrix", "latex", "csv", "json")
 @common_options
 def command(
-    runs: tuple[str, ...],
-    test: str,
-    threshold: float | None,
-    condensed: bool,
-    ties: str,
-    train: str | None,
-    run_format: str | None,
-    tag: bool,
+    measuring: Measuring,
     metrics: tuple[str, ...],
     significance: str,
     margin: float | None,
     power: float | None,
+    report: str | None,
     format: str,
     out: str | None,
     **options: Any,
@@ -120,8 +103,8 @@ def command(
         raise click.UsageError(f"--margin and --power have no {format}; use --format table, csv or json")
     if margin is not None and power is not None:
         raise click.UsageError("--margin and --power exclude each other; give one of them")
-    read, held_out, learnt = load(runs, test, ties, run_format, tag, train)
-    scores = measure(read, held_out, metrics, threshold=threshold, condensed=condensed, train=learnt)
+    loaded = measuring.load()
+    scores = measure(**loaded, metrics=metrics)
     result = compare(scores, test=significance, **options)
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result), out)
@@ -137,6 +120,7 @@ def command(
         put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
     else:
         put(str(result), out)
+    write_page(report, loaded, scores, metrics, comparison=result)
 
 
 def _frame(frame: pl.DataFrame, format: str, result: Comparison) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import load, measuring_options, metric_option
-from cranfield.cli._output import put, put_frame, written
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._output import output_options, put, put_frame, put_table, written
+from cranfield.cli._report import report_option, write_page
 from cranfield.measure import DEFAULT_METRICS
 from cranfield.measure.measure import measure
 
@@ -38,13 +39,7 @@ Examples:
     show_default=True,
     help="Users without a list count 0, or only covered users are averaged.",
 )
-@click.option(
-    "--undefined",
-    type=click.Choice(["zero", "leave out"]),
-    default="zero",
-    show_default=True,
-    help="What a user counts for whom a metric is undefined.",
-)
+@undefined_option
 @click.option(
     "--by",
     type=click.Choice(["list", "user"]),
@@ -68,41 +63,29 @@ Examples:
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
-@click.option(
-    "--format",
-    type=click.Choice(["table", "csv", "json", "latex", "markdown"]),
-    default="table",
-    show_default=True,
-    help="How the averages are printed.",
-)
-@click.option("--out", metavar="FILE", help="Write them to a file instead.")
+@report_option
+@output_options("table", "csv", "json", "latex", "markdown")
 @common_options
 def command(
-    runs: tuple[str, ...],
-    test: str,
-    threshold: float | None,
-    condensed: bool,
-    ties: str,
-    train: str | None,
-    run_format: str | None,
-    tag: bool,
+    measuring: Measuring,
     metrics: tuple[str, ...],
+    bounds: bool,
     per_user: str | None,
+    report: str | None,
     format: str,
     out: str | None,
-    bounds: bool,
     interval: Any,
     level: float,
     seed: int,
     **average: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
-    read, held_out, learnt = load(runs, test, ties, run_format, tag, train)
-    scores = measure(read, held_out, metrics, threshold=threshold, condensed=condensed, train=learnt, bounds=bounds)
+    loaded = measuring.load()
+    scores = measure(**loaded, metrics=metrics, bounds=bounds)
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
     if format in ("csv", "json"):
         put(written(scores.frame(**average, level=level, interval=interval, seed=seed), format), out)
-        return
-    table = scores.table(**average)
-    put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
+    else:
+        put_table(scores.table(**average), format, out)
+    write_page(report, loaded, scores, metrics, **average)

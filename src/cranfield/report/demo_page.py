@@ -6,12 +6,13 @@ from pathlib import Path
 
 from cranfield._files import whole_file
 from cranfield._record import Step
+from cranfield._table import csv_of
 from cranfield.recommend import SYSTEMS
 from cranfield.report import figures
 from cranfield.report.demo import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
 from cranfield.report.explore import explore, label_of
 from cranfield.report.markup import paragraphs, percent, text
-from cranfield.report.page import csv_of, page
+from cranfield.report.page import page
 from cranfield.report.report import write_page
 from cranfield.report.section import Section
 from cranfield.report.sections.card import card

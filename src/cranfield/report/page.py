@@ -10,13 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-import polars as pl
-
-from cranfield._table import csv_text
+from cranfield._table import csv_of
 from cranfield._version import __version__
 from cranfield.report.markup import text
 from cranfield.report.section import Section
@@ -78,16 +76,6 @@ def json_text(data: Any) -> str:
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
     )
-
-
-def csv_of(frame: pl.DataFrame) -> str:
-    """Return a frame as CSV in which no cell is a formula; numbers keep all their digits."""
-    columns: Mapping[str, pl.DataType] = frame.schema
-    return frame.with_columns(
-        pl.col(name).map_elements(csv_text, return_dtype=pl.String)
-        for name, kind in columns.items()
-        if kind == pl.String
-    ).write_csv()
 
 
 def _policy(style: str, script: str) -> str:
