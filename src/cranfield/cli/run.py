@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from cranfield._errors import MissingExtraError
+from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._stages import stages
 from cranfield.experiment import Results, plan, run
@@ -44,7 +45,7 @@ def command(
     results = run(experiment, out, seed=seed if given else None, stages=stages, report=_reporter(wanted))
     click.echo(results)
     missing = [item["asked"] for item in results.card()["checklist"] if item["reported"] is None]
-    if missing:
+    if missing and not settings.quiet:
         click.echo(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages
     click.echo(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))

@@ -325,7 +325,8 @@ def _spelled(known: Registry, name: str, value: object, *more: str) -> str:
 def _in_order(known: Registry, name: str, text: str, more: tuple[str, ...]) -> str:
     spelling, there = parse(text), _signatures(known)
     if spelling.name not in there or spelling.cutoff is not None:
-        raise SettingError(f"{name}={text!r}: there is no {known.kind} {text!r}{nearest(text, (*there, *more))}")
+        told = nearest(spelling.name, (*there, *more))
+        raise SettingError(f"{name}={text!r}: there is no {known.kind} {text!r}{told}")
     settings, given = there[spelling.name], dict(spelling.parameters)
     for one in given:
         if one not in settings:
