@@ -1,9 +1,10 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
 The functions stand in the order in which an evaluation goes: `read`, `filters`, `split`, `recommend`, `read_run`,
-`measure`, `compare`.
+`measure`, `compare`, `assess`; `experiment` runs all of them from one file, and `write_report` makes the page.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from cranfield import split
@@ -18,6 +19,7 @@ from cranfield._errors import (
 )
 from cranfield._settings import settings
 from cranfield._version import __version__
+from cranfield.assess import Assessment, assess, discriminative_power
 from cranfield.compare import Comparison, compare
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measure import (
@@ -37,10 +39,13 @@ from cranfield.recommend import Recommender
 from cranfield.split import Split
 
 if TYPE_CHECKING:
+    from cranfield import experiment
     from cranfield.data import datasets
     from cranfield.measure.dialects import dialects
+    from cranfield.report import write_report
 
 __all__ = [
+    "Assessment",
     "Comparison",
     "CranfieldError",
     "CranfieldWarning",
@@ -58,6 +63,7 @@ __all__ = [
     "Targets",
     "Vocabulary",
     "__version__",
+    "assess",
     "bounds",
     "by_popularity",
     "celma",
@@ -65,6 +71,8 @@ __all__ = [
     "datasets",
     "describe",
     "dialects",
+    "discriminative_power",
+    "experiment",
     "filters",
     "gain",
     "known_metrics",
@@ -81,18 +89,23 @@ __all__ = [
     "split",
     "standardise",
     "write",
+    "write_report",
     "write_run",
 ]
 
 
+# What few need is imported only by those who ask for it.
+_LATER = {
+    "datasets": ("cranfield.data.datasets", None),
+    "dialects": ("cranfield.measure.dialects", "dialects"),
+    "experiment": ("cranfield.experiment", None),
+    "write_report": ("cranfield.report", "write_report"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    # What few need (what downloads, what other tools mean) is imported only by those who ask for it.
-    if name == "datasets":
-        import cranfield.data.datasets as datasets
-
-        return datasets
-    if name == "dialects":
-        from cranfield.measure.dialects import dialects
-
-        return dialects
-    raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
+    module, attribute = _LATER[name]
+    found = importlib.import_module(module)
+    return found if attribute is None else getattr(found, attribute)
