@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from cranfield import SettingError
+from cranfield.assess import advice as advice_module
 from cranfield.assess.advice import Evidence, advise
 
 
@@ -83,7 +84,7 @@ def test_the_weights_are_the_users(evidence):
 
 def test_the_same_seed_gives_the_same_advice_and_many_samples_are_thinned(evidence, monkeypatch):
     assert advise(evidence, seed=3).frame().equals(advise(evidence, seed=3).frame())
-    monkeypatch.setattr("cranfield.assess.advice._CELLS", 200)
+    monkeypatch.setattr(advice_module, "_CELLS", 200)
     thin = evidence.thinned()
     assert len(thin.samples["ratings"]) == len(thin.folds["ratings"]) == 5
     np.testing.assert_allclose(evidence.judge(np.ones((1, 6)))[0, 0], [1.0, 8 / 15, 0.0])

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
 
 import cranfield as cf
 from cranfield import SettingError
-from cranfield.assess import assess, assess_folds
+from cranfield.assess import assess, assess_folds, masked
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.power import discriminative_power
+from cranfield.rank import Run
 
 
 def test_every_study_is_a_tidy_frame(assessed):
@@ -105,6 +108,53 @@ def test_a_metric_of_ones_own_and_one_of_the_whole_system_work_only_slower(world
     assert found.frame("power")["metric"].to_list().count("ItemCoverage@10") == 0
 
 
+def test_without_numba_it_works_and_says_so(world, monkeypatch):
+    runs, test = world
+    asking = {"threshold": 4, "scenarios": "items", "sizes": [0.5], "samples": 3}
+    fast = assess(runs, test, ["P@10", "AP"], **asking)
+    # The package's attribute of its name is the function, so the module is found by its place.
+    for module in (masked, sys.modules["cranfield.assess.assess"]):
+        monkeypatch.setattr(module, "compiled", lambda: None)
+    slow = assess(runs, test, ["P@10", "AP"], **asking)
+    assert "numba is not installed" in slow.step.notes[-1]
+    assert slow.frame("samples").drop("values").equals(fast.frame("samples").drop("values"))
+
+
+def test_the_whole_test_set_alone_still_gives_power_correlation_and_advice(world):
+    runs, test = world
+    found = assess(runs, test, ["P@10", "P@10", "RR"], threshold=4, scenarios="ratings", sizes=[1])
+    assert found.metrics == ("P@10", "RR")
+    assert found.advice().criteria == ("power", "agreement")
+    assert "Trust" in str(found)
+
+
+def test_lists_of_one_relevant_item_are_assessed(world):
+    _, test = world
+    relevant = np.flatnonzero(test.values >= 4)
+    runs = []
+    for s in range(3):
+        ranks = np.random.default_rng(s).integers(0, 30 - 8 * s, len(relevant)).astype(np.int32)
+        runs.append(
+            Run(
+                f"s{s}",
+                test.user_ids,
+                test.item_ids,
+                test.users[relevant],
+                np.arange(len(relevant) + 1),
+                test.items[relevant],
+                ranks=ranks,
+                lengths=np.full(len(relevant), 40, dtype=np.int32),
+                one_relevant=True,
+            )
+        )
+    found = assess(
+        runs, test, ["P@10", "RR", "AUC"], threshold=4, scenarios=["users", "large"], sizes=[1, 0.5], samples=3
+    )
+    scores = cf.measure(runs, test, ["P@10", "RR", "AUC"], threshold=4)
+    np.testing.assert_allclose(found.whole[0, 0].T, scores.average(), rtol=1e-12)
+    assert found.frame("samples").filter(pl.col("size") == 0.5)["users"].max() < len(relevant)
+
+
 def test_condensed_lists_and_one_average_given_as_text(world):
     runs, test = world
     found = assess(
@@ -135,6 +185,9 @@ def test_users_for_whom_a_metric_is_undefined_can_be_left_out(world):
         ({"undefined": "one"}, "undefined"),
         ({"weights": {"speed": 1}}, "criterion"),
         ({"decimals": -1}, "decimals"),
+        ({"metrics": []}, "no metric"),
+        ({"scenarios": []}, "no scenario"),
+        ({"averages": []}, "no average"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line(world, options, message):

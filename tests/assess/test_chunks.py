@@ -5,6 +5,7 @@ import pytest
 
 from cranfield.assess import assess
 from cranfield.assess._chunks import Chunks
+from cranfield.assess.robustness import Robustness
 
 
 def counting(frame):
@@ -62,7 +63,7 @@ def test_an_assessment_goes_on_where_it_stopped_with_the_same_result(world, tmp_
     def never(*_):
         raise AssertionError("a kept part was made again")
 
-    monkeypatch.setattr("cranfield.assess.robustness.Robustness._chunk", never)
+    monkeypatch.setattr(Robustness, "_chunk", never)
     again = assess(runs, test, ["P@10", "RR"], sizes=[0.5, 0.2], out=tmp_path, **asking)
     assert again.frame("samples").equals(whole)
 

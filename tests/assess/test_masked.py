@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, metric
-from cranfield.assess import _plan
+from cranfield.assess import _plan, masked
 from cranfield.assess.masked import MaskedScores
 from cranfield.measure import Average, Judgments, Metric, judge
 from cranfield.rank import read_run
@@ -46,10 +46,10 @@ def test_the_walk_equals_the_metrics_on_the_masked_lists(first, second, test, se
     mask = np.random.default_rng(seed).random(len(judgments)) < share
     mask[0] = True
     metrics = [Metric.of(name) for name in [*WALKED, *OTHERS]]
-    masked = MaskedScores(judged, metrics, undefined="leave out")
-    assert masked.slow == tuple(OTHERS)
+    found = MaskedScores(judged, metrics, undefined="leave out")
+    assert found.slow == tuple(OTHERS)
     smaller = [one.only(mask) for one in judged]
-    for part in masked.parts(mask):
+    for part in found.parts(mask):
         np.testing.assert_array_equal(part.judged, smaller[0].judgments.n_judged)
         np.testing.assert_array_equal(part.relevant, smaller[0].judgments.n_relevant)
         for place, values in zip(part.places, part.values):
@@ -68,7 +68,7 @@ def test_without_numba_or_with_averaged_ties_every_metric_goes_the_slow_way(monk
     fast = MaskedScores([plain], metrics)
     assert fast.slow == ()
     assert MaskedScores([tied], metrics).slow == ("P@2", "nDCG")
-    monkeypatch.setattr("cranfield.assess.masked.compiled", lambda: None)
+    monkeypatch.setattr(masked, "compiled", lambda: None)
     slow = MaskedScores([plain], metrics)
     assert slow.slow == ("P@2", "nDCG")
     averages = [Average.of("mean"), Average.of("geometric"), Average.of("weighted(by=relevant)"), Average.of("median")]
@@ -82,7 +82,7 @@ def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
     metrics = [Metric.of(name) for name in ("P@1", "P@2", "AP", "nDCG@2", "RR")]
     mask = np.array([True, True, False])
     whole = MaskedScores(judged, metrics).averages(mask, [Average.of("mean")])
-    monkeypatch.setattr("cranfield.assess.masked._CELLS", 8)
+    monkeypatch.setattr(masked, "_CELLS", 8)
     blocks = MaskedScores(judged, metrics)
     assert len(blocks._plans) == 3
     np.testing.assert_array_equal(blocks.averages(mask, [Average.of("mean")]), whole)
@@ -95,9 +95,9 @@ def test_a_users_own_metric_and_one_of_the_whole_system_are_averaged_as_measure_
 
     judgments = Judgments.of(ratings_of({1: {1: 5, 2: 3}, 2: {1: 4}}), 4.0)
     judged = [judged_of({1: [1, 3], 2: [2, 1]}, judgments)]
-    masked = MaskedScores(judged, [Metric.of("ShareOfFirst"), Metric.of("P@1")])
-    assert masked.slow == ("ShareOfFirst",)
-    assert masked.averages(np.ones(3, dtype=bool), [Average.of("mean")]).tolist() == [[[0.5], [0.5]]]
+    found = MaskedScores(judged, [Metric.of("ShareOfFirst"), Metric.of("P@1")])
+    assert found.slow == ("ShareOfFirst",)
+    assert found.averages(np.ones(3, dtype=bool), [Average.of("mean")]).tolist() == [[[0.5], [0.5]]]
 
 
 @pytest.mark.parametrize("name", ["nDCG(gain=own_gain)@3", "P(dialect=lenskit)@3"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.assess._chunks import Chunks
 from cranfield.assess._fold import Fold
+from cranfield.assess._plan import compiled
 from cranfield.assess.advice import weights_of
 from cranfield.assess.assessment import Assessment
 from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
@@ -28,6 +29,8 @@ from cranfield.measure.averages import Average
 from cranfield.measure.metric import Metric
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
+
+_Named = TypeVar("_Named")
 
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
 """The metrics of Valcarce et al. (2020), at their cut-off."""
@@ -165,11 +168,11 @@ def assess_folds(
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
     _checks.one_of("correlation", correlation, CORRELATIONS)
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
-    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    wanted = _distinct("metric", [Metric.of(one) for one in _several(metrics)])
     if cutoffs is not False:
         wanted = at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else cutoffs)
-    kinds = tuple(Average.of(one) for one in ([averages] if isinstance(averages, str) else averages))
-    ways = [scenario(one) for one in ([scenarios] if isinstance(scenarios, str | Scenario) else scenarios)]
+    kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
+    ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
     weights_of(weights, ["power", *(way.name for way in ways), "agreement"])
     asked = Asked(
         kinds,
@@ -218,6 +221,17 @@ def assess_folds(
         curves=curves,
         step=Step("assess", settings, notes=_notes(prepared)),
     )
+
+
+def _several(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str | Metric | Scenario) else list(given)
+
+
+def _distinct(what: str, given: list[_Named]) -> list[_Named]:
+    """Return each once, in the order given; at least one is needed."""
+    if not given:
+        raise SettingError(f"no {what} was asked for; name at least one")
+    return list({str(one): one for one in given}.values())
 
 
 def _check_systems(folds: Sequence[Fold]) -> None:
@@ -273,6 +287,11 @@ _NO_CURVES = pl.DataFrame(
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
     slow = folds[0].masked.slow
     told = [note for fold in folds for note in fold.scores.notes]
-    if slow:
+    if slow and compiled() is None:
+        told.append(
+            "numba is not installed, so the samples were measured one by one, which is slow; "
+            "get it with: pip install 'cranfield[recommend]'"
+        )
+    elif slow:
         told.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
     return tuple(dict.fromkeys(told))

@@ -43,6 +43,9 @@ class Scenario:
     largest_first: bool
     title: str
 
+    def __str__(self) -> str:
+        return self.name
+
     def n_samples(self, samples: int) -> int:
         """Return how many samples a size has: one where nothing is left to chance."""
         return 1 if self.largest_first else samples
