@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cranfield import SettingError
-from cranfield.assess.scenarios import SCENARIOS, SIZES, _smallest, scenario, sizes_of
+from cranfield.assess.scenarios import SCENARIOS, SIZES, _smallest, grids_of, scenario, sizes_of
 from cranfield.measure import Judgments
 
 
@@ -66,6 +66,14 @@ def test_the_papers_grids():
 def test_a_grid_that_cannot_be_is_refused(sizes):
     with pytest.raises(SettingError):
         sizes_of(sizes)
+
+
+def test_a_scenario_can_have_sizes_of_its_own():
+    ways = [scenario("ratings"), scenario("popular")]
+    assert grids_of(ways, {"popular": "top"}) == {"ratings": SIZES["fives"], "popular": SIZES["top"]}
+    assert grids_of(ways, [0.5]) == {"ratings": (0.5,), "popular": (0.5,)}
+    with pytest.raises(SettingError, match="users"):
+        grids_of(ways, {"users": "top"})
 
 
 def test_an_unknown_scenario_suggests_the_nearest():

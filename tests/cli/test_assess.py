@@ -69,6 +69,13 @@ def test_out_keeps_parts_frames_and_figures_and_a_second_run_goes_on(files, cran
     assert {path: path.stat().st_mtime_ns for path in (files / "found/samples").iterdir()} == parts
 
 
+def test_a_scenario_can_have_sizes_of_its_own(files, cranfield):
+    ways = ("--scenario", "ratings", "--scenario", "popular", "--sizes", "popular=0.9,0.8", "--format", "csv")
+    rows = csv.DictReader(io.StringIO(cranfield("assess", *OPTIONS, *ways).out))
+    found = {(row["scenario"], row["size"]) for row in rows}
+    assert found == {("ratings", "1.0"), ("ratings", "0.5"), ("popular", "0.9"), ("popular", "0.8")}
+
+
 def test_weights_change_the_advice(files, cranfield):
     none = ("--weight", "agreement=0", "--scenario", "ratings", "--weight", "ratings=0")
     (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)

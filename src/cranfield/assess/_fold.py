@@ -57,10 +57,12 @@ class Fold:
         self._train, self._similarity = train, measuring["similarity"]
         self.robustness = Robustness(self.masked, asked)
 
-    def study(self, ways: Sequence[Scenario], grid: Sequence[float], bar: Progress, chunks: Chunks) -> pl.DataFrame:
+    def study(
+        self, ways: Sequence[Scenario], grids: Mapping[str, Sequence[float]], bar: Progress, chunks: Chunks
+    ) -> pl.DataFrame:
         """Return the samples of all scenarios and sizes."""
         inputs = self._inputs()
-        return pl.concat([self.robustness.study(way, grid, bar, chunks, inputs) for way in ways])
+        return pl.concat([self.robustness.study(way, grids[way.name], bar, chunks, inputs) for way in ways])
 
     def _inputs(self) -> dict[str, Any]:
         """Return all that the samples depend on, beside scenario and size."""

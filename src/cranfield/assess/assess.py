@@ -22,7 +22,7 @@ from cranfield.assess.assessment import Assessment
 from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
 from cranfield.assess.power import discriminative_power
 from cranfield.assess.robustness import CORRELATIONS, Asked, Correlation
-from cranfield.assess.scenarios import SCENARIOS, Scenario, scenario, sizes_of
+from cranfield.assess.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.compare.samples import AVERAGES
 from cranfield.data import Ratings
 from cranfield.measure.averages import Average
@@ -43,7 +43,7 @@ def assess(
     *,
     threshold: float | None = None,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
-    sizes: str | Sequence[float] = "fives",
+    sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
@@ -73,7 +73,8 @@ def assess(
         How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
     sizes
         The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
-        any numbers from 0 to 1.
+        any numbers from 0 to 1. A mapping gives scenarios sizes of their own, as in ``{"popular": "top"}``; one that it
+        does not name has ``fives``.
     samples
         How many samples a size has in the random scenarios.
     averages
@@ -141,7 +142,7 @@ def assess_folds(
     *,
     threshold: float | None = None,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
-    sizes: str | Sequence[float] = "fives",
+    sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
@@ -182,15 +183,15 @@ def assess_folds(
         _checks.whole("samples", samples),
         seed,
     )
-    grid, chunks = sizes_of(sizes), Chunks(out)
+    grids, chunks = grids_of(ways, sizes), Chunks(out)
     measuring: dict[str, Any] = {"threshold": threshold, "condensed": condensed, "similarity": similarity}
     trains = [None] * len(folds) if trains is None else list(trains)
     prepared = [Fold(*fold, wanted, asked, undefined, ties, train, measuring) for fold, train in zip(folds, trains)]
     _check_systems(prepared)
-    total = sum(fold.robustness.n_samples(way, size) for fold in prepared for way in ways for size in grid)
+    total = sum(fold.robustness.n_samples(way, size) for fold in prepared for way in ways for size in grids[way.name])
     with progress("Assessing", total=total, unit="test sets") as bar:
         found = [
-            fold.study(ways, grid, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
+            fold.study(ways, grids, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
             for number, fold in enumerate(prepared, start=1)
         ]
     power, curves = _power([fold.scores for fold in prepared], kinds, undefined, significance, alpha, seed)
@@ -199,7 +200,7 @@ def assess_folds(
         "metrics": [str(metric) for metric in wanted],
         "averages": [str(kind) for kind in kinds],
         "scenarios": [way.name for way in ways],
-        "sizes": list(grid),
+        "sizes": {name: list(grid) for name, grid in grids.items()},
         "samples": samples,
         "correlation": correlation,
         "decimals": decimals,

@@ -20,6 +20,7 @@ from cranfield._spelling import nearest
 from cranfield.measure.judgments import Judgments
 
 Unit = Literal["ratings", "items", "users"]
+Sizes = str | Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ SIZES: Mapping[str, tuple[float, ...]] = {
 """The papers' grids of sizes: 100 to 5 % in steps of 5, 100 to 1 %, and 100 to 80 % in steps of 1."""
 
 
-def sizes_of(sizes: str | Sequence[float]) -> tuple[float, ...]:
+def sizes_of(sizes: Sizes) -> tuple[float, ...]:
     """Return a grid of sizes by name (``fives``, ``ones``, ``top``), or check one that is given; largest first.
 
     Examples
@@ -147,3 +148,20 @@ def sizes_of(sizes: str | Sequence[float]) -> tuple[float, ...]:
     if not checked:
         raise SettingError("sizes is empty; give shares of the test set, such as sizes=[1, 0.5, 0.1]")
     return tuple(checked)
+
+
+def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) -> dict[str, tuple[float, ...]]:
+    """Return the sizes of each scenario: the same for all, or by name, ``fives`` for those that are not named.
+
+    Examples
+    --------
+    >>> grids = grids_of([scenario("ratings"), scenario("popular")], {"popular": [1, 0.9]})
+    >>> len(grids["ratings"]), grids["popular"]
+    (20, (1.0, 0.9))
+    """
+    names = [one.name for one in scenarios]
+    if not isinstance(sizes, Mapping):
+        return dict.fromkeys(names, sizes_of(sizes))
+    for name in sizes:
+        _checks.one_of("sizes", name, names)
+    return {name: sizes_of(sizes.get(name, "fives")) for name in names}

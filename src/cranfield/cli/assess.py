@@ -26,6 +26,7 @@ Examples:
   cranfield assess --test test.csv runs/*.tsv --scenario ratings --scenario popular --samples 20
   cranfield assess --test test.csv runs/*.tsv -m nDCG@100 -m P@100 --cutoffs 5,10,20,50,100
   cranfield assess --test test.csv runs/*.tsv --average mean --average geometric --weight power=2
+  cranfield assess --test test.csv runs/*.tsv --sizes fives --sizes popular=top
   cranfield assess --test test.csv runs/*.tsv --format csv --study robustness
 """
 
@@ -42,10 +43,12 @@ Examples:
 )
 @click.option(
     "--sizes",
-    default="fives",
+    multiple=True,
+    default=("fives",),
     show_default=True,
     metavar="GRID",
-    help="What remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares as in 1,0.5,0.1.",
+    help="What remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares as in 1,0.5,0.1; "
+    "of one scenario: popular=top.",
 )
 @click.option("--samples", type=int, default=50, show_default=True, help="Samples a size in random scenarios.")
 @click.option(
@@ -89,7 +92,7 @@ Examples:
 def command(
     measuring: Measuring,
     metrics: tuple[str, ...],
-    sizes: str,
+    sizes: tuple[str, ...],
     scenarios: tuple[str, ...],
     cutoffs: str | None,
     weights: tuple[str, ...],
@@ -106,7 +109,7 @@ def command(
         **loaded,
         metrics=metrics,
         scenarios=scenarios or tuple(SCENARIOS),
-        sizes=sizes if sizes in SIZES else _numbers("--sizes", sizes),
+        sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),
         weights=_weights(weights),
         out=None if out is None else Path(out) / "samples",
@@ -127,6 +130,16 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     texts = [" ".join(f"{value:.12g}" for value in row) for row in frame["values"].to_list()]
     return frame.with_columns(pl.Series("values", texts, dtype=pl.String))
+
+
+def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]:
+    """Return the grid of each scenario: one for all, and after it those of single scenarios."""
+    grids: dict[str, Any] = {}
+    for one in given:
+        name, equals, text = one.rpartition("=")
+        grid = text if text in SIZES else _numbers("--sizes", text)
+        grids.update(dict.fromkeys([name] if equals else scenarios, grid))
+    return grids
 
 
 def _cutoffs(text: str | None) -> list[int] | bool:
