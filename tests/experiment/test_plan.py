@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from cranfield._errors import CranfieldError
+from cranfield.experiment import plan, run
+
+
+def test_a_plan_writes_nothing(tiny, tmp_path):
+    found = plan(tiny(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert {task.state for task in found.tasks} == {"new"}
+    assert found.seconds > 0
+    assert "runs        3 to make, not made yet" in str(found)
+    assert "roughly" in str(found)
+
+
+def test_after_a_run_there_is_nothing_to_do(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*"))
+    assert str(plan(tiny(), tmp_path)).endswith("nothing to do")
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / "runs" / "tiny" / "near.parquet").unlink()
+    found = plan(tiny(), tmp_path)
+    states = {task.name: task.state for task in found.tasks}
+    assert states["runs/tiny/near"] == "damaged"
+    assert states["runs/tiny/random"] == "kept"
+    assert all(task.seconds is not None for task in found.tasks)
+    assert "1 to make, missing or damaged; 2 kept" in str(found)
+
+
+def test_a_plan_has_the_same_tasks_as_the_run(tiny, tmp_path):
+    names = [task.name for task in plan(tiny(repetitions=2), tmp_path / "out").tasks]
+    results = run(tiny(repetitions=2), tmp_path / "out")
+    assert sorted(names) == sorted(results.records)
+
+
+def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(CranfieldError, match="holds other files"):
+        plan(tiny(), tmp_path)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from cranfield._errors import CranfieldError
+from cranfield.experiment import run, show
+from cranfield.experiment.results import Results
+
+
+def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    text = str(show(tmp_path))
+    assert "popularity, random and near on tiny: random 50/50" in text
+    assert "is best" in text
+    assert "not reported: how the hyper-parameters were chosen" in text
+    frame = show(tmp_path).frame()
+    assert frame["seconds"].null_count() == 0
+    assert frame.filter(stage="runs")["bytes"].sum() == sum(
+        path.stat().st_size for path in (tmp_path / "runs").rglob("*.parquet")
+    )
+    assert not frame["damaged"].any()
+
+
+def test_what_is_damaged_is_named(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / "runs" / "tiny" / "near.parquet").write_bytes(b"")
+    (tmp_path / "card.md").unlink()
+    found = show(tmp_path)
+    assert found.frame().filter("damaged")["artifact"].to_list() == ["runs/tiny/near", "card"]
+    assert "missing or damaged: runs/tiny/near, card" in str(found)
+
+
+def test_an_unfinished_experiment_says_so(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / ".cranfield" / "records" / "card.json").unlink()
+    assert "not finished; run the experiment again" in str(show(tmp_path))
+    with pytest.raises(CranfieldError, match="not finished"):
+        Results(tmp_path).card()
+
+
+def test_another_folder_is_refused(tmp_path):
+    with pytest.raises(CranfieldError, match="it is not the folder of an experiment"):
+        show(tmp_path)
+    with pytest.raises(CranfieldError, match="it is not the folder of an experiment"):
+        show(tmp_path / "no")
+
+
+def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    log = tmp_path / "log.jsonl"
+    log.write_text(log.read_text()[:-9])
+    show(tmp_path)
+    log.unlink()
+    assert show(tmp_path).frame()["seconds"].null_count() == len(show(tmp_path).frame())
+
+
+def test_results_of_unknown_data_suggest_the_nearest(tiny, tmp_path):
+    with pytest.raises(CranfieldError, match="did you mean 'tiny'"):
+        run(tiny(), tmp_path).sentences("tinny")
