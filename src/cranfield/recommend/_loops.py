@@ -91,11 +91,13 @@ def ranked_pairs(
 ) -> None:
     """Ascend BPR's criterion by sampled triples: a user, an item of the profile, an item outside it.
 
+    The step falls linearly from ``rate`` to 0, which takes the noise of the samples out of the last of them.
     ``regularizations`` are those of the user, the positive item, the negative item and the bias.
     """
     factors, n_items = user_factors.shape[1], len(item_bias)
     on_user, on_positive, on_negative, on_bias = regularizations
-    for _ in range(samples):
+    for sample in range(samples):
+        step = np.float32(rate * (1.0 - sample / samples))
         if by_user:
             u = raters[_below(seed, len(raters))]
             i = items[indptr[u] + _below(seed, indptr[u + 1] - indptr[u])]
@@ -112,14 +114,14 @@ def ranked_pairs(
         margin = item_bias[i] - item_bias[j]
         for f in range(factors):
             margin += p[f] * (q[f] - o[f])
-        pull = rate / (np.float32(1) + np.exp(margin))
+        pull = step / (np.float32(1) + np.exp(margin))
         for f in range(factors):
             own, positive, negative = p[f], q[f], o[f]
-            p[f] += pull * (positive - negative) - rate * on_user * own
-            q[f] += pull * own - rate * on_positive * positive
-            o[f] -= pull * own + rate * on_negative * negative
-        item_bias[i] += pull - rate * on_bias * item_bias[i]
-        item_bias[j] -= pull + rate * on_bias * item_bias[j]
+            p[f] += pull * (positive - negative) - step * on_user * own
+            q[f] += pull * own - step * on_positive * positive
+            o[f] -= pull * own + step * on_negative * negative
+        item_bias[i] += pull - step * on_bias * item_bias[i]
+        item_bias[j] -= pull + step * on_bias * item_bias[j]
 
 
 @njit(cache=True, parallel=True, fastmath=True)

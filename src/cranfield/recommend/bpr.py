@@ -29,7 +29,7 @@ class BayesianPersonalizedRanking(Model):
     Parameters
     ----------
     factors, epochs, rate
-        The length of the vectors, the passes, and the step of the ascent.
+        The length of the vectors, the passes, and the first step of the ascent, which falls linearly to 0.
     user, positive, negative, bias
         λ for p_u, for q_i of the profile item, for q_j of the other, and for the biases.
     sampling
@@ -43,8 +43,8 @@ class BayesianPersonalizedRanking(Model):
     name: ClassVar[str] = "bprmf"
 
     factors: int = setting(100, low=1)
-    epochs: int = setting(150, low=1)
-    rate: float = setting(0.01, above=0)
+    epochs: int = setting(200, low=1)
+    rate: float = setting(0.05, above=0)
     user: float = setting(0.02, low=0)
     positive: float = setting(0.003, low=0)
     negative: float = setting(0.003, low=0)

@@ -47,7 +47,7 @@ class ItemNeighbours(Model):
     name: ClassVar[str] = "itemknn"
     needs_positive: ClassVar[bool] = True
 
-    k: int = setting(100, low=1)
+    k: int = setting(20, low=1)
     weighting: str = setting("bm25", choices=("cosine", "tfidf", "bm25"))
     k1: float = setting(1.2, low=0)
     b: float = setting(0.75, low=0, high=1)
