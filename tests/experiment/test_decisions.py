@@ -104,6 +104,7 @@ def test_a_spelling_has_one_form():
         ({"threshold": True}, "threshold=True is not a number"),
         ({"alpha": 5}, "alpha=5 is not a share"),
         ({"min_ratings": -1}, "min_ratings=-1 is not a whole number of at least 0"),
+        ({"sample": 1.0}, "neither 'all' nor a number of users nor a share below 1"),
         ({"sample": 1.5}, "neither 'all' nor a number of users nor a share"),
         ({"nonrelevant": 0}, "nonrelevant=0 is neither 'all' nor a whole number"),
         ({"average": "meen"}, "did you mean 'mean'?"),

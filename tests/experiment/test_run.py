@@ -219,9 +219,27 @@ def test_a_changed_file_is_noticed(divided):
 
 def test_a_file_that_is_not_there_is_told_before_anything_starts(divided):
     (divided / "mine.tsv").unlink()
-    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv is not there"):
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; mend its name"):
         run(divided / "e.toml")
     assert not (divided / "e").exists()
+
+
+def test_a_file_inside_an_archive_and_a_folder_of_parts_are_read(divided):
+    import zipfile
+
+    plain = run(divided / "e.toml", divided / "plain")
+    with zipfile.ZipFile(divided / "both.zip", "w") as archive:
+        for name in ("train.csv", "test.csv"):
+            archive.write(divided / name, f"films/{name}")
+    (divided / "mine").mkdir()
+    rows = (divided / "mine.tsv").read_text().splitlines()
+    (divided / "mine" / "part-0").write_text("\n".join(rows[:300]) + "\n")
+    (divided / "mine" / "part-1").write_text("\n".join(rows[300:]) + "\n")
+    text = (divided / "e.toml").read_text().replace('"mine.tsv"', '"mine"')
+    for name in ("train.csv", "test.csv"):
+        text = text.replace(f'"{name}"', f'"both.zip/films/{name}"')
+    (divided / "e.toml").write_text(text)
+    assert_frame_equal(run(divided / "e.toml", divided / "packed").averages(), plain.averages())
 
 
 def test_ids_as_text_and_as_numbers_meet(divided):

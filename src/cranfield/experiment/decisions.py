@@ -282,7 +282,8 @@ def _sample(value: object) -> str | int | float:
     if isinstance(value, float) and 0 < value < 1:
         return value
     try:
-        return check.whole("sample", value)
+        # 1.0 would be one user to one reader and all of them to another.
+        return check.whole("sample", None if isinstance(value, float) else value)
     except SettingError:
         raise SettingError(f"sample={value!r} is neither 'all' nor a number of users nor a share below 1") from None
 

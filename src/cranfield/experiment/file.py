@@ -232,7 +232,12 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
     def from_there(name: str | None) -> str | None:
         if name is None:
             return None
-        return Path(os.path.relpath(experiment.path(name).absolute(), folder.absolute())).as_posix()
+        path = experiment.path(name).absolute()
+        try:
+            return Path(os.path.relpath(path, folder.absolute())).as_posix()
+        except ValueError:
+            # On Windows there is no way from one drive to another.
+            return path.as_posix()
 
     return replace(
         experiment,

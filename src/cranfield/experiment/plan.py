@@ -14,7 +14,8 @@ from cranfield._spelling import parse
 from cranfield.data import simulate
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made, State, check_folder
-from cranfield.experiment.run import check_inputs, go, rehearse, stated
+from cranfield.experiment.inputs import check_inputs, input_size
+from cranfield.experiment.run import go, rehearse, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
@@ -168,7 +169,7 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
         counts = find(source.dataset).counts
         ratings = counts.ratings or counts.rows or 1_000_000
         return counts.users or ratings // 100, counts.items or ratings // 200, ratings
-    bytes_there = sum(line.experiment.path(file).stat().st_size for file in source.files.values())
+    bytes_there = sum(input_size(line.experiment.path(file)) for file in source.files.values())
     ratings = max(bytes_there // _BYTES_A_RATING, 1)
     return max(ratings // 100, 1), max(ratings // 200, 1), ratings
 

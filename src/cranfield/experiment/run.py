@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from cranfield._errors import InputError, MissingExtraError, SettingError
+from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
 from cranfield.compare import compare
 from cranfield.data import Ratings
@@ -18,6 +18,7 @@ from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.file import moved, read_experiment, toml_of
 from cranfield.experiment.findings import findings
 from cranfield.experiment.folder import Folder, Made, open_folder
+from cranfield.experiment.inputs import check_inputs
 from cranfield.experiment.results import Results
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
@@ -168,22 +169,6 @@ def _compared(line: Line, source: Source) -> None:
 
     name = f"results/{source.name}"
     line.made[name] = line.folder.artifact(name, made_of, make)
-
-
-def check_inputs(experiment: Experiment) -> None:
-    """Refuse files that are not there, before anything starts."""
-    named = {f"data.{one.name}": file for one in experiment.data for file in one.files.values()}
-    for system in experiment.systems:
-        for source in experiment.data:
-            if (file := system.run_file(source.name)) is not None:
-                named[f"systems.{system.name}"] = file
-    for key, file in named.items():
-        # `archive.zip/ratings.csv` names a file inside an archive.
-        path = experiment.path(file)
-        if not any(one.exists() for one in (path, path.parent) if one == path or one.is_file()):
-            raise InputError(
-                f"{path} is not there", source=key, remedy="mend its name; it starts from the experiment file"
-            )
 
 
 def rehearse(line: Line) -> None:

@@ -16,7 +16,8 @@ from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, read, write
 from cranfield.experiment.decisions import GIVEN
 from cranfield.experiment.experiment import Experiment
-from cranfield.experiment.folder import Artifact, Folder, Made, file_checksum
+from cranfield.experiment.folder import Artifact, Folder, Made
+from cranfield.experiment.inputs import input_checksum
 from cranfield.experiment.source import Source, simulated
 from cranfield.experiment.stored import (
     read_own_run,
@@ -164,7 +165,7 @@ class Line:
         name, seed = self.run_name(part, system), self.seed(part)
         if system.run is not None:
             path = self.experiment.path(str(system.run_file(part.source.name)))
-            self.made[name] = Artifact(name, {}, {"file": path.name, "sha256": file_checksum(path)})
+            self.made[name] = Artifact(name, {}, {"file": path.name, "sha256": input_checksum(path)})
             return self.made[name]
         made_of = {
             "split": self.made[f"splits/{part.split_place}"].digest,
@@ -253,7 +254,7 @@ def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str,
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
         parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
         return {"dataset": source.dataset, "parts": parts}
-    files = {part: file_checksum(experiment.path(file)) for part, file in source.files.items()}
+    files = {part: input_checksum(experiment.path(file)) for part, file in source.files.items()}
     return {"files": files, "reading": dict(source.reading)}
 
 
