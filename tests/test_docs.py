@@ -1,0 +1,67 @@
+"""The pages of the documentation say what happens: their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import cranfield as cf
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+SESSIONS = [name for name, text in PAGES.items() if ">>>" in text]
+# The examples of datasets.md download; those of report.md have a test of their own, which looks at what they write.
+SCRIPTS = [
+    name
+    for name, text in PAGES.items()
+    if "```python" in text and ">>>" not in text and Path(name).name not in ("datasets.md", "report.md")
+]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of."""
+    monkeypatch.chdir(tmp_path)
+    world = cf.simulate.world(60, 150, 2_400, seed=3)
+    split = cf.split.random(world.ratings, train=0.7, seed=3)
+    cf.write(world.ratings, "ratings.csv")
+    cf.write(split.train, "train.csv")
+    cf.write(split.test, "test.csv")
+    (tmp_path / "test.qrels").write_text("".join(f"{u} 0 {i} {r:.0f}\n" for u, i, r, *_ in split.test.frame().rows()))
+    pl.DataFrame({"who": [1, 2], "other": [0, 0], "what": [3, 3], "when": [1, 2]}).write_csv("log.csv")
+    (tmp_path / "runs").mkdir()
+    for name, system in {"popularity.tsv": "popularity", "knn.tsv": "knn(k=10)", "als.parquet": "puresvd(factors=5)",
+                         "bm25.run": "random"}.items():  # fmt: skip
+        (run,) = cf.recommend(split, {Path(name).stem: system}, n=100)
+        cf.write_run(run, Path("runs") / name)
+    lists = pl.DataFrame({"member": [1, 1], "film": [3, 4], "strength": [0.5, 0.2]})
+    lists.write_csv("lists.csv")
+    lists.with_columns(rank=pl.Series([1, 2])).write_csv("lists.txt", separator="\t", include_header=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", SESSIONS)
+def test_the_sessions_of_a_page_run_as_printed(page):
+    result = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", SCRIPTS)
+def test_the_scripts_of_a_page_run(page, files):
+    blocks = re.findall(r"```python\n(.*?)```", PAGES[page], re.S)
+    exec("\n".join(blocks), {})
+    assert blocks
+
+
+def test_the_pages_link_only_to_pages_that_exist():
+    for name, text in PAGES.items():
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+            assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
