@@ -31,6 +31,10 @@ def test_cutoffs_have_their_own_figures(world):
     assert len(found.plot("cutoffs").to_dict()["concat"]) == 3
     rows = found.plot("correlation", family="nDCG").to_dict()["layer"][0]
     assert rows["encoding"]["x"]["sort"] == ["nDCG@5", "nDCG@10", "nDCG@20"]
+    curves = found.plot("power", family="nDCG").to_dict()
+    assert {row["metric"] for row in curves["data"]["values"]} == {"nDCG@5", "nDCG@10", "nDCG@20"}
+    with pytest.raises(SettingError, match="nDCG"):
+        found.plot("robustness", family="nDGC")
 
 
 def test_studies_that_were_not_made_have_no_figure(world):

@@ -65,6 +65,7 @@ def test_out_keeps_parts_frames_and_figures_and_a_second_run_goes_on(files, cran
     assert len(parts) == 10
     assert (files / "found/frames/cutoffs.csv").exists()
     assert (files / "found/figures/robustness.svg").exists()
+    assert (files / "found/figures/correlation-nDCG.svg").exists()
     assert cranfield("assess", *asked, "--no-figures").out.splitlines()[:-1] == first.out.splitlines()[:-1]
     assert {path: path.stat().st_mtime_ns for path in (files / "found/samples").iterdir()} == parts
 

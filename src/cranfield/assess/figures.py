@@ -17,6 +17,7 @@ from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
 from cranfield.assess.correlation import groups
 from cranfield.assess.scenarios import SCENARIOS
+from cranfield.rank import file_name
 
 if TYPE_CHECKING:
     from cranfield.assess.assessment import Assessment
@@ -25,15 +26,23 @@ _WIDTH, _HEIGHT = 260, 200
 _FORMATS = ("svg", "pdf", "png")
 
 
-def robustness(found: Assessment, *, scenario: str | None = None, average: str | None = None) -> Any:
-    """Return tau with the whole test set against what remains of it, a line a metric, with its quartiles as a band."""
-    frame = found.frame("robustness").filter(pl.col("average") == _one(average, found.averages, "average"))
+def robustness(
+    found: Assessment, *, scenario: str | None = None, average: str | None = None, family: str | None = None
+) -> Any:
+    """Return tau with the whole test set against what remains of it, a line a metric, with its quartiles as a band.
+
+    Of one ``family``, its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
+    """
+    metrics = found.metrics if family is None else found.of_family(family)
+    frame = found.frame("robustness").filter(
+        (pl.col("average") == _one(average, found.averages, "average")) & pl.col("metric").is_in(metrics)
+    )
     names = found.scenarios if scenario is None else [_checks.one_of("scenario", scenario, found.scenarios)]
     alt = _altair()
     charts = []
     for name in names:
         rows = frame.filter(pl.col("scenario") == name).select("metric", "size", "tau", "q25", "q75")
-        base = alt.Chart(_values(rows)).encode(x=_remaining(), color=_colour("metric", found.metrics))
+        base = alt.Chart(_values(rows)).encode(x=_remaining(), color=_colour("metric", metrics))
         title, scale = "tau with the whole test set", alt.Scale(zero=False)
         band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
         lines = base.mark_line().encode(y=alt.Y("tau:Q", title=title, scale=scale))
@@ -60,11 +69,14 @@ def values(found: Assessment, *, average: str | None = None) -> Any:
     return _grid(charts)
 
 
-def power(found: Assessment, *, average: str | None = None, first: int = 20) -> Any:
-    """Return the p-value curves: the ``first`` largest p-values of each metric, in decreasing order."""
+def power(found: Assessment, *, average: str | None = None, family: str | None = None, first: int = 20) -> Any:
+    """Return the p-value curves: the ``first`` largest p-values of each metric, or of the cut-offs of a ``family``."""
+    metrics = found.metrics if family is None else found.of_family(family)
     tested = found.curves["average"].unique(maintain_order=True).to_list()
     rows = found.curves.filter(
-        (pl.col("average") == _one(average, tested, "average")) & (pl.col("place") <= first)
+        (pl.col("average") == _one(average, tested, "average"))
+        & (pl.col("place") <= first)
+        & pl.col("metric").is_in(metrics)
     ).select("metric", "place", "p")
     alt = _altair()
     return (
@@ -73,7 +85,7 @@ def power(found: Assessment, *, average: str | None = None, first: int = 20) -> 
         .encode(
             x=alt.X("place:Q", title="pairs of systems, by decreasing p-value"),
             y=alt.Y("p:Q", title="p-value"),
-            color=_colour("metric", found.metrics),
+            color=_colour("metric", metrics),
         )
         .properties(width=2 * _WIDTH, height=1.3 * _HEIGHT)
     )
@@ -167,12 +179,14 @@ def save_all(found: Assessment, folder: Path) -> list[Path]:
     wanted += ["power"] if found.curves.height else []
     wanted += ["cutoffs"] if found.frame("cutoffs").height else []
     wanted += ["aggregation"] if len(found.averages) > 1 else []
-    written = []
-    for name in wanted:
-        chart = FIGURES[name](found)
-        for ending in _FORMATS:
-            save(chart, folder / f"{name}.{ending}")
-            written.append(folder / f"{name}.{ending}")
+    charts = {name: FIGURES[name](found) for name in wanted}
+    families = found.frame("cutoffs")["family"].unique(maintain_order=True).to_list()
+    for family, stem in file_name(families).items():
+        for name in [one for one in wanted if one in ("robustness", "power", "correlation")]:
+            charts[f"{name}-{stem}"] = FIGURES[name](found, family=family)
+    written = [folder / f"{name}.{ending}" for name in charts for ending in _FORMATS]
+    for path in written:
+        save(charts[path.stem], path)
     return written
 
 
