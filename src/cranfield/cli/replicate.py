@@ -1,0 +1,89 @@
+"""``cranfield replicate``: a paper's study on any ratings, next to what the paper printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cranfield._errors import SettingError
+from cranfield._settings import settings
+from cranfield._spelling import nearest
+from cranfield.assess.scenarios import SIZES
+from cranfield.cli._group import common_options
+from cranfield.cli._reading import reading_options
+from cranfield.data import Ratings, read
+from cranfield.rank import read_test
+from cranfield.studies import STUDIES, SYSTEMS, replicate
+
+_EXAMPLES = """\b
+Examples:
+  cranfield replicate valcarce2020 --data ml-1m
+  cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
+  cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("study", type=click.Choice(list(STUDIES)))
+@click.option("--data", required=True, metavar="FILE|NAME", help="The ratings: a file, or a known dataset.")
+@click.option(
+    "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
+)
+@click.option("--split", metavar="FILE", help="The test ratings, where the very split is known; the rest is training.")
+@click.option("--folds", type=int, help="How many folds.  [default: the paper's]")
+@click.option(
+    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's 21]"
+)
+@click.option("--samples", type=int, default=50, show_default=True, help="Samples a size in random scenarios.")
+@click.option(
+    "--sizes",
+    metavar="GRID",
+    help="What remains of the test set: fives, ones, top, or shares as in 1,0.5,0.1.  [default: the paper's]",
+)
+@click.option("--threshold", type=float, default=4.0, show_default=True, help="The lowest rating of a relevant item.")
+@click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
+@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
+@reading_options
+@common_options
+def command(
+    study: str,
+    data: str,
+    out: str | None,
+    split: str | None,
+    systems: tuple[str, ...],
+    sizes: str | None,
+    reading: dict[str, Any],
+    **asking: Any,
+) -> None:
+    """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
+    found = replicate(
+        study,
+        _ratings(data, reading),
+        out=out or study,
+        split=None if split is None else read_test(split, **reading),
+        systems=systems or SYSTEMS,
+        sizes=sizes if sizes is None or sizes in SIZES else _shares(sizes),
+        **asking,
+    )
+    click.echo(found)
+    if not settings.quiet:
+        click.echo(f"\nThe report: {found.folder / 'report.html'}")
+
+
+def _ratings(source: str, reading: dict[str, Any]) -> Ratings:
+    from cranfield.data import datasets
+
+    if Path(source).exists() or Path(source).name != source or Path(source).suffix:
+        return read(source, **reading)
+    if source.lower() not in datasets.known():
+        raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
+    return datasets.load(source)
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise SettingError(f"--sizes {text!r} cannot be read; write shares split by commas, as in 1,0.5") from error

@@ -1,0 +1,7 @@
+"""Papers as studies that can be run again, one file a paper."""
+
+from cranfield.studies._claims import Finding
+from cranfield.studies._study import SYSTEMS, Exhibit
+from cranfield.studies.replicate import STUDIES, Replication, replicate
+
+__all__ = ["STUDIES", "SYSTEMS", "Exhibit", "Finding", "Replication", "replicate"]

@@ -1,0 +1,212 @@
+"""Claims of a paper, held against a run: each holds, does not hold, or cannot be told.
+
+How sure a verdict is comes from bootstrap draws of the *systems*: other systems of the same kinds might have been
+studied, and what is claimed of metrics should not hang on a few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+from cranfield.assess import SCENARIOS, Assessment
+
+Floats = NDArray[np.float64]
+Verdict = Literal["holds", "does not hold", "cannot tell"]
+
+DRAWS = 200
+SURE = 0.9
+"""In so many of the draws a claim must come out the same way for a verdict."""
+FEWEST_SYSTEMS = 5
+"""With fewer systems nothing is said: a handful of pairs decides no order of metrics."""
+
+
+@dataclass(frozen=True, eq=False)
+class Saying:
+    """What a paper says, and by how much it is so here.
+
+    Parameters
+    ----------
+    claim
+        What it says, in short.
+    where
+        The section that says it.
+    margin
+        Above 0 where it is so: one number, or one for all systems and one for each draw of them.
+    told
+        The numbers behind that.
+    """
+
+    claim: str
+    where: str
+    margin: Floats
+    told: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what became of it.
+
+    Parameters
+    ----------
+    claim
+        What the paper says, in short.
+    where
+        The section that says it.
+    verdict
+        Whether it holds here.
+    evidence
+        The numbers behind that.
+    margin
+        By how much it holds: above 0 it does, below it does not.
+    sure
+        The share of the draws of systems in which it holds; None where nothing is drawn.
+    """
+
+    claim: str
+    where: str
+    verdict: Verdict
+    evidence: str
+    margin: float
+    sure: float | None = None
+
+
+class Standing:
+    """How the metrics of an assessment stand to each other, for all systems and for draws of them.
+
+    A criterion is ``power`` (minus the mean p-value of a pair, so that a low DP is a high power), a scenario (the mean
+    tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
+    """
+
+    def __init__(self, found: Assessment, seed: int = 0) -> None:
+        self.metrics, self.systems = found.metrics, len(found.systems)
+        held = np.ones((1, self.systems))
+        drawn = _draws(self.systems, seed)
+        evidence = found._evidence
+        whole, draws = evidence.judge(held), evidence.thinned().judge(drawn)
+        self._scores: dict[str, Floats] = {
+            name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
+        }
+        self._scores["power"] = -_mean_p(found, np.concatenate([held, drawn]))
+
+    @property
+    def criteria(self) -> list[str]:
+        """What the metrics can be held against."""
+        return list(self._scores)
+
+    def scores(self, criterion: str, names: Sequence[str]) -> Floats:
+        """Return (1 + draws) × metrics: what these metrics score, first for all systems, then for each draw."""
+        return self._scores[criterion][:, [self.metrics.index(name) for name in names]]
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Return the metrics that are not named."""
+        return [name for name in self.metrics if name not in names]
+
+    def told(self, criterion: str) -> str:
+        """Return the metrics with their scores, best first."""
+        scores = self._scores[criterion][0]
+        order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")
+        sign = -1.0 if criterion == "power" else 1.0
+        return ", ".join(f"{self.metrics[m]} {sign * scores[m]:.3f}" for m in order)
+
+    # What a paper can say of metrics; each gives by how much it is so.
+
+    def first(self, criterion: str, name: str) -> Floats:
+        """``name`` scores more than every other metric."""
+        return self.scores(criterion, [name])[:, 0] - self.scores(criterion, self.others([name])).max(axis=1)
+
+    def last(self, criterion: str, names: Sequence[str]) -> Floats:
+        """Each named metric scores less than every other."""
+        lowest = self.scores(criterion, self.others(names)).min(axis=1)
+        margin: Floats = lowest - self.scores(criterion, names).max(axis=1)
+        return margin
+
+    def above(self, criterion: str, names: Sequence[str]) -> Floats:
+        """Each named metric scores more than the others do on average."""
+        usual = self.scores(criterion, self.others(names)).mean(axis=1)
+        margin: Floats = self.scores(criterion, names).min(axis=1) - usual
+        return margin
+
+    def below(self, criterion: str, names: Sequence[str]) -> Floats:
+        """Each named metric scores less than the others do on average."""
+        usual = self.scores(criterion, self.others(names)).mean(axis=1)
+        margin: Floats = usual - self.scores(criterion, names).max(axis=1)
+        return margin
+
+    def mean(self, criterion: str) -> Floats:
+        """Return what the metrics score on average."""
+        return self._scores[criterion].mean(axis=1)
+
+
+def finding(said: Saying, systems: int) -> Finding:
+    """Return the verdict on what a paper says.
+
+    It holds if the margin is above 0 and stays so in 90 % of the draws, does not hold if it is below 0 in as many, and
+    cannot be told otherwise, where the margin is undefined, or with fewer than five systems.
+
+    Examples
+    --------
+    >>> finding(Saying("a is best", "6", np.array([0.2, 0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
+    'holds'
+    >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
+    'cannot tell'
+    """
+    whole, draws = float(said.margin[0]), said.margin[1:][~np.isnan(said.margin[1:])]
+    holds = float((draws > 0).mean()) if len(draws) else None
+    fails = float((draws < 0).mean()) if len(draws) else None
+    verdict: Verdict = "cannot tell"
+    if systems >= FEWEST_SYSTEMS:
+        if whole > 0 and (holds is None or holds >= SURE):
+            verdict = "holds"
+        elif whole < 0 and (fails is None or fails >= SURE):
+            verdict = "does not hold"
+    return Finding(said.claim, said.where, verdict, said.told, whole, holds)
+
+
+def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
+    """Return findings as a frame, a row a claim."""
+    columns: Mapping[str, pl.DataType | type[pl.DataType]] = {
+        "claim": pl.String,
+        "where": pl.String,
+        "verdict": pl.String,
+        "evidence": pl.String,
+        "margin": pl.Float64,
+        "sure": pl.Float64,
+    }
+    return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in findings], schema=columns)
+
+
+def title_of(scenario: str) -> str:
+    """Return what a scenario removes, in words."""
+    return SCENARIOS[scenario].title
+
+
+def _draws(systems: int, seed: int) -> Floats:
+    """Return draws × systems: how often each bootstrap draw holds each system; at least two different ones."""
+    rng = stream(seed, "studies", "claims", systems)
+    found: list[Floats] = []
+    while len(found) < DRAWS:
+        chosen = (rng.random(systems) * systems).astype(np.intp)
+        counts = np.bincount(chosen, minlength=systems).astype(np.float64)
+        if np.count_nonzero(counts) > 1:
+            found.append(counts)
+    return np.array(found)
+
+
+def _mean_p(found: Assessment, multiplicity: Floats) -> Floats:
+    """Return draws × metrics: the mean p-value of a pair of systems, each pair counting as often as it is drawn."""
+    place = {system: s for s, system in enumerate(found.systems)}
+    p = np.full((len(found.metrics), len(place), len(place)), np.nan)
+    of = {metric: m for m, metric in enumerate(found.metrics)}
+    for metric, a, b, value in found.curves.select("metric", "system_a", "system_b", "p").iter_rows():
+        p[of[metric], place[a], place[b]] = p[of[metric], place[b], place[a]] = value
+    first, second = np.triu_indices(len(place), 1)
+    weights = multiplicity[:, first] * multiplicity[:, second]
+    mean: Floats = weights @ p[:, first, second].T / weights.sum(axis=1)[:, None]
+    return mean

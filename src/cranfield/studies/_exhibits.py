@@ -1,0 +1,183 @@
+"""Tables and figures that several papers share, from an assessment under the paper's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._table import Cell, Table
+from cranfield.assess import Assessment, figures
+from cranfield.data import Description
+from cranfield.studies._claims import title_of
+from cranfield.studies._study import Exhibit
+
+HERE = "this run"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints of one of its datasets.
+
+    Parameters
+    ----------
+    users, items, ratings
+        Its size, by which it is known again.
+    statistics
+        The further columns of the paper's table of datasets, as printed.
+    dp
+        Its discriminative power by metric, as printed.
+    """
+
+    users: int
+    items: int
+    ratings: int
+    statistics: tuple[str, ...]
+    dp: Mapping[str, float]
+
+    def is_of(self, data: Description) -> bool:
+        """Whether these are the very ratings, by their numbers."""
+        return (self.users, self.items, self.ratings) == (data.users, data.items, data.ratings)
+
+
+def same_data(data: Description, printed: Mapping[str, Printed]) -> str | None:
+    """Return which of the paper's datasets the ratings are, if any."""
+    return next((name for name, one in printed.items() if one.is_of(data)), None)
+
+
+def dataset_table(
+    data: Description, printed: Mapping[str, Printed], further: Mapping[str, float], caption: str
+) -> Exhibit:
+    """Return the table of datasets: the printed rows, and this run's below.
+
+    ``further`` are this run's columns after the density, named as the paper names them.
+    """
+    header = ["Dataset", "Users", "Items", "Ratings", "Density", *further]
+    rows = [
+        [name, f"{one.users:,}", f"{one.items:,}", f"{one.ratings:,}", *one.statistics] for name, one in printed.items()
+    ]
+    own = [f"{data.users:,}", f"{data.items:,}", f"{data.ratings:,}", f"{100 * data.density:.3f}%"]
+    rows.append([f"{HERE}: {data.name or 'ratings'}", *own, *(f"{value:.3f}" for value in further.values())])
+    frame = pl.DataFrame(rows, schema=header, orient="row")
+    return Exhibit("table-2", caption, frame, Table(header, rows, caption, _sameness(data, printed)))
+
+
+def power_table(
+    found: Assessment, data: Description, printed: Mapping[str, Printed], caption: str, *, ordered: bool, total: bool
+) -> Exhibit:
+    """Return the table of discriminative power: the printed rows, and this run's below.
+
+    ``ordered`` says that the paper sums over ordered pairs, so that this run's sums are doubled to be compared;
+    ``total`` that it adds up its datasets.
+    """
+    dp = dict(found.power.select("metric", "dp").iter_rows())
+    own = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in found.metrics}
+    values = {name: dict(one.dp) for name, one in printed.items()}
+    if total:
+        values["Total"] = {name: sum(one.dp[name] for one in printed.values()) for name in found.metrics}
+    values[f"{HERE}: {data.name or 'ratings'}"] = own
+    digits = 1 if ordered else 3
+    cells: list[list[str | Cell]] = [
+        [name, *_lowest_marked(row, found.metrics, digits)] for name, row in values.items()
+    ]
+    notes = list(_sameness(data, printed))
+    if ordered:
+        notes.append("the paper counts each pair of systems twice, so the sums of this run are doubled here")
+    notes.append(f"{len(found.systems)} systems here, 21 in the paper; DP compares metrics within a row only")
+    frame = pl.DataFrame(
+        [{"dataset": name, "metric": metric, "dp": row[metric]} for name, row in values.items() for metric in row]
+    )
+    return Exhibit("table-3", caption, frame, Table(["Dataset", *found.metrics], cells, caption, notes))
+
+
+def _lowest_marked(row: Mapping[str, float], names: Sequence[str], digits: int) -> list[Cell]:
+    known = [row[name] for name in names if not np.isnan(row[name])]
+    return [
+        Cell("–" if np.isnan(row[name]) else f"{row[name]:.{digits}f}", best=bool(known) and row[name] == min(known))
+        for name in names
+    ]
+
+
+def _sameness(data: Description, printed: Mapping[str, Printed]) -> tuple[str, ...]:
+    same = same_data(data, printed)
+    told = (
+        "none of the paper's datasets, so printed numbers are for orientation" if same is None else f"the {same} data"
+    )
+    return (f"by their numbers of users, items and ratings, the ratings of this run are {told}",)
+
+
+def numbers_table(
+    data: Description, printed: Mapping[str, Printed], rows: Sequence[tuple[str, str, str, float]], caption: str
+) -> Exhibit:
+    """Return what the paper's text states as numbers: rows of (what, dataset, printed, this run)."""
+    header = ["Number", "Printed for", "Printed", HERE.capitalize()]
+    cells = [[what, dataset, told, "–" if np.isnan(value) else f"{value:.3f}"] for what, dataset, told, value in rows]
+    frame = pl.DataFrame(rows, schema=["number", "dataset", "printed", "here"], orient="row")
+    return Exhibit("numbers-in-the-text", caption, frame, Table(header, cells, caption, _sameness(data, printed)))
+
+
+def systems_table(found: Assessment) -> Exhibit:
+    """Return the average of every system by every metric, over the folds, best first by the first metric."""
+    means = found.whole[:, 0].mean(axis=0)
+    order = np.argsort(-np.nan_to_num(means[0], nan=-np.inf), kind="stable")
+    best = np.nanmax(np.where(np.isnan(means), -np.inf, means), axis=1)
+    rows = [
+        [found.systems[s], *(Cell(f"{means[m, s]:.4f}", best=means[m, s] == best[m]) for m in range(len(means)))]
+        for s in order
+    ]
+    caption = "What every system scores, averaged over users and folds"
+    frame = pl.DataFrame({"system": found.systems, **{name: means[m] for m, name in enumerate(found.metrics)}})
+    return Exhibit("systems", caption, frame, Table(["System", *found.metrics], rows, caption))
+
+
+def robustness_table(found: Assessment, name: str, caption: str) -> Exhibit:
+    """Return the mean tau with the whole test set, over all sizes below 1: a row a scenario, a column a metric."""
+    frame = (
+        found.frame("robustness")
+        .filter(pl.col("size") < 1.0)
+        .group_by("scenario", "metric", maintain_order=True)
+        .agg(tau=pl.col("tau").drop_nans().mean(), fold_sd=pl.col("fold_sd").mean(), sizes=pl.len())
+    )
+    tau = {(scenario, metric): value for scenario, metric, value in frame.select("scenario", "metric", "tau").rows()}
+    rows: list[list[str | Cell]] = []
+    for scenario in found.scenarios:
+        values = [tau.get((scenario, metric)) for metric in found.metrics]
+        best = max((one for one in values if one is not None), default=None)
+        rows.append(
+            [title_of(scenario), *(Cell("–" if one is None else f"{one:.3f}", best=one == best) for one in values)]
+        )
+    return Exhibit(name, caption, frame, Table(["Missing", *found.metrics], rows, caption))
+
+
+def robustness_figure(found: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
+    """Return tau with the whole test set against what remains of it."""
+    frame = found.frame("robustness").filter(pl.col("scenario") == scenario)
+    return Exhibit(name, caption, frame, draw=lambda: figures.robustness(found, scenario=scenario))
+
+
+def values_figure(found: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
+    """Return the averaged value of each metric against what remains of the test set."""
+    own = replace(found, samples=found.samples.filter(pl.col("scenario") == scenario))
+    return Exhibit(name, caption, own.frame("values"), draw=lambda: figures.values(own))
+
+
+def power_figure(found: Assessment, name: str, caption: str) -> Exhibit:
+    """Return the p-value curves, the 20 largest of each metric."""
+    return Exhibit(name, caption, found.curves, draw=lambda: figures.power(found, first=20))
+
+
+def correlation_figure(found: Assessment, name: str, caption: str) -> Exhibit:
+    """Return the heat map of tau between the metrics, in the order in which the paper has them."""
+    tau = found.correlation()
+    frame = pl.DataFrame({"metric": found.metrics, **{metric: tau[:, m] for m, metric in enumerate(found.metrics)}})
+    return Exhibit(name, caption, frame, draw=lambda: _in_order(figures.correlation(found), found.metrics))
+
+
+def _in_order(chart: Any, names: Sequence[str]) -> Any:
+    """Return a heat map with its rows and columns in a given order instead of that of the groups."""
+    for layer in getattr(chart, "layer", [chart]):
+        layer.encoding.x.sort = layer.encoding.y.sort = list(names)
+    return chart

@@ -1,0 +1,104 @@
+"""`Study`: a paper as something that can be run again: its set-up, its tables and figures, its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from cranfield._table import Table
+from cranfield.assess import Assessment
+from cranfield.data import Description
+from cranfield.studies._claims import Finding
+
+SYSTEMS = (
+    "random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub",
+    "nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir",
+)  # fmt: skip
+"""The 21 systems of Valcarce et al. (2018, 2020), as `cranfield.recommend` spells them."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or a figure of a paper, made anew.
+
+    Parameters
+    ----------
+    name
+        Its file name without ending: ``table-3``, ``figure-06``.
+    caption
+        What it shows.
+    frame
+        Its numbers, tidy.
+    table
+        The table for people, if it is one.
+    draw
+        What draws it as an Altair chart, if it is a figure.
+    """
+
+    name: str
+    caption: str
+    frame: pl.DataFrame
+    table: Table | None = None
+    draw: Callable[[], Any] | None = None
+
+    @property
+    def home(self) -> str:
+        """The folder in which it belongs."""
+        return "tables" if self.draw is None else "figures"
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a study found on a set of ratings, before it is laid out as the paper does.
+
+    Parameters
+    ----------
+    data
+        What is in the ratings.
+    assessment
+        Every metric under every average of the study, on all folds.
+    judged
+        The share of the recommended items that have a test rating, averaged over systems and folds.
+    """
+
+    data: Description
+    assessment: Assessment
+    judged: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper that can be run again.
+
+    Parameters
+    ----------
+    name
+        What it is called on the command line.
+    reference
+        The paper.
+    metrics
+        What is measured, as it is spelled here.
+    averages
+        How it is averaged over users.
+    sizes
+        For each scenario, what remains of the test set.
+    folds
+        How many folds the paper has: 1 for a single split.
+    per_user
+        Whether each profile is divided by itself.
+    exhibits, claims
+        What lays the results out as the paper does, and what holds them against its claims.
+    """
+
+    name: str
+    reference: str
+    metrics: tuple[str, ...]
+    averages: tuple[str, ...]
+    sizes: Mapping[str, Sequence[float]]
+    folds: int
+    per_user: bool
+    exhibits: Callable[[Results], list[Exhibit]]
+    claims: Callable[[Results], list[Finding]]

@@ -1,0 +1,243 @@
+"""A study at work: splits, ranked lists, scores, samples and p-values, each kept in a folder by what made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._progress import progress
+from cranfield._record import Step
+from cranfield.assess import Assessment, assess, discriminative_power
+from cranfield.data.write import write_table
+from cranfield.experiment.folder import Artifact, Folder, Made
+from cranfield.experiment.stored import read_own_run, read_scores, save_run, save_scores
+from cranfield.measure import Metric, Scores, measure
+from cranfield.rank import Run, file_name, recommend
+from cranfield.rank.targets import Candidates
+from cranfield.recommend import recommender
+from cranfield.split import Split
+
+LENGTH = 100
+"""The papers' lists have so many items."""
+
+CANDIDATES: Candidates = "test"
+"""The papers rank the items of the test set, without those that the user rated in training (AllItems)."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a study on one set of ratings.
+
+    Parameters
+    ----------
+    systems
+        As `cranfield.recommend` spells them.
+    metrics, averages
+        What is measured, and how it is averaged.
+    sizes
+        For each scenario, what remains of the test set.
+    samples
+        How many samples a size has in the random scenarios.
+    threshold
+        The lowest rating of a relevant item.
+    decimals
+        To how many decimals averages are rounded before systems are ordered.
+    seed
+        Fixes every random choice.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    averages: tuple[str, ...]
+    sizes: Mapping[str, tuple[float, ...]]
+    samples: int
+    threshold: float
+    decimals: int
+    seed: int
+
+
+class _Fold:
+    """One fold: what is made of one split."""
+
+    def __init__(self, number: int, split: Split, asked: Asked, folder: Folder) -> None:
+        self._place, self._split, self._asked, self._folder = f"fold-{number}", split, asked, folder
+
+    @cached_property
+    def _data(self) -> dict[str, str]:
+        return {"train": self._split.train.fingerprint, "test": self._split.test.fingerprint}
+
+    @cached_property
+    def _made(self) -> dict[str, Artifact]:
+        """The ranked lists of each system, as artifacts; those that are missing are made."""
+        stems, found = file_name(self._asked.systems), {}
+        with progress(f"Training, {self._place}", total=len(stems), unit="systems") as bar:
+            for system, stem in stems.items():
+                made_of = {
+                    **self._data,
+                    "system": system,
+                    "parameters": dict(vars(recommender(system, self._asked.seed))),
+                    "n": LENGTH,
+                    "candidates": CANDIDATES,
+                    "seed": self._asked.seed,
+                }
+                name = f"runs/{self._place}/{stem}"
+                found[system] = self._folder.artifact(name, made_of, partial(self._train, system, name))
+                bar.advance()
+        return found
+
+    def _train(self, system: str, name: str) -> Made:
+        (run,) = recommend(self._split, system, LENGTH, candidates=CANDIDATES, seed=self._asked.seed)
+        path = save_run(run, self._folder.path / f"{name}.parquet")
+        return [path], {"name": run.name, "counts": dict(run.counts)}
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        """The ranked lists, read only if something is to be made of them."""
+        return [
+            read_own_run(self._folder.path / next(iter(one.files)), system, self._split, one.facts["counts"])
+            for system, one in self._made.items()
+        ]
+
+    @property
+    def _measured_of(self) -> dict[str, Any]:
+        return {
+            **self._data,
+            "runs": [[system, one.digest] for system, one in self._made.items()],
+            "metrics": list(self._asked.metrics),
+            "threshold": self._asked.threshold,
+        }
+
+    def scores(self) -> Artifact:
+        """Measure the lists of all systems."""
+        name = f"scores/{self._place}"
+
+        def make() -> Made:
+            scores = measure(self._runs, self._split.test, list(self._asked.metrics), threshold=self._asked.threshold)
+            path, facts = save_scores(scores, self._folder.path / f"{name}.parquet")
+            return [path], facts
+
+        return self._folder.artifact(name, self._measured_of, make)
+
+    def samples(self, scenarios: Sequence[str], sizes: Sequence[float]) -> Artifact:
+        """Assess the metrics under some scenarios that share their sizes."""
+        asked, name = self._asked, f"samples/{self._place}/{'-'.join(scenarios)}"
+        settings: dict[str, Any] = {
+            "averages": list(asked.averages),
+            "scenarios": list(scenarios),
+            "sizes": list(sizes),
+            "samples": asked.samples,
+            "decimals": asked.decimals,
+            "seed": asked.seed,
+        }
+
+        def make() -> Made:
+            # Power is reported from the exact test, once for all scenarios; here the quickest test will do.
+            found = assess(
+                self._runs,
+                self._split.test,
+                list(asked.metrics),
+                threshold=asked.threshold,
+                significance="student",
+                out=self._folder.path / "samples" / self._place / "parts",
+                **settings,
+            )
+            path = write_table(found.samples, self._folder.path / f"{name}.parquet")
+            return [path], {"whole": found.whole[0].tolist(), "notes": list(found.step.notes)}
+
+        return self._folder.artifact(name, {**self._measured_of, **settings}, make)
+
+
+class Work:
+    """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
+
+    def __init__(self, folder: Folder, splits: Sequence[Split], asked: Asked) -> None:
+        self._folder, self._splits, self._asked = folder, splits, asked
+
+    def done(self) -> tuple[Assessment, float]:
+        """Return the assessment over all folds, and the share of the recommended items that have a test rating."""
+        groups = _alike(self._asked.sizes)
+        scores: list[Artifact] = []
+        samples: list[pl.DataFrame] = []
+        whole, notes = [], []
+        for number, split in enumerate(self._splits, start=1):
+            fold = _Fold(number, split, self._asked, self._folder)
+            scores.append(fold.scores())
+            made = [fold.samples(scenarios, sizes) for sizes, scenarios in groups.items()]
+            samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]
+            whole.append(np.array(made[0].facts["whole"], dtype=np.float64))
+            notes += [note for one in made for note in one.facts["notes"]]
+        power, curves = self._power(scores)
+        assessment = Assessment(
+            systems=self._asked.systems,
+            metrics=self._asked.metrics,
+            averages=self._asked.averages,
+            lower_is_better=tuple(Metric.of(one).lower_is_better for one in self._asked.metrics),
+            samples=pl.concat(samples).select("fold", pl.exclude("fold")),
+            whole=np.stack(whole),
+            power=power,
+            curves=curves,
+            step=self._step(tuple(dict.fromkeys(notes))),
+        )
+        return assessment, 1.0 - float(np.mean([one.facts["unjudged"] for one in scores]))
+
+    def _read(self, artifact: Artifact) -> pl.DataFrame:
+        return pl.read_parquet(self._folder.path / next(iter(artifact.files)))
+
+    def _power(self, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return discriminative power and the p-value curves under the arithmetic mean."""
+        settings = {"test": "permutation", "folds": "average", "seed": self._asked.seed}
+
+        def make() -> Made:
+            found = discriminative_power([self._scores(one) for one in scores], **settings)  # type: ignore[arg-type]
+            frames = {"power": found.frame(), "curves": found.curve(first=None)}
+            paths = [
+                write_table(
+                    frame.with_columns(average=pl.lit("mean")).select("average", pl.exclude("average")),
+                    self._folder.path / "power" / f"{name}.parquet",
+                )
+                for name, frame in frames.items()
+            ]
+            return paths, {}
+
+        made = self._folder.artifact("power", {"scores": [one.digest for one in scores], **settings}, make)
+        by_name = {Path(file).stem: pl.read_parquet(self._folder.path / file) for file in made.files}
+        return by_name["power"], by_name["curves"]
+
+    def _scores(self, artifact: Artifact) -> Scores:
+        return read_scores(self._folder.path / next(iter(artifact.files)), artifact.facts)
+
+    def _step(self, notes: tuple[str, ...]) -> Step:
+        asked = self._asked
+        settings = {
+            "systems": list(asked.systems),
+            "lists": LENGTH,
+            "candidates": CANDIDATES,
+            "threshold": asked.threshold,
+            "metrics": list(asked.metrics),
+            "averages": list(asked.averages),
+            "sizes": {name: len(sizes) for name, sizes in asked.sizes.items()},
+            "samples": asked.samples,
+            "correlation": "tau-b",
+            "decimals": asked.decimals,
+            "undefined": "zero",
+            "significance": "permutation",
+            "alpha": 0.05,
+            "weights": None,
+            "folds": len(self._splits),
+            "seed": asked.seed,
+        }
+        return Step("replicate", settings, notes=notes)
+
+
+def _alike(sizes: Mapping[str, tuple[float, ...]]) -> dict[tuple[float, ...], list[str]]:
+    """Return the scenarios that share each grid of sizes."""
+    groups: dict[tuple[float, ...], list[str]] = {}
+    for scenario, grid in sizes.items():
+        groups.setdefault(grid, []).append(scenario)
+    return groups

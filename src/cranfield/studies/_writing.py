@@ -1,0 +1,157 @@
+"""What a study leaves in its folder: tables, figures, claims, and the report as Markdown and as a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._files import whole_file
+from cranfield._record import Step
+from cranfield._table import Cell, Table, csv_of
+from cranfield.report.figures import save, svg, themed
+from cranfield.report.markup import Column, Value, downloads, figure, paragraphs, table, text
+from cranfield.report.page import page
+from cranfield.report.report import write_page
+from cranfield.report.section import Section
+from cranfield.report.sections.card import card
+from cranfield.studies._claims import SURE, Finding, frame_of
+from cranfield.studies._study import Exhibit
+
+_DRAWN = ("svg", "pdf", "png")
+_RULE = (
+    f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
+    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
+    "nothing is told."
+)
+
+
+def write(
+    folder: Path,
+    sentence: str,
+    reference: str,
+    exhibits: Sequence[Exhibit],
+    claims: Sequence[Finding],
+    split: Step,
+    step: Step,
+    figures: bool,
+) -> None:
+    """Write everything that people read."""
+    drawn = {one.name: one.draw() for one in exhibits if figures and one.draw is not None}
+    for one in exhibits:
+        _write_exhibit(folder, one, drawn.get(one.name))
+    _write_claims(folder, claims)
+    _put(folder / "report.md", _markdown(sentence, reference, exhibits, claims, step, figures))
+    sections = [_claims_section(claims), _tables_section(exhibits)]
+    if figures:
+        sections.append(_figures_section(exhibits, drawn))
+    card_section = card([("split", split), ("study", step)], {"paper": reference})
+    title = f"{step.settings['study']} on {step.settings['data']}"
+    write_page(folder / "report.html", page(title, [*sections, card_section], lead=f"{sentence} {reference}"))
+
+
+def _write_exhibit(folder: Path, one: Exhibit, chart: Any) -> None:
+    path = folder / one.home / one.name
+    _put(path.with_suffix(".csv"), csv_of(_flat(one.frame)))
+    if one.table is not None:
+        _put(path.with_suffix(".md"), one.table.markdown())
+        _put(path.with_suffix(".tex"), one.table.latex())
+    if chart is not None:
+        for ending in _DRAWN:
+            save(chart, path.with_suffix(f".{ending}"))
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame without the columns that CSV cannot hold."""
+    return frame.select(name for name, kind in frame.schema.items() if not kind.is_nested())
+
+
+def _write_claims(folder: Path, claims: Sequence[Finding]) -> None:
+    plain = [
+        {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in asdict(one).items()
+        }
+        for one in claims
+    ]
+    _put(folder / "claims.json", json.dumps({"rule": _RULE, "claims": plain}, indent=1, ensure_ascii=False))
+    _put(folder / "claims.md", claims_table(claims).markdown())
+
+
+def claims_table(claims: Sequence[Finding]) -> Table:
+    """Return the claims with their evidence as a table for people."""
+    rows = [
+        [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}", one.evidence]
+        for one in claims
+    ]
+    return Table(["Claim", "Section", "Here", "Sure", "Evidence"], rows, notes=[_RULE])
+
+
+def _markdown(
+    sentence: str,
+    reference: str,
+    exhibits: Sequence[Exhibit],
+    claims: Sequence[Finding],
+    step: Step,
+    figures: bool,
+) -> str:
+    parts = [f"# {step.settings['study']} on {step.settings['data']}", reference, sentence, "## Claims"]
+    parts += [claims_table(claims).markdown(), "## Tables"]
+    parts += [one.table.markdown() for one in exhibits if one.table is not None]
+    drawn = [one for one in exhibits if figures and one.draw is not None]
+    parts += ["## Figures"] if drawn else []
+    parts += [f"![{one.caption}](figures/{one.name}.svg)\n\n{one.caption}" for one in drawn]
+    told = {**step.settings, **step.effect}
+    parts += ["## Set-up", "\n".join(f"- {key}: {_said(value)}" for key, value in told.items() if value is not None)]
+    return "\n\n".join(parts)
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _claims_section(claims: Sequence[Finding]) -> Section:
+    made = _html(claims_table(claims), "The claims of the paper, held against this run")
+    markup = paragraphs([_RULE]) + made + downloads("claims")
+    return Section("claims", "What the paper claims", markup, tables={"claims": frame_of(claims)})
+
+
+def _tables_section(exhibits: Sequence[Exhibit]) -> Section:
+    own = [one for one in exhibits if one.table is not None]
+    markup = "".join(
+        _html(one.table, one.caption) + paragraphs(one.table.notes) for one in own if one.table is not None
+    )
+    tables = {one.name: _flat(one.frame) for one in own}
+    return Section("tables", "Tables", markup + downloads(*tables), tables=tables)
+
+
+def _figures_section(exhibits: Sequence[Exhibit], drawn: Mapping[str, Any]) -> Section:
+    own = [one for one in exhibits if one.name in drawn]
+    markup = "".join(figure(one.name, svg(themed(drawn[one.name])), one.caption) for one in own)
+    tables = {one.name: _flat(one.frame) for one in own}
+    return Section("figures", "Figures", markup + downloads(*tables), tables=tables)
+
+
+def _html(made: Table, caption: str) -> str:
+    rows = [[_value(one) for one in row] for row in made.rows]
+    numeric = [all(isinstance(one.key, float) or one.html == "–" for one in column) for column in zip(*rows)]
+    return table(caption, [Column(name, numeric=numbers) for name, numbers in zip(made.header, numeric)], rows)
+
+
+def _value(cell: str | Cell) -> Value:
+    one = cell if isinstance(cell, Cell) else Cell(cell)
+    try:
+        key: float | str = float(one.text.rstrip("%").replace(",", "").partition(" ")[0])
+    except ValueError:
+        key = one.text
+    return Value(text(one.text), key, "best" if one.best else "")
+
+
+def _put(path: Path, made: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(made if made.endswith("\n") else made + "\n", encoding="utf-8")

@@ -1,0 +1,223 @@
+"""The verb `replicate`: a paper's study on any ratings, next to what the paper printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import Table
+from cranfield.assess import Assessment
+from cranfield.assess.scenarios import sizes_of
+from cranfield.data import Ratings, describe
+from cranfield.experiment.folder import open_folder
+from cranfield.rank import file_name
+from cranfield.report.figures import check_libraries
+from cranfield.split import Split, given, k_fold, per_user, random
+from cranfield.studies._claims import SURE, Finding, frame_of
+from cranfield.studies._study import SYSTEMS, Exhibit, Results, Study
+from cranfield.studies._work import Asked, Work
+from cranfield.studies._writing import write
+from cranfield.studies.valcarce2018 import VALCARCE_2018
+from cranfield.studies.valcarce2020 import VALCARCE_2020
+
+STUDIES = {one.name: one for one in (VALCARCE_2018, VALCARCE_2020)}
+"""The papers that can be run again, by name."""
+
+_TRAIN = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Replication:
+    """The result of `replicate`.
+
+    Parameters
+    ----------
+    study
+        The name of the study.
+    reference
+        The paper.
+    exhibits
+        Its tables and figures, made anew.
+    claims
+        Its claims, each held against this run.
+    assessment
+        All that was found out about the metrics.
+    folder
+        Where everything is.
+    step
+        The decisions.
+    """
+
+    study: str
+    reference: str
+    exhibits: tuple[Exhibit, ...]
+    claims: tuple[Finding, ...]
+    assessment: Assessment
+    folder: Path
+    step: Step
+
+    def frame(self) -> pl.DataFrame:
+        """Return the claims: ``claim, where, verdict, evidence, margin, sure``."""
+        return frame_of(self.claims)
+
+    def exhibit(self, name: str) -> Exhibit:
+        """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
+        by_name = {one.name: one for one in self.exhibits}
+        if name not in by_name:
+            raise SettingError(f"{self.study} has no table or figure {name!r}{nearest(name, by_name)}")
+        return by_name[name]
+
+    def table(self) -> Table:
+        """Return the claims as a table for people."""
+        rows = [
+            [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}"] for one in self.claims
+        ]
+        caption = f"Claims of {self.reference} on {self.step.settings['data']}"
+        note = f"sure: in how many of the draws of systems it is so; a verdict needs {SURE:.0%} on one side"
+        return Table(["Claim", "Section", "Here", "Sure"], rows, caption, [note])
+
+    def sentence(self) -> str:
+        """Return what came out in a sentence."""
+        verdicts = [one.verdict for one in self.claims]
+        return (
+            f"{len(verdicts)} claims of {self.study} on {self.step.settings['data']}: {verdicts.count('holds')} hold, "
+            f"{verdicts.count('does not hold')} do not hold, {verdicts.count('cannot tell')} cannot be told."
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sentence()}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"Replication({self.study}: {len(self.exhibits)} exhibits, {len(self.claims)} claims)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def replicate(
+    study: str,
+    data: Ratings,
+    *,
+    out: str | Path,
+    split: Ratings | Split | None = None,
+    folds: int | None = None,
+    systems: Sequence[str] = SYSTEMS,
+    samples: int = 50,
+    sizes: str | Sequence[float] | None = None,
+    threshold: float = 4.0,
+    decimals: int = 12,
+    figures: bool = True,
+    seed: int = 0,
+) -> Replication:
+    """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
+
+    Parameters
+    ----------
+    study
+        ``valcarce2018`` or ``valcarce2020``.
+    data
+        The ratings.
+    out
+        The folder for tables, figures, the report and everything that was made on the way. What is there already and
+        was made of the same is taken again, so an interrupted study goes on where it stopped.
+    split
+        The test ratings, where the very split is known; the rest of the data is for training. Or a split.
+    folds
+        How many folds: the paper's unless given (1 for 2018, 5 for 2020). One is a split of 80 and 20 %.
+    systems
+        The systems, with parameters: the 21 of the papers unless given.
+    samples
+        How many samples a size has where ratings, items or users are missing at random.
+    sizes
+        What remains of the test set, as for `assess`; the paper's unless given.
+    threshold
+        The lowest rating of a relevant item.
+    decimals
+        Averages are rounded to so many decimals before systems are ordered: 4 is what the authors' tool printed.
+    figures
+        Whether to draw the figures; their numbers are written in any case.
+    seed
+        Fixes every random choice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cranfield as cf
+    >>> data = cf.simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
+    >>> found = replicate("valcarce2020", data, out=tempfile.mkdtemp(), folds=2, samples=2, sizes=[1, 0.5],
+    ...                   systems=["random", "popularity", "average"], figures=False)
+    >>> found.frame()["verdict"].unique().to_list()
+    ['cannot tell']
+    """
+    paper = _study(study)
+    if figures:
+        check_libraries()
+    grid = None if sizes is None else sizes_of(sizes)
+    asked = Asked(
+        systems=_systems(systems),
+        metrics=paper.metrics,
+        averages=paper.averages,
+        sizes={name: tuple(own) if grid is None else grid for name, own in paper.sizes.items()},
+        samples=_checks.whole("samples", samples),
+        threshold=_checks.number("threshold", threshold),
+        decimals=_checks.whole("decimals", decimals, at_least=0),
+        seed=_checks.whole("seed", seed, at_least=0),
+    )
+    splits = _splits(paper, data, split, folds, seed)
+    with open_folder(out) as folder:
+        assessment, judged = Work(folder, splits, asked).done()
+        results = Results(describe(data), assessment, judged)
+        step = Step(
+            "replicate",
+            {"study": study, "data": data.name or "the ratings", **assessment.step.settings},
+            {"fingerprint": data.fingerprint},
+            assessment.step.notes,
+        )
+        made = Replication(
+            study,
+            paper.reference,
+            tuple(paper.exhibits(results)),
+            tuple(paper.claims(results)),
+            assessment,
+            folder.path,
+            step,
+        )
+        with folder.writing():
+            write(
+                made.folder, made.sentence(), made.reference, made.exhibits, made.claims, splits[0].step, step, figures
+            )
+    return made
+
+
+def _study(name: str) -> Study:
+    if name not in STUDIES:
+        raise SettingError(f"there is no study {name!r}{nearest(str(name), STUDIES)}")
+    return STUDIES[name]
+
+
+def _systems(systems: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(file_name(systems))
+    if len(names) < 2:
+        raise SettingError("a study compares orders of systems; give at least two")
+    return names
+
+
+def _splits(
+    paper: Study, data: Ratings, split: Ratings | Split | None, folds: int | None, seed: int
+) -> Sequence[Split]:
+    """Return the splits of a study: the one that is given, the paper's, or as many folds as asked for."""
+    if split is not None:
+        if folds not in (None, 1):
+            raise SettingError(f"folds={folds} and a given split exclude each other; give one of them")
+        return [split if isinstance(split, Split) else given(data, split, overlap="test")]
+    count = paper.folds if folds is None else _checks.whole("folds", folds)
+    if count > 1:
+        return k_fold(data, k=count, per_user=paper.per_user, seed=seed)
+    return [(per_user if paper.per_user else random)(data, train=_TRAIN, seed=seed)]

@@ -1,0 +1,217 @@
+"""Valcarce, Bellogín, Parapar and Castells (2020): nine metrics, five kinds of incompleteness, two means.
+
+Assessing ranking metrics in top-N recommendation. Information Retrieval Journal 23.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from cranfield.assess import Assessment
+from cranfield.assess.scenarios import SIZES
+from cranfield.studies._claims import Finding, Floats, Saying, Standing, finding, title_of
+from cranfield.studies._exhibits import (
+    Printed,
+    correlation_figure,
+    dataset_table,
+    numbers_table,
+    power_figure,
+    power_table,
+    robustness_figure,
+    robustness_table,
+    systems_table,
+    values_figure,
+)
+from cranfield.studies._parts import part
+from cranfield.studies._study import Exhibit, Results, Study
+
+LABELS = {
+    "P@100": "P", "Recall@100": "Recall", "F1@100": "F1", "AP@100": "MAP", "nDCG@100": "NDCG", "RR@100": "MRR",
+    "ERR@100": "ERR", "bpref@100": "Bpref", "infAP@100": "InfAP",
+}  # fmt: skip
+"""What the paper calls the nine metrics."""
+
+GEOMETRIC = "geometric"
+"""exp(mean log max(x, 1e-5)), as the authors' tool computes it."""
+
+_NAMES = tuple(LABELS.values())
+
+PRINTED = {
+    "MovieLens 1M": Printed(
+        6040,
+        3706,
+        1_000_209,
+        ("4.468%", "0.529", "0.634"),
+        dict(zip(_NAMES, (3.774, 3.066, 6.316, 2.335, 1.044, 6.063, 4.603, 3.000, 2.984))),
+    ),
+    "LibraryThing": Printed(
+        7279,
+        37_232,
+        749_401,
+        ("0.277%", "0.493", "0.581"),
+        dict(zip(_NAMES, (2.783, 4.059, 1.879, 1.889, 0.001, 0.753, 0.411, 2.115, 0.493))),
+    ),
+    "BeerAdvocate": Printed(
+        33_388,
+        66_055,
+        1_571_808,
+        ("0.071%", "0.868", "0.865"),
+        dict(zip(_NAMES, (1.989, 2.909, 1.949, 7.009, 3.119, 4.940, 8.127, 6.310, 2.181))),
+    ),
+}
+"""Tables 2 and 3 as printed."""
+
+_RANDOM = (*SIZES["fives"], 0.01)
+# Where nothing is left to chance a size costs one sample, so the part that the figures are about is drawn finely.
+_LARGEST = tuple(sorted({*SIZES["top"], *_RANDOM}, reverse=True))
+
+_FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (7, 13), "large": (8, 14)}
+"""The figures of each scenario: of the arithmetic and of the geometric mean."""
+
+
+def arithmetic(found: Assessment) -> Assessment:
+    """Return the nine metrics, averaged by the arithmetic mean."""
+    return part(found, LABELS)
+
+
+def geometric(found: Assessment) -> Assessment:
+    """Return the nine metrics, averaged by the geometric mean."""
+    return part(found, {metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
+
+
+def _exhibits(results: Results) -> list[Exhibit]:
+    mean, geo, data = arithmetic(results.assessment), geometric(results.assessment), results.data
+    nine = ", ".join(_NAMES[:-1]) + f" and {_NAMES[-1]} at 100"
+    ginis = {"User Gini": data.gini_users, "Item Gini": data.gini_items}
+    made = [
+        dataset_table(data, PRINTED, ginis, "Table 2: the datasets"),
+        power_table(
+            mean, data, PRINTED, f"Table 3: discriminative power (DP, lower is better) of {nine}", ordered=False,
+            total=True,
+        ),
+        numbers_table(data, PRINTED, _numbers(results), "Numbers that the text of sections 6.3.1 and 7.1 states"),
+        robustness_table(mean, "robustness", "Mean tau with the whole test set, behind figures 3 and 5 to 8"),
+        robustness_table(geo, "robustness-geometric", "The same for geometric means, behind figures 10 to 14"),
+        systems_table(mean),
+        correlation_figure(mean, "figure-01", f"Figure 1: tau between {nine}"),
+        power_figure(mean, "figure-02", f"Figure 2: the 20 largest p-values of {nine}"),
+        values_figure(mean, "ratings", "figure-04", "Figure 4: averaged values as ratings are missing at random"),
+        correlation_figure(geo, "figure-09", "Figure 9: tau between the geometric means"),
+    ]  # fmt: skip
+    for scenario, (figure, geometric_figure) in _FIGURES.items():
+        for found, number, of in ((mean, figure, "metrics"), (geo, geometric_figure, "geometric means")):
+            caption = f"Figure {number}: tau of the {of} with themselves, {title_of(scenario)}"
+            made.append(robustness_figure(found, scenario, f"figure-{number:02}", caption))
+    tables, drawn = ([one for one in made if (one.draw is None) == kind] for kind in (True, False))
+    return [*tables, *sorted(drawn, key=lambda one: one.name)]
+
+
+def _numbers(results: Results) -> list[tuple[str, str, str, float]]:
+    judged = "share of the recommended items with a test rating"
+    between = results.assessment.frame("correlation").filter(average_a="mean", average_b=GEOMETRIC)
+    own = dict(between.select("metric_a", "tau").iter_rows())
+    return [
+        *((judged, name, told, results.judged) for name, told in zip(PRINTED, ("0.050", "0.022", "0.014"))),
+        ("tau of MAP and GMAP", "MovieLens 1M", "0.92", own["AP@100"]),
+        ("tau of F1 and GF1", "MovieLens 1M", "0.42", own["F1@100"]),
+    ]
+
+
+def _claims(results: Results) -> list[Finding]:
+    found = results.assessment
+    mean, geo = Standing(arithmetic(found)), Standing(geometric(found))
+    said = [*_of_metrics(mean), *_of_scenarios(mean), _half(arithmetic(found)), *_of_geometric_means(geo, mean)]
+    return [finding(one, len(found.systems)) for one in sorted(said, key=lambda one: one.where)]
+
+
+def _of_metrics(mean: Standing) -> list[Saying]:
+    """Return what sections 6.1 to 6.3.2 say of metrics."""
+    power, sparse, popular, agreement = (mean.told(one) for one in ("power", "ratings", "popular", "agreement"))
+    unlike, failing = mean.below("agreement", ["MRR", "ERR"]), mean.below("ratings", ["Bpref", "InfAP"])
+    return [
+        Saying("MRR and ERR order the systems unlike the other metrics", "6.1", unlike, agreement),
+        Saying("NDCG is the most discriminative", "6.2", mean.first("power", "NDCG"), power),
+        Saying("Bpref and InfAP are not robust to sparsity", "6.3.1", failing, sparse),
+        Saying(
+            "Bpref is less robust to sparsity than MAP", "6.3.1", _more(mean, "MAP", mean, "Bpref", "ratings"), sparse
+        ),
+        Saying(
+            "InfAP is less robust to sparsity than MAP", "6.3.1", _more(mean, "MAP", mean, "InfAP", "ratings"), sparse
+        ),
+        Saying("P is the most robust to the popularity bias", "6.3.2", mean.first("popular", "P"), popular),
+    ]
+
+
+def _of_scenarios(mean: Standing) -> list[Saying]:
+    """Return what section 6.3 says of each scenario."""
+    said = []
+    for scenario, where in {"ratings": "6.3.1", "items": "6.3.2", "popular": "6.3.2", "users": "6.3.3"}.items():
+        told, what = mean.told(scenario), title_of(scenario)
+        best, worst = mean.above(scenario, ["P", "NDCG"]), mean.below(scenario, ["MRR", "ERR"])
+        said += [
+            Saying(f"P and NDCG are among the most robust: {what}", where, best, told),
+            Saying(f"MRR and ERR are among the least robust: {what}", where, worst, told),
+        ]
+    items, users = mean.mean("ratings") - mean.mean("items"), mean.mean("users") - mean.mean("ratings")
+    best, worst = mean.above("large", ["MRR", "ERR"]), mean.below("large", ["P", "F1", "NDCG"])
+    told = ", ".join(f"{one} {mean.mean(one)[0]:.3f}" for one in ("ratings", "items", "users"))
+    return [
+        *said,
+        Saying("Missing items cost more than missing ratings", "6.3.2", items, f"mean tau of all metrics: {told}"),
+        Saying("Missing users cost less than missing ratings", "6.3.3", users, f"mean tau of all metrics: {told}"),
+        Saying("MRR and ERR are robust to missing large users", "6.3.3", best, mean.told("large")),
+        Saying("P, F1 and NDCG are less robust to missing large users", "6.3.3", worst, mean.told("large")),
+    ]
+
+
+def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
+    """Return what section 7 says."""
+    unlike = geo.last("agreement", ["GF1", "GMRR"])
+    said = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.told("agreement"))]
+    for scenario in _FIGURES:
+        told, what = geo.told(scenario), title_of(scenario)
+        worst, best = geo.last(scenario, ["GF1", "GMRR"]), geo.above(scenario, ["GP", "GNDCG"])
+        said.append(Saying(f"GF1 and GMRR are the least robust: {what}", "7.2", worst, told))
+        if scenario != "large":
+            said.append(Saying(f"GP and GNDCG are among the most robust: {what}", "7.2", best, told))
+    for name in ("P", "NDCG"):
+        margin = _more(geo, f"G{name}", mean, name, "large")
+        told = ", ".join(
+            f"{one} {at.scores('large', [one])[0, 0]:.3f}" for at, one in ((geo, f"G{name}"), (mean, name))
+        )
+        said.append(Saying(f"G{name} is more robust to missing large users than {name}", "7.2", margin, told))
+    return said
+
+
+def _more(one: Standing, name: str, other: Standing, than: str, criterion: str) -> Floats:
+    """Return by how much one metric scores more than another."""
+    margin: Floats = one.scores(criterion, [name])[:, 0] - other.scores(criterion, [than])[:, 0]
+    return margin
+
+
+def _half(mean: Assessment) -> Saying:
+    """Say that all metrics keep a tau above 0.9 with half of the test ratings, or with the share next above it."""
+    rows = mean.frame("robustness").filter(scenario="ratings")
+    size = min(one for one in rows["size"].to_list() if one >= 0.5)
+    # Where every sample's tau is undefined, so is their mean.
+    taus = dict(rows.filter(size=size).select("metric", pl.col("tau").fill_null(float("nan"))).iter_rows())
+    told = f"tau with {size:.0%} of the ratings: " + ", ".join(f"{name} {tau:.3f}" for name, tau in taus.items())
+    margin = np.array([np.min(list(taus.values())) - 0.9 if size < 1.0 else np.nan])
+    return Saying("Every metric keeps a tau above 0.9 with half of the test ratings", "6.3.1", margin, told)
+
+
+VALCARCE_2020 = Study(
+    name="valcarce2020",
+    reference=(
+        "Daniel Valcarce, Alejandro Bellogín, Javier Parapar, Pablo Castells: Assessing ranking metrics in top-N "
+        "recommendation. Information Retrieval Journal 23, 2020."
+    ),
+    metrics=tuple(LABELS),
+    averages=("mean", GEOMETRIC),
+    sizes={"ratings": _RANDOM, "items": _RANDOM, "popular": _LARGEST, "users": _RANDOM, "large": _LARGEST},
+    folds=5,
+    per_user=False,
+    exhibits=_exhibits,
+    claims=_claims,
+)
