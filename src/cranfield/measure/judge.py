@@ -111,6 +111,7 @@ def _hits(
     row_bounds = np.searchsorted(number, first_of_block)
     entry_bounds = run.indptr[row_bounds]
     sizes = np.diff(run.indptr)
+    even = int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else 0
     found_places, found_rows, found_pointers = [], [], []
     for b, first in enumerate(first_of_block[:-1]):
         start, stop = judgment_bounds[b], judgment_bounds[b + 1]
@@ -120,21 +121,34 @@ def _hits(
         rows = slice(row_bounds[b], row_bounds[b + 1])
         cells = (judgment_lists[start:stop] - first).astype(np.intp) * width + judgment_items[start:stop]
         table[cells] = np.arange(stop - start, dtype=np.int32)
-        row = np.repeat(np.arange(rows.start, rows.stop), sizes[rows])
-        asked = ((number[rows] - first).astype(np.intp) * width)[row - rows.start]
+        base = (number[rows] - first).astype(np.intp) * width
         items = run.items[entries] if item_codes is None else item_codes[run.items[entries]]
-        # An unknown item is -1: modulo the width, the last column.
-        asked += items if item_codes is None else np.where(items == UNKNOWN, width - 1, items)
-        found = table[asked]
+        if item_codes is not None:
+            items = np.where(items == UNKNOWN, width - 1, items)
+        found, row = _asked(table, base, items, sizes[rows], even)
         hits = np.flatnonzero(found != UNKNOWN)
         found_places.append(hits + entries.start)
-        found_rows.append(row[hits])
+        found_rows.append((row[hits] if row is not None else hits // even) + rows.start)
         found_pointers.append(found[hits].astype(np.int64) + start)
         table[cells] = UNKNOWN
     if not found_places:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, nothing
     return np.concatenate(found_places), np.concatenate(found_rows), np.concatenate(found_pointers)
+
+
+def _asked(
+    table: NDArray[np.int32],
+    base: NDArray[np.intp],
+    items: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    even: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
+    """Ask the table for every entry of a block; also the row of each entry, unless all lists are ``even`` long."""
+    if even:
+        return table.take((base[:, None] + items.reshape(-1, even)).ravel(), mode="clip"), None
+    row = np.repeat(np.arange(len(base)), sizes)
+    return table.take(base[row] + items, mode="clip"), row
 
 
 def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:

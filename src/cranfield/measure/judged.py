@@ -142,9 +142,13 @@ class Judged:
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
-        lists = self.lists if where is None else self.lists[where]
-        weights = values if values is None or where is None else values[where]
-        return np.bincount(lists, weights=weights, minlength=self.n_lists).astype(np.float64, copy=False)
+        if values is None:
+            values = np.ones(len(self)) if where is None else where
+        elif where is not None:
+            values = np.where(where, values, 0.0)
+        # Every list begins at a hit of its own or, if it has none, at the next list's; the last may begin beyond.
+        sums = np.add.reduceat(np.append(values, 0.0), self.starts) if self.n_lists else np.zeros(0)
+        return np.where(self._counts > 0, sums, 0.0)
 
     def above(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return for each hit how many flagged hits stand above it in its list."""
@@ -155,8 +159,12 @@ class Judged:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """The first hit of each list."""
-        counts = np.bincount(self.lists, minlength=self.n_lists)
-        return np.cumsum(counts) - counts
+        return np.cumsum(self._counts) - self._counts
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """The number of hits of each list."""
+        return np.bincount(self.lists, minlength=self.n_lists)
 
     def weights(self, discount: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the discount of each hit's rank, 0 beyond the end of ``discount``; over tied ranks, their mean."""

@@ -85,7 +85,9 @@ class Judgments:
     @cached_property
     def n_relevant(self) -> NDArray[np.int64]:
         """R: the number of relevant judgments of each list."""
-        return np.bincount(self.lists[self.relevant], minlength=self.n_lists)
+        if self.n_lists == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.add.reduceat(self.relevant, self.indptr[:-1], dtype=np.int64)
 
     @cached_property
     def n_nonrelevant(self) -> NDArray[np.int64]:

@@ -181,10 +181,4 @@ def _item_coverage(runs: Sequence[Run], test: Ratings) -> NDArray[np.float64]:
             unknown = run.item_ids.all.filter(pl.Series(test.item_ids.codes(run.item_ids.all) < 0))
             strangers.update(unknown.cast(pl.String).to_list())
     catalogue = max(test.n_items + len(strangers), 1)
-    return np.array([_distinct(run) / catalogue for run in runs])
-
-
-def _distinct(run: Run) -> int:
-    recommended = np.zeros(len(run.item_ids), dtype=bool)
-    recommended[run.items] = True
-    return int(np.count_nonzero(recommended))
+    return np.array([run.n_distinct_items / catalogue for run in runs])

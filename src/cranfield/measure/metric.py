@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -65,6 +66,11 @@ class Definition:
     averages_ties: bool = False
     condensed: bool = False
     aliases: tuple[str, ...] = ()
+
+    @cached_property
+    def takes_cutoff(self) -> bool:
+        """Whether the function asks for the cut-off, as one with a denominator does."""
+        return "cutoff" in inspect.signature(self.function).parameters
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -192,7 +198,7 @@ class Metric:
             judged = judged.cut(self.cutoff)
         if not self.definition.averages_ties:
             judged = judged.with_ties_broken()
-        if "cutoff" in inspect.signature(self.definition.function).parameters:
+        if self.definition.takes_cutoff:
             parameters["cutoff"] = self.cutoff
         values = self.definition.function(judged, **parameters)
         return float(values) if self.definition.whole_system else np.asarray(values, dtype=np.float64)

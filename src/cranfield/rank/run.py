@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,13 @@ class Run:
     def list_lengths(self) -> NDArray[np.int32]:
         """The number of items each list ranked."""
         return np.diff(self.indptr).astype(np.int32) if self.lengths is None else self.lengths
+
+    @cached_property
+    def n_distinct_items(self) -> int:
+        """The number of different items that the lists hold."""
+        held = np.zeros(len(self.item_ids), dtype=np.bool_)
+        held[self.items] = True
+        return int(np.count_nonzero(held))
 
     def ties_across(self, n: int) -> NDArray[np.bool_]:
         """Whether each list has a tie across the cut-off: its n-th and (n + 1)-th items have the same score.
