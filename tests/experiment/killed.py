@@ -32,11 +32,20 @@ def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None) -> 
 
         if at is not None:
             _deadly(*at)
-        run(experiment, folder)
+        run(experiment, folder, report=_report)
         os._exit(0)
     except BaseException as error:
         print(repr(error), file=sys.stderr, flush=True)
         os._exit(1)
+
+
+def _report(results: object) -> list[Path]:
+    from cranfield._files import whole_file
+
+    path = results.path / "report.html"
+    with whole_file(path) as temporary:
+        temporary.write_text(str(results))
+    return [path]
 
 
 def _deadly(count: int, when: str) -> None:

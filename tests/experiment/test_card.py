@@ -73,16 +73,12 @@ def test_nothing_in_the_results_tells_the_time_or_the_place(results, tmp_path):
             assert str(tmp_path) not in path.read_text(), path
 
 
-def _missing(results):
-    return {item["asked"] for item in results.card()["checklist"] if item["reported"] is None}
-
-
 def test_what_is_missing_is_named_and_nothing_else(tiny, tmp_path):
     ratings = simulate.world(60, 40, 900).ratings
     cf.write(ratings, tmp_path / "r.csv")
     file = Source("mine", file=str(tmp_path / "r.csv"))
     poor = run(tiny(data=(file,), systems=(System("p", "popularity"),)), tmp_path / "poor")
-    assert _missing(poor) == {
+    assert set(poor.missing()) == {
         "where the data can be had",
         "how the hyper-parameters were chosen, without the test part",
         "a statistical test",
@@ -91,5 +87,5 @@ def test_what_is_missing_is_named_and_nothing_else(tiny, tmp_path):
     }
     assert "5 of 18 are missing." in (tmp_path / "poor" / "card.md").read_text()
     rich = tiny(data=(file, *tiny().data), notes={"data": "example.org", "tuning": "by hand"})
-    assert _missing(run(rich, tmp_path / "rich")) == set()
+    assert run(rich, tmp_path / "rich").missing() == []
     assert "Nothing is missing." in (tmp_path / "rich" / "card.md").read_text()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cranfield._errors import CranfieldError
-from cranfield.experiment import run, show
+from cranfield.experiment import diff, run, show
 from cranfield.experiment.results import Results
 
 
@@ -57,3 +57,32 @@ def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes(tiny, tmp_path):
 def test_results_of_unknown_data_suggest_the_nearest(tiny, tmp_path):
     with pytest.raises(CranfieldError, match="did you mean 'tiny'"):
         run(tiny(), tmp_path).sentences("tinny")
+
+
+@pytest.mark.parametrize("file", ["results/tiny/averages.parquet", "scores/tiny.parquet", "card.json"])
+def test_damaged_results_are_never_read(tiny, tmp_path, file):
+    results = run(tiny(), tmp_path)
+    (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:-5])
+    read = {
+        "results/tiny/averages.parquet": results.averages,
+        "scores/tiny.parquet": lambda: results.findings("tiny"),
+        "card.json": results.card,
+    }[file]
+    with pytest.raises(CranfieldError, match=r"is missing or damaged; run the experiment again"):
+        read()
+    show(tmp_path)
+
+
+def test_what_was_run_is_told_though_its_file_was_changed(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    path = tmp_path / "experiment.toml"
+    path.write_text(path.read_text().replace('lists = "full"', 'lists = "condensed"'))
+    assert Results(tmp_path).experiment.decisions.lists == "full"
+    assert "missing or damaged: experiment" in str(show(tmp_path))
+
+
+def test_an_unfinished_experiment_cannot_be_compared(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / ".cranfield" / "records" / "results" / "tiny.json").unlink()
+    with pytest.raises(CranfieldError, match="not finished"):
+        diff(tmp_path, tmp_path)

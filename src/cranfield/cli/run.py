@@ -44,8 +44,7 @@ def command(
         return
     results = run(experiment, out, seed=seed if given else None, stages=stages, report=_reporter(wanted))
     click.echo(results)
-    missing = [item["asked"] for item in results.card()["checklist"] if item["reported"] is None]
-    if missing and not settings.quiet:
+    if (missing := results.missing()) and not settings.quiet:
         click.echo(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages
     click.echo(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))

@@ -26,6 +26,7 @@ def assessed(line: Line, source: Source) -> Artifact:
     }
     made_of = {
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
+        "runs": [line.made[line.run_name(part, one)].digest for part in parts for one in line.experiment.systems],
         "asked": asked,
         "seed": line.experiment.seed,
     }

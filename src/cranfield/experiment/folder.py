@@ -107,8 +107,11 @@ class Folder:
         found = Artifact(name, record["files"], record["facts"])
         if record["key"] != key:
             return "changed", found
-        whole = all(self._whole(file, checksum) for file, checksum in found.files.items())
-        return ("kept" if whole else "damaged"), found
+        return ("kept" if self.whole(found) else "damaged"), found
+
+    def whole(self, artifact: Artifact) -> bool:
+        """Whether every file of an artifact is there, byte for byte as it was made."""
+        return all(self._whole(file, checksum) for file, checksum in artifact.files.items())
 
     def _whole(self, file: str, checksum: str) -> bool:
         try:

@@ -14,7 +14,7 @@ from cranfield._spelling import parse
 from cranfield.data import simulate
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made, State, check_folder
-from cranfield.experiment.inputs import check_inputs, input_size
+from cranfield.experiment.inputs import about_ratings, check_inputs
 from cranfield.experiment.run import go, rehearse, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
@@ -27,7 +27,6 @@ _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "dam
 _SMALL = (200, 150, 4_000)
 # The least that anything takes, in seconds.
 _LEAST = 0.05
-_BYTES_A_RATING = 22
 
 
 @dataclass(frozen=True)
@@ -169,8 +168,7 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
         counts = find(source.dataset).counts
         ratings = counts.ratings or counts.rows or 1_000_000
         return counts.users or ratings // 100, counts.items or ratings // 200, ratings
-    bytes_there = sum(input_size(line.experiment.path(file)) for file in source.files.values())
-    ratings = max(bytes_there // _BYTES_A_RATING, 1)
+    ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
     return max(ratings // 100, 1), max(ratings // 200, 1), ratings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +16,12 @@ from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield.data import Ratings
 from cranfield.experiment.experiment import Experiment
-from cranfield.experiment.file import read_experiment
+from cranfield.experiment.file import experiment_of
 from cranfield.experiment.findings import Findings, findings
 from cranfield.experiment.folder import HOME, Artifact, Folder, check_folder
 from cranfield.experiment.stages import Line
 from cranfield.experiment.stored import step_of
+from cranfield.experiment.system import System
 from cranfield.rank import Run
 
 
@@ -51,7 +53,9 @@ class Results:
         self.records = self.folder.records()
         if "experiment" not in self.records:
             raise InputError("nothing has been made in it yet", source=path, remedy="run the experiment again")
-        self.experiment: Experiment = read_experiment(self.path / "experiment.toml")
+        # As it was run, whatever has become of the file since.
+        stated = tomllib.loads(self.records["experiment"]["made_of"]["text"])
+        self.experiment: Experiment = experiment_of(stated, base=self.path)
         self._findings = lru_cache(maxsize=None)(self._find)
 
     @property
@@ -66,10 +70,7 @@ class Results:
 
     def sentences(self, data: str) -> list[str]:
         """Return the verdict on a set of ratings, a sentence a metric."""
-        record = self.records.get(f"results/{self._known(data)}")
-        if record is None:
-            raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
-        return list(record["facts"]["sentences"])
+        return list(self._artifact(f"results/{self._known(data)}").facts["sentences"])
 
     def averages(self) -> pl.DataFrame:
         """Return the averages: a row a set of ratings, repetition, fold, system and metric."""
@@ -80,12 +81,19 @@ class Results:
         return self._frames("comparisons")
 
     def _frames(self, name: str) -> pl.DataFrame:
-        files = [file for one in self.data for file in self._files(f"results/{one}") if file.stem == name
-                 and file.suffix == ".parquet"]  # fmt: skip
-        return pl.concat([pl.read_parquet(file) for file in files]) if files else pl.DataFrame()
+        found = (self._artifact(f"results/{one}").files for one in self.data)
+        files = [file for one in found for file in one if file.endswith(f"/{name}.parquet")]
+        return pl.concat([pl.read_parquet(self.path / file) for file in files]) if files else pl.DataFrame()
 
-    def _files(self, artifact: str) -> list[Path]:
-        return [self.path / file for file in self.records.get(artifact, {"files": ()})["files"]]
+    def _artifact(self, name: str) -> Artifact:
+        """Return an artifact that is there and whole, or say that it is not."""
+        if name not in self.records:
+            raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
+        record = self.records[name]
+        found = Artifact(name, record["files"], record["facts"])
+        if not self.folder.whole(found):
+            raise InputError(f"{name} is missing or damaged", source=self.path, remedy="run the experiment again")
+        return found
 
     def findings(self, data: str) -> Findings:
         """Return averages and comparisons on a set of ratings as objects, with the scores behind them."""
@@ -99,6 +107,8 @@ class Results:
     def _find(self, data: str) -> Findings:
         line = self._line()
         source = next(one for one in self.experiment.data if one.name == data)
+        for part in line.parts(source):
+            self._artifact(f"scores/{part.place}")
         folds = [(part.repetition, part.fold, line.scores_of(part)) for part in line.parts(source)]
         return findings(data, folds, self.experiment.decisions, seed=self.experiment.seed)
 
@@ -106,7 +116,10 @@ class Results:
         """Give the ranked lists, the test part and the training part of each fold and repetition."""
         line = self._line()
         source = next(one for one in self.experiment.data if one.name == self._known(data))
+        self._artifact(f"data/{data}")
         for part in line.parts(source):
+            for name in (f"splits/{part.split_place}", *(line.run_name(part, one) for one in self._trained)):
+                self._artifact(name)
             runs = tuple(line.run_of(part, system) for system in self.experiment.systems)
             yield Measured(runs, line.measured_test(part), line.split_of(part).train)
 
@@ -127,16 +140,24 @@ class Results:
         return [*done, ("systems", Step("recommend", {**systems, "seeds": list(self.experiment.seeds)}))]
 
     @property
+    def _trained(self) -> list[System]:
+        return [system for system in self.experiment.systems if system.run is None]
+
+    @property
     def pages(self) -> list[Path]:
         """The pages of the report, one for each set of ratings, if there is one."""
-        return [file for file in self._files("report") if file.suffix == ".html"]
+        files = self.records.get("report", {"files": ()})["files"]
+        return [self.path / file for file in files if file.endswith(".html")]
 
     def card(self) -> dict[str, Any]:
         """Return the card."""
-        if not self.finished:
-            raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
+        self._artifact("card")
         told: dict[str, Any] = json.loads((self.path / "card.json").read_text(encoding="utf-8"))
         return told
+
+    def missing(self) -> list[str]:
+        """Return what the paper asks authors to report and the card does not have."""
+        return [item["asked"] for item in self.card()["checklist"] if item["reported"] is None]
 
     def _known(self, data: str) -> str:
         if data not in self.data:

@@ -58,9 +58,9 @@ class Shown:
             said.append(f"missing or damaged: {', '.join(damaged)}; run the experiment again to make them anew")
         if not self.results.finished:
             return "\n".join([*said, "not finished; run the experiment again to go on"])
-        missing = [item["asked"] for item in self.results.card()["checklist"] if item["reported"] is None]
-        said.append(str(self.results))
-        return "\n".join([*said, *([f"not reported: {'; '.join(missing)}"] if missing else [])])
+        said.append(str(self.results) if not any(name.startswith("results/") for name in damaged) else "")
+        missing = [] if "card" in damaged else self.results.missing()
+        return "\n".join([*said, *([f"not reported: {'; '.join(missing)}"] if missing else [])]).rstrip()
 
 
 def show(folder: str | Path) -> Shown:
