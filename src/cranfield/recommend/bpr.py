@@ -43,7 +43,7 @@ class BayesianPersonalizedRanking(Model):
     name: ClassVar[str] = "bprmf"
 
     factors: int = setting(100, low=1)
-    epochs: int = setting(200, low=1)
+    epochs: int = setting(400, low=1)
     rate: float = setting(0.05, above=0)
     user: float = setting(0.02, low=0)
     positive: float = setting(0.003, low=0)
