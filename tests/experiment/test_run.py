@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
-from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError
+from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
 from cranfield.data import simulate
 from cranfield.experiment import Decisions, Experiment, Source, System, plan, run
 from cranfield.split import apply
@@ -266,6 +267,23 @@ def test_a_system_whose_library_is_missing_is_told_before_any_training(tiny, tmp
     with pytest.raises(MissingExtraError, match=r"cranfield\[recommend\]"):
         run(experiment, tmp_path / "out")
     assert not (tmp_path / "out" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"decisions": Decisions(metrics="nDCG(gain=foo)@10")}, "gain=foo of nDCG is not known"),
+        ({"decisions": Decisions(test="permutation(method=foo)")}, "method='foo' is not one of exact"),
+        ({"assess": {"scenarios": ["ratingz"]}}, "did you mean 'ratings'?"),
+        ({"assess": {"samples": "x"}}, "samples='x' is not a whole number"),
+        ({"decisions": Decisions(split="random(train=1.5)")}, "train=1.5 is not a share"),
+        ({"decisions": Decisions(filters="positives")}, "positives needs threshold"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_before_any_training(tiny, tmp_path, changes, said):
+    with pytest.raises(SettingError, match=re.escape(said)):
+        run(tiny(**changes), tmp_path)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):

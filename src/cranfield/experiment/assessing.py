@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cranfield.data.write import write_table
+from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Made
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
@@ -13,21 +14,27 @@ STUDIES = ("robustness", "power", "correlation", "groups", "advice")
 """The studies of an assessment that are kept."""
 
 
-def assessed(line: Line, source: Source) -> Artifact:
-    """Assess the metrics on a set of ratings, over all its folds."""
-    decisions, parts = line.decisions, line.parts(source)
-    asked: dict[str, Any] = {
+def asked(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings of `cranfield.assess`: those of the experiment, and where it has none the decisions."""
+    decisions = experiment.decisions
+    return {
         "metrics": list(decisions.metrics),
         "averages": [decisions.average],
         "undefined": decisions.undefined,
         "significance": decisions.test,
         "alpha": decisions.alpha,
-        **(line.experiment.assess or {}),
+        **(experiment.assess or {}),
     }
+
+
+def assessed(line: Line, source: Source) -> Artifact:
+    """Assess the metrics on a set of ratings, over all its folds."""
+    decisions, parts = line.decisions, line.parts(source)
+    options = asked(line.experiment)
     made_of = {
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "runs": [line.made[line.run_name(part, one)].digest for part in parts for one in line.experiment.systems],
-        "asked": asked,
+        "asked": options,
         "seed": line.experiment.seed,
     }
 
@@ -44,7 +51,7 @@ def assessed(line: Line, source: Source) -> Artifact:
             condensed=measuring["condensed"],
             trains=[line.split_of(part).train for part in parts],
             seed=line.experiment.seed,
-            **asked,
+            **options,
         )
         home = line.folder.path / "results" / source.name
         return [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES], {}

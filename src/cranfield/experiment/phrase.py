@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cranfield.experiment.decisions import Decisions
 
 _RATIOS = {"random": "random", "per_user": "random per user", "temporal": "temporal", "percentiles": "percentile"}
-_GAINS = {"exp": "exponential", "binary": "binary", "linear": "linear"}
+_GAINS = {"exp": "exponential", "binary": "binary"}
 _AVERAGES = {
     "mean": "plain mean",
     "median": "median",

@@ -15,7 +15,8 @@ from cranfield.data import simulate
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made, State, check_folder
 from cranfield.experiment.inputs import about_ratings, check_inputs
-from cranfield.experiment.run import go, rehearse, stated
+from cranfield.experiment.rehearse import rehearse
+from cranfield.experiment.run import go, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend

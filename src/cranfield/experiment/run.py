@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from cranfield._errors import MissingExtraError, SettingError
+from cranfield._errors import SettingError
 from cranfield._files import whole_file
-from cranfield.compare import compare
-from cranfield.data import Ratings
 from cranfield.experiment.assessing import assessed
 from cranfield.experiment.card import card, versions, write_card
 from cranfield.experiment.experiment import Experiment
@@ -19,11 +17,10 @@ from cranfield.experiment.file import moved, read_experiment, toml_of
 from cranfield.experiment.findings import findings
 from cranfield.experiment.folder import Folder, Made, open_folder
 from cranfield.experiment.inputs import check_inputs
+from cranfield.experiment.rehearse import rehearse
 from cranfield.experiment.results import Results
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
-from cranfield.rank import recommend
-from cranfield.split import random
 
 
 class Stages(Protocol):
@@ -169,25 +166,3 @@ def _compared(line: Line, source: Source) -> None:
 
     name = f"results/{source.name}"
     line.made[name] = line.folder.artifact(name, made_of, make)
-
-
-def rehearse(line: Line) -> None:
-    """Try the test and new systems on a handful of ratings, so that what is not installed is known before long work."""
-    decisions = line.decisions.comparing()
-    values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
-    compare(values, **{**decisions, "baseline": None})
-    known = line.folder.records()
-    users, items = zip(*((user, item) for user in range(12) for item in range(8) if (user + item) % 3))
-    few = random(Ratings.of(list(users), list(items), [1 + (u * i) % 5 for u, i in zip(users, items)]), train=0.5)
-    for system in line.experiment.systems:
-        new = not any(name.startswith("runs/") and one["made_of"]["system"] == system.spelling
-                      for name, one in known.items())  # fmt: skip
-        if system.spelling is None or not new:
-            continue
-        try:
-            recommend(few, {system.name: system.spelling}, fill=line.decisions.recommending()["fill"])
-        except MissingExtraError:
-            raise
-        except Exception:
-            # So few ratings may well be too few for a system.
-            continue
