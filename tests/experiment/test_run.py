@@ -201,6 +201,10 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     test = split.test.keep((split.train.user_counts > 0)[split.test.users])
     scores = cf.measure(runs, test, train=split.train, **Decisions().measuring())
     assert_frame_equal(_whole(results.averages()), scores.frame(by="user"))
+    told, whole = results.card()["data"]["films"], simulate.world(60, 40, 900).ratings
+    assert (told["users"], told["items"], told["ratings"]) == (60, 40, 900)
+    assert told["density"] == cf.describe(whole).density
+    assert told["fingerprints"] == {"train": split.train.fingerprint, "test": split.test.fingerprint}
     assert {"the systems and their hyper-parameters", "where the data can be had"} <= set(results.missing())
 
 

@@ -71,15 +71,14 @@ def card(line: Line) -> dict[str, Any]:
 
 def _data(line: Line, source: Source) -> dict[str, Any]:
     facts = line.made[f"data/{source.name}"].facts
-    first = next(iter(facts.values()))
+    parts = facts["parts"]
     kind = "dataset" if source.dataset else "simulate" if source.simulate else "file"
-    steps = [step for part in facts.values() for step in part["history"]]
+    steps = [step for part in parts.values() for step in part["history"]]
     return {
         "kind": kind,
         "source": source.dataset or source.simulate or ", ".join(Path(one).name for one in source.files.values()),
-        "fingerprints": {part: told["fingerprint"] for part, told in facts.items()},
-        **{name: first[name] for name in first if name not in ("name", "fingerprint", "history", "histogram")},
-        "ratings": sum(part["ratings"] for part in facts.values()),
+        "fingerprints": {part: told["fingerprint"] for part, told in parts.items()},
+        **facts["description"],
         "filters": [
             step for step in steps if "ratings" in step["effect"] and isinstance(step["effect"]["ratings"], list)
         ],

@@ -130,7 +130,8 @@ def _fingerprints(first: Results, second: Results) -> Iterator[tuple[str, tuple[
     for data in first.data:
         records = [one.records.get(f"data/{data}") for one in (first, second)]
         told = [
-            None if one is None else ", ".join(part["fingerprint"] for part in one["facts"].values()) for one in records
+            None if one is None else ", ".join(part["fingerprint"] for part in one["facts"]["parts"].values())
+            for one in records
         ]
         if None not in told and told[0] != told[1]:
             yield f"ratings of {data}", (told[0], told[1])

@@ -158,7 +158,7 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
     """Return the users, items and ratings of a source, as far as can be known without reading it."""
     record = line.folder.records().get(f"data/{source.name}")
     if record is not None:
-        told = next(iter(record["facts"].values()))
+        told = record["facts"]["description"]
         return told["users"], told["items"], told["ratings"]
     if source.simulate is not None:
         given = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}

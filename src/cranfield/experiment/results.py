@@ -128,7 +128,7 @@ class Results:
         line = self._line()
         source = next(one for one in self.experiment.data if one.name == self._known(data))
         part = line.parts(source)[0]
-        told = next(iter(self.records[f"data/{data}"]["facts"].values()))["history"]
+        told = next(iter(self.records[f"data/{data}"]["facts"]["parts"].values()))["history"]
         done = [("data", step_of(one)) for one in told]
         done.append(("split", line.split_of(part).step))
         asked = {system.name: line.made.get(line.run_name(part, system)) for system in self.experiment.systems}

@@ -100,25 +100,29 @@ class Line:
 
     def _make_data(self, source: Source) -> Made:
         parts = {
-            name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed).compact()
+            name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed)
             for name, ratings in _load(self.experiment, source, self.decisions.split == GIVEN).items()
         }
         home = self.folder.path / "data" / source.name
         files = [write(ratings, home / f"{name}.parquet") for name, ratings in parts.items()]
+        told = describe(_together(list(parts.values()))).as_dict()
         facts = {
-            name: {
-                "fingerprint": ratings.fingerprint,
-                **{key: value for key, value in describe(ratings).as_dict().items() if key != "history"},
-                "history": [step.as_dict() for step in ratings.history],
-            }
-            for name, ratings in parts.items()
+            "description": {key: value for key, value in told.items() if key not in ("name", "history")},
+            "parts": {
+                name: {
+                    "fingerprint": ratings.fingerprint,
+                    "ratings": len(ratings),
+                    "history": [step.as_dict() for step in ratings.history],
+                }
+                for name, ratings in parts.items()
+            },
         }
         return files, facts
 
     def _read_data(self, name: str) -> dict[str, Ratings]:
         artifact = self.made[f"data/{name}"]
         files = {Path(file).stem: self.folder.path / file for file in artifact.files}
-        history = [step_of(one) for one in next(iter(artifact.facts.values()))["history"]]
+        history = [step_of(one) for one in next(iter(artifact.facts["parts"].values()))["history"]]
         return read_parts(files, name, history)
 
     # split: A2
@@ -275,6 +279,22 @@ def _load(experiment: Experiment, source: Source, divided: bool) -> dict[str, Ra
     # Both over ids of one type, and without common pairs: what `given` checks.
     joined = given(found["train"], found["test"]).parts
     return {part: replace(joined[part], history=ratings.history) for part, ratings in found.items()}
+
+
+def _together(parts: Sequence[Ratings]) -> Ratings:
+    """Return the ratings of all parts, which are over one vocabulary and have no pair in common."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    timed = all(part.times is not None for part in parts)
+    return Ratings.from_codes(
+        first.user_ids,
+        first.item_ids,
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
+    )
 
 
 def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:

@@ -54,5 +54,5 @@ class System:
 
 def check_name(kind: str, name: object) -> None:
     """Refuse a name that could not be one of a file or folder."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > 120:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
         raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")
