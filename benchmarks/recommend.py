@@ -35,7 +35,8 @@ PAPER = (
     *("nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir"),
 )
 
-# The same method and settings in implicit; its BPR runs on all threads and is not the same twice.
+# The same methods in implicit (its ALS takes ratings as confidences: compare times only); its BPR runs on all
+# threads and is not the same twice.
 PEERS = {
     "wrmf": ("implicit als", "wrmf"),
     "bprmf": ("implicit bpr", "bprmf(sampling=rating)"),
