@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from cranfield._errors import CranfieldError
-from cranfield.experiment import diff, run, show
+from cranfield.experiment import Decisions, diff, run, show
 from cranfield.experiment.results import Results
+from cranfield.experiment.stages import Line
 
 
 def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_path):
@@ -86,3 +87,23 @@ def test_an_unfinished_experiment_cannot_be_compared(tiny, tmp_path):
     (tmp_path / ".cranfield" / "records" / "results" / "tiny.json").unlink()
     with pytest.raises(CranfieldError, match="not finished"):
         diff(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("stage", ["run", "scores", "split"])
+def test_results_of_an_experiment_that_was_changed_and_not_finished_do_not_count(tiny, tmp_path, monkeypatch, stage):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    run(tiny(), tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Line, stage, stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(tiny(decisions=Decisions(threshold=3), seed=2), tmp_path)
+    results = Results(tmp_path)
+    assert not results.finished
+    for read in (results.averages, results.card, lambda: results.sentences("tiny"), lambda: diff(tmp_path, tmp_path)):
+        with pytest.raises(CranfieldError, match="not finished"):
+            read()
+    assert "is best" not in str(show(tmp_path))
+    # Back to the first experiment, whose artifacts are still there.
+    assert run(tiny(), tmp_path).finished

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,10 +63,20 @@ class Results:
         """The names of the sets of ratings."""
         return tuple(source.name for source in self.experiment.data)
 
-    @property
+    @cached_property
     def finished(self) -> bool:
-        """Whether every stage was taken."""
-        return "card" in self.records
+        """Whether every stage was taken, and none is left from another experiment that was run here before."""
+        if "card" not in self.records:
+            return False
+        made: dict[str, str] = self.records["card"]["made_of"]["made"]
+        # Ranked lists that come from files are no artifacts, and have no record.
+        there = {name: self._recorded(name).digest for name in made if name in self.records}
+        return all(
+            there.get(name, digest if name.startswith("runs/") else None) == digest for name, digest in made.items()
+        )
+
+    def _recorded(self, name: str) -> Artifact:
+        return Artifact(name, self.records[name]["files"], self.records[name]["facts"])
 
     def sentences(self, data: str) -> list[str]:
         """Return the verdict on a set of ratings, a sentence a metric."""
@@ -87,10 +97,9 @@ class Results:
 
     def _artifact(self, name: str) -> Artifact:
         """Return an artifact that is there and whole, or say that it is not."""
-        if name not in self.records:
+        if not self.finished or name not in self.records:
             raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
-        record = self.records[name]
-        found = Artifact(name, record["files"], record["facts"])
+        found = self._recorded(name)
         if not self.folder.whole(found):
             raise InputError(f"{name} is missing or damaged", source=self.path, remedy="run the experiment again")
         return found
@@ -101,7 +110,7 @@ class Results:
 
     def _line(self) -> Line:
         line = Line(self.experiment, self.folder)
-        line.made = {name: Artifact(name, one["files"], one["facts"]) for name, one in self.records.items()}
+        line.made = {name: self._recorded(name) for name in self.records}
         return line
 
     def _find(self, data: str) -> Findings:
