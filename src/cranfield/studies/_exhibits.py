@@ -79,9 +79,9 @@ def power_table(
     if total:
         values["Total"] = {name: sum(one.dp[name] for one in printed.values()) for name in found.metrics}
     values[f"{HERE}: {data.name or 'ratings'}"] = own
-    digits = 1 if ordered else 3
     cells: list[list[str | Cell]] = [
-        [name, *_lowest_marked(row, found.metrics, digits)] for name, row in values.items()
+        [name, *_lowest_marked(row, found.metrics, 1 if ordered and name in printed else 3)]
+        for name, row in values.items()
     ]
     notes = list(_sameness(data, printed))
     if ordered:

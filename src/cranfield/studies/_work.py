@@ -221,7 +221,7 @@ class Work:
             "threshold": asked.threshold,
             "metrics": list(asked.metrics),
             "averages": list(asked.averages),
-            "sizes": {name: len(sizes) for name, sizes in asked.sizes.items()},
+            "sizes": {name: f"{len(own)} from {max(own):.0%} to {min(own):.0%}" for name, own in asked.sizes.items()},
             "samples": asked.samples,
             "correlation": "tau-b",
             "decimals": asked.decimals,

@@ -13,7 +13,7 @@ import polars as pl
 
 from cranfield._files import whole_file
 from cranfield._record import Step
-from cranfield._table import Cell, Table, csv_of
+from cranfield._table import Cell, Table, csv_of, markdown_text
 from cranfield.report.figures import save, svg, themed
 from cranfield.report.markup import Column, Value, downloads, figure, paragraphs, table, text
 from cranfield.report.page import page
@@ -22,6 +22,7 @@ from cranfield.report.section import Section
 from cranfield.report.sections.card import card
 from cranfield.studies._claims import SURE, Finding, frame_of
 from cranfield.studies._study import Exhibit
+from cranfield.studies.replication import Replication
 
 _DRAWN = ("svg", "pdf", "png")
 _RULE = (
@@ -31,28 +32,22 @@ _RULE = (
 )
 
 
-def write(
-    folder: Path,
-    sentence: str,
-    reference: str,
-    exhibits: Sequence[Exhibit],
-    claims: Sequence[Finding],
-    split: Step,
-    step: Step,
-    figures: bool,
-) -> None:
+def write(made: Replication, split: Step, figures: bool) -> None:
     """Write everything that people read."""
-    drawn = {one.name: one.draw() for one in exhibits if figures and one.draw is not None}
-    for one in exhibits:
-        _write_exhibit(folder, one, drawn.get(one.name))
-    _write_claims(folder, claims)
-    _put(folder / "report.md", _markdown(sentence, reference, exhibits, claims, step, figures))
-    sections = [_claims_section(claims), _tables_section(exhibits)]
+    drawn = {one.name: one.draw() for one in made.exhibits if figures and one.draw is not None}
+    for one in made.exhibits:
+        _write_exhibit(made.folder, one, drawn.get(one.name))
+    _write_claims(made.folder, made.claims)
+    _put(made.folder / "report.md", _markdown(made, figures))
+    sections = [_claims_section(made.claims), _tables_section(made.exhibits)]
     if figures:
-        sections.append(_figures_section(exhibits, drawn))
-    card_section = card([("split", split), ("study", step)], {"paper": reference})
-    title = f"{step.settings['study']} on {step.settings['data']}"
-    write_page(folder / "report.html", page(title, [*sections, card_section], lead=f"{sentence} {reference}"))
+        sections.append(_figures_section(made.exhibits, drawn))
+    sections.append(card([("split", split), ("study", made.step)], {"paper": made.reference}))
+    write_page(made.folder / "report.html", page(_title(made), sections, lead=f"{made.sentence()} {made.reference}"))
+
+
+def _title(made: Replication) -> str:
+    return f"{made.study} on {made.step.settings['data']}"
 
 
 def _write_exhibit(folder: Path, one: Exhibit, chart: Any) -> None:
@@ -92,23 +87,16 @@ def claims_table(claims: Sequence[Finding]) -> Table:
     return Table(["Claim", "Section", "Here", "Sure", "Evidence"], rows, notes=[_RULE])
 
 
-def _markdown(
-    sentence: str,
-    reference: str,
-    exhibits: Sequence[Exhibit],
-    claims: Sequence[Finding],
-    step: Step,
-    figures: bool,
-) -> str:
-    parts = [f"# {step.settings['study']} on {step.settings['data']}", reference, sentence, "## Claims"]
-    parts += [claims_table(claims).markdown(), "## Tables"]
-    parts += [one.table.markdown() for one in exhibits if one.table is not None]
-    drawn = [one for one in exhibits if figures and one.draw is not None]
+def _markdown(made: Replication, figures: bool) -> str:
+    parts = [f"# {markdown_text(_title(made))}", made.reference, markdown_text(made.sentence()), "## Claims"]
+    parts += [claims_table(made.claims).markdown(), "## Tables"]
+    parts += [one.table.markdown() for one in made.exhibits if one.table is not None]
+    drawn = [one for one in made.exhibits if figures and one.draw is not None]
     parts += ["## Figures"] if drawn else []
     parts += [f"![{one.caption}](figures/{one.name}.svg)\n\n{one.caption}" for one in drawn]
-    told = {**step.settings, **step.effect}
-    parts += ["## Set-up", "\n".join(f"- {key}: {_said(value)}" for key, value in told.items() if value is not None)]
-    return "\n\n".join(parts)
+    told = {**made.step.settings, **made.step.effect}
+    lines = [f"- {key}: {markdown_text(_said(value))}" for key, value in told.items() if value is not None]
+    return "\n\n".join([*parts, "## Set-up", "\n".join(lines)])
 
 
 def _said(value: object) -> str:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield._table import Table
-from cranfield.assess import Assessment
 from cranfield.assess.scenarios import sizes_of
 from cranfield.data import Ratings, describe
 from cranfield.experiment.folder import open_folder
 from cranfield.rank import file_name
+from cranfield.recommend import recommender
 from cranfield.report.figures import check_libraries
 from cranfield.split import Split, given, k_fold, per_user, random
-from cranfield.studies._claims import SURE, Finding, frame_of
-from cranfield.studies._study import SYSTEMS, Exhibit, Results, Study
+from cranfield.studies._study import SYSTEMS, Results, Study
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
 
@@ -31,74 +27,6 @@ STUDIES = {one.name: one for one in (VALCARCE_2018, VALCARCE_2020)}
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
-
-
-@dataclass(frozen=True, eq=False)
-class Replication:
-    """The result of `replicate`.
-
-    Parameters
-    ----------
-    study
-        The name of the study.
-    reference
-        The paper.
-    exhibits
-        Its tables and figures, made anew.
-    claims
-        Its claims, each held against this run.
-    assessment
-        All that was found out about the metrics.
-    folder
-        Where everything is.
-    step
-        The decisions.
-    """
-
-    study: str
-    reference: str
-    exhibits: tuple[Exhibit, ...]
-    claims: tuple[Finding, ...]
-    assessment: Assessment
-    folder: Path
-    step: Step
-
-    def frame(self) -> pl.DataFrame:
-        """Return the claims: ``claim, where, verdict, evidence, margin, sure``."""
-        return frame_of(self.claims)
-
-    def exhibit(self, name: str) -> Exhibit:
-        """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
-        by_name = {one.name: one for one in self.exhibits}
-        if name not in by_name:
-            raise SettingError(f"{self.study} has no table or figure {name!r}{nearest(name, by_name)}")
-        return by_name[name]
-
-    def table(self) -> Table:
-        """Return the claims as a table for people."""
-        rows = [
-            [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}"] for one in self.claims
-        ]
-        caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        note = f"sure: in how many of the draws of systems it is so; a verdict needs {SURE:.0%} on one side"
-        return Table(["Claim", "Section", "Here", "Sure"], rows, caption, [note])
-
-    def sentence(self) -> str:
-        """Return what came out in a sentence."""
-        verdicts = [one.verdict for one in self.claims]
-        return (
-            f"{len(verdicts)} claims of {self.study} on {self.step.settings['data']}: {verdicts.count('holds')} hold, "
-            f"{verdicts.count('does not hold')} do not hold, {verdicts.count('cannot tell')} cannot be told."
-        )
-
-    def __str__(self) -> str:
-        return f"{self.sentence()}\n\n{self.table().text()}"
-
-    def __repr__(self) -> str:
-        return f"Replication({self.study}: {len(self.exhibits)} exhibits, {len(self.claims)} claims)"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def replicate(
@@ -190,9 +118,7 @@ def replicate(
             step,
         )
         with folder.writing():
-            write(
-                made.folder, made.sentence(), made.reference, made.exhibits, made.claims, splits[0].step, step, figures
-            )
+            write(made, splits[0].step, figures)
     return made
 
 
@@ -206,6 +132,8 @@ def _systems(systems: Sequence[str]) -> tuple[str, ...]:
     names = tuple(file_name(systems))
     if len(names) < 2:
         raise SettingError("a study compares orders of systems; give at least two")
+    for name in names:
+        recommender(name)  # A misspelled one is refused before the others are trained.
     return names
 
 

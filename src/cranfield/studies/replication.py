@@ -1,0 +1,84 @@
+"""`Replication`: what a study that was run again gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import Table
+from cranfield.assess import Assessment
+from cranfield.studies._claims import SURE, Finding, frame_of
+from cranfield.studies._study import Exhibit
+
+
+@dataclass(frozen=True, eq=False)
+class Replication:
+    """The result of `replicate`.
+
+    Parameters
+    ----------
+    study
+        The name of the study.
+    reference
+        The paper.
+    exhibits
+        Its tables and figures, made anew.
+    claims
+        Its claims, each held against this run.
+    assessment
+        All that was found out about the metrics.
+    folder
+        Where everything is.
+    step
+        The decisions.
+    """
+
+    study: str
+    reference: str
+    exhibits: tuple[Exhibit, ...]
+    claims: tuple[Finding, ...]
+    assessment: Assessment
+    folder: Path
+    step: Step
+
+    def frame(self) -> pl.DataFrame:
+        """Return the claims: ``claim, where, verdict, evidence, margin, sure``."""
+        return frame_of(self.claims)
+
+    def exhibit(self, name: str) -> Exhibit:
+        """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
+        by_name = {one.name: one for one in self.exhibits}
+        if name not in by_name:
+            raise SettingError(f"{self.study} has no table or figure {name!r}{nearest(name, by_name)}")
+        return by_name[name]
+
+    def table(self) -> Table:
+        """Return the claims as a table for people."""
+        rows = [
+            [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}"] for one in self.claims
+        ]
+        caption = f"Claims of {self.reference} on {self.step.settings['data']}"
+        note = f"sure: in how many of the draws of systems it is so; a verdict needs {SURE:.0%} on one side"
+        return Table(["Claim", "Section", "Here", "Sure"], rows, caption, [note])
+
+    def sentence(self) -> str:
+        """Return what came out in a sentence."""
+        verdicts = [one.verdict for one in self.claims]
+        return (
+            f"{len(verdicts)} claims of {self.study} on {self.step.settings['data']}: {verdicts.count('holds')} hold, "
+            f"{verdicts.count('does not hold')} do not hold, {verdicts.count('cannot tell')} cannot be told."
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sentence()}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"Replication({self.study}: {len(self.exhibits)} exhibits, {len(self.claims)} claims)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()

@@ -1,0 +1,38 @@
+"""``cranfield replicate``."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from cranfield import simulate, write
+from cranfield.cli.replicate import command
+from cranfield.split import per_user
+
+_FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
+
+
+def test_a_study_is_run_from_files_with_a_given_split(tmp_path):
+    ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
+    write(ratings, tmp_path / "ratings.csv")
+    write(per_user(ratings, train=0.8).test, tmp_path / "test.csv")
+    out = tmp_path / "out"
+    asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.csv", "--out", out, *_FEW]
+    found = CliRunner().invoke(command, [str(one) for one in asked], catch_exceptions=False)
+    assert found.exit_code == 0
+    assert "16 claims of valcarce2018 on ratings" in found.output
+    assert f"The report: {out / 'report.html'}" in found.output
+    assert (out / "claims.json").exists()
+    assert (out / "tables" / "table-3.tex").exists()
+    assert not list((out / "figures").glob("*.svg"))
+
+
+def test_an_unknown_dataset_or_study_is_refused(tmp_path):
+    found = CliRunner().invoke(command, ["valcarce2020", "--data", "ml-1n", "--out", str(tmp_path / "out"), *_FEW])
+    assert "ml-1m" in str(found.exception)
+    assert CliRunner().invoke(command, ["valcarce2077", "--data", "ml-1m"]).exit_code == 2
+
+
+def test_sizes_that_are_no_numbers_are_refused(tmp_path):
+    write(simulate.world(users=30, items=20, ratings=300, seed=1).ratings, tmp_path / "ratings.csv")
+    asked = ["valcarce2020", "--data", str(tmp_path / "ratings.csv"), "--sizes", "half"]
+    assert "cannot be read" in str(CliRunner().invoke(command, asked).exception)
