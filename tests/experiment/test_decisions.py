@@ -118,6 +118,7 @@ def test_a_spelling_has_one_form():
         ({"test": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
         ({"test": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"}, "another average"),
         ({"average": "median"}, "set test='sign'"),
+        ({"test": "tukey"}, "would correct twice; set correction='none'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):

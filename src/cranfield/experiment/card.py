@@ -1,4 +1,4 @@
-"""The card: all that a reader needs to repeat an experiment, as data, as Markdown and as a paragraph for a paper."""
+"""The card: all that a reader needs to repeat an experiment, as data and as Markdown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 
 from cranfield._files import whole_file
-from cranfield._table import Table, latex_text, markdown_text
+from cranfield._table import Table, markdown_text
 from cranfield._version import __version__
 from cranfield.experiment.checklist import checklist
 from cranfield.experiment.decisions import DECISIONS
 from cranfield.experiment.folder import Made
-from cranfield.experiment.phrase import metric_phrase, split_phrase
+from cranfield.experiment.paragraph import paragraph
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 
@@ -136,7 +136,7 @@ def write_card(folder: Path, told: Mapping[str, Any]) -> Made:
     texts = {
         "card.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
         "card.md": markdown(told),
-        "card.tex": latex(told),
+        "card.tex": paragraph(told),
     }
     for name, text in texts.items():
         with whole_file(folder / name) as temporary:
@@ -253,49 +253,6 @@ def _notes(told: Mapping[str, Any]) -> list[str]:
             said.append(f"{name}: B1 removes {counts} test users from the measurement")
         said += [f"{name}: {note}" for note in one["notes"]]
     return said or ["none"]
-
-
-def latex(told: Mapping[str, Any]) -> str:
-    """Return a card as a paragraph for the experimental section of a paper."""
-    decisions = told["decisions"]
-    sizes = [
-        f"{name} ({one['users']:,} users, {one['items']:,} items, {one['ratings']:,} ratings, density "
-        f"{one['density']:.2%})"
-        for name, one in told["data"].items()
-    ]
-    filters = f", filtered by {', '.join(decisions['filters'])}" if decisions["filters"] else ""
-    repeated = f", repeated {told['repetitions']} times" if told["repetitions"] > 1 else ""
-    few = {0: "All users are served", 1: "Users without training ratings are removed"}
-    users = few.get(
-        decisions["min_ratings"], f"Users with fewer than {decisions['min_ratings']} training ratings are removed"
-    )
-    gaps = "left out" if decisions["fill"] == "none" else f"put last in the order of {decisions['fill']}"
-    parameters = [f"{name} ({_inside(one['parameters'])})" if one["parameters"] else name
-                  for name, one in told["systems"].items()]  # fmt: skip
-    unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
-    undefined = {"zero": "counting 0", "leave out": "left out"}[decisions["undefined"]]
-    uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
-    least = min((one["users"] for by in told["coverage"].values() for one in by.values()), default=float("nan"))
-    sentences = [
-        f"We use {_and(sizes)}{filters}",
-        f"The ratings are divided by a {split_phrase(decisions['split'])} split{repeated} (seed {told['seed']})",
-        f"{users}, and items that a system cannot score are {gaps}",
-        f"We compare {_and(parameters)}",
-        f"Lists are {decisions['lists']}, of {decisions['length']} items at the most; items without a test rating "
-        f"{unrated}",
-        f"We report {_and([metric_phrase(one) for one in decisions['metrics']])}, with ratings of "
-        f"{decisions['threshold']:g} or more as relevant, aggregated over users by {decisions['average']}, users for "
-        f"whom a metric is undefined {undefined}",
-        f"Users without a list {uncovered}; the least user coverage is {least:.1%}",
-        f"Differences are tested by {decisions['test']}, two-sided and paired by user, at α = {decisions['alpha']:g} "
-        f"with correction {decisions['correction']}",
-        f"All of it was computed with cranfield {told['versions']['cranfield']}",
-    ]
-    return latex_text(" ".join(f"{one}." for one in sentences)).replace("α", r"$\alpha$") + "\n"
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _inside(settings: Mapping[str, Any]) -> str:

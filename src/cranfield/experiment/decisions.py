@@ -232,6 +232,11 @@ def _consistent(asked: Decisions) -> None:
             f"length={asked.length} is too short for {deep[0]}; set length={_cutoff(deep[0])} or 'all', or a smaller "
             "cut-off"
         )
+    if parse(asked.test).name == "tukey" and asked.correction != "none":
+        raise SettingError(
+            f"test='tukey' looks at all systems at once, so correction='{asked.correction}' would correct twice; set "
+            "correction='none'"
+        )
     _consistent_test(parse(asked.average), parse(asked.test))
 
 

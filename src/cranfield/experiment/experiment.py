@@ -11,6 +11,7 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
 from cranfield.experiment.decisions import GIVEN, Decisions
+from cranfield.experiment.phrase import listed
 from cranfield.experiment.source import Source
 from cranfield.experiment.system import System
 
@@ -99,9 +100,8 @@ class Experiment:
         return self.base / Path(name).expanduser()
 
     def __str__(self) -> str:
-        systems = [one.name for one in self.systems]
-        several = f"{', '.join(systems[:-1])} and {systems[-1]}" if len(systems) > 1 else systems[0]
-        return f"{several} on {', '.join(one.name for one in self.data)}: {self.decisions}"
+        systems, data = (listed([one.name for one in named]) for named in (self.systems, self.data))
+        return f"{systems} on {data}: {self.decisions}"
 
 
 def _contradictions(asked: Experiment) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield._spelling import Spelling, parse
@@ -29,8 +29,8 @@ def phrase(decisions: Decisions) -> str:
         *(f"{one} ratings" for one in decisions.filters),
         split_phrase(decisions.split),
         *_lists(decisions),
-        _and([metric_phrase(one) for one in decisions.metrics]),
-        _AVERAGES.get(decisions.average, decisions.average),
+        listed([metric_phrase(one) for one in decisions.metrics]),
+        average_phrase(decisions.average),
         *_others(decisions),
     ]
     return ", ".join(said)
@@ -110,5 +110,23 @@ def _others(decisions: Decisions) -> Iterator[str]:
         yield f"against {decisions.baseline}"
 
 
-def _and(names: list[str]) -> str:
+def average_phrase(average: str) -> str:
+    """Return an average in words, where it has some.
+
+    Examples
+    --------
+    >>> average_phrase("mean"), average_phrase("trimmed(share=0.1)")
+    ('plain mean', 'trimmed(share=0.1)')
+    """
+    return _AVERAGES.get(average, average)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
