@@ -90,7 +90,13 @@ def test_a_verdict_needs_nine_draws_of_ten_and_five_systems(whole, draws, system
 
 def test_an_undefined_draw_counts_for_neither_side():
     margin = np.array([0.2, *([1.0] * 9), np.nan])
-    assert finding(Saying("so", "1", margin, "numbers"), 21).sure == 1.0
+    found = finding(Saying("so", "1", margin, "numbers"), 21)
+    assert (found.sure, found.against) == (1.0, 0.0)
+
+
+def test_ties_count_for_neither_side_but_are_draws():
+    found = finding(Saying("so", "1", np.array([0.0, 0.0, 0.0, 1.0, -1.0]), "numbers"), 21)
+    assert (found.sure, found.against, found.verdict) == (0.25, 0.25, "cannot tell")
 
 
 def test_every_claim_of_the_papers_that_users_ask_about_is_there(of_2018, of_2020):

@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from cranfield import describe, read
+from cranfield.rank import recommend
+from cranfield.split import k_fold
 from cranfield.studies import valcarce2018, valcarce2020
 from cranfield.studies._exhibits import dataset_table, same_data
 
@@ -74,3 +76,16 @@ def test_another_dataset_is_told_to_be_another(of_2018):
     table = of_2018.exhibit("table-3").table
     assert "none of the paper's datasets" in table.notes[0]
     assert "doubled" in table.notes[1]
+
+
+def test_the_share_of_judged_items_is_counted_over_whole_lists(of_2020, small):
+    shares = []
+    for split in k_fold(small, k=2, seed=0):
+        known = set(split.test.frame().select("user", "item").rows())
+        for run in recommend(split, list(of_2020.assessment.systems), 100, candidates="test", seed=0):
+            lists = run.frame().select("user", "item").rows()
+            tested = {user for user, _ in known}
+            counted = [pair for pair in lists if pair[0] in tested]
+            shares.append(sum(pair in known for pair in counted) / len(counted))
+    frame = of_2020.exhibit("numbers-in-the-text").frame
+    assert frame["here"][0] == pytest.approx(np.mean(shares))

@@ -65,8 +65,9 @@ class Finding:
         The numbers behind that.
     margin
         By how much it holds: above 0 it does, below it does not.
-    sure
-        The share of the draws of systems in which it holds; None where nothing is drawn.
+    sure, against
+        The shares of the draws of systems in which it is so, and in which the opposite is; the rest are ties. None
+        where nothing is drawn.
     """
 
     claim: str
@@ -75,6 +76,7 @@ class Finding:
     evidence: str
     margin: float
     sure: float | None = None
+    against: float | None = None
 
 
 class Standing:
@@ -166,7 +168,7 @@ def finding(said: Saying, systems: int) -> Finding:
             verdict = "holds"
         elif whole < 0 and (fails is None or fails >= SURE):
             verdict = "does not hold"
-    return Finding(said.claim, said.where, verdict, said.told, whole, holds)
+    return Finding(said.claim, said.where, verdict, said.told, whole, holds, fails)
 
 
 def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
@@ -178,6 +180,7 @@ def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
         "evidence": pl.String,
         "margin": pl.Float64,
         "sure": pl.Float64,
+        "against": pl.Float64,
     }
     return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in findings], schema=columns)
 

@@ -184,7 +184,13 @@ class Work:
             curves=curves,
             step=self._step(tuple(dict.fromkeys(notes))),
         )
-        return assessment, 1.0 - float(np.mean([one.facts["unjudged"] for one in scores]))
+        return assessment, self._judged(scores)
+
+    def _judged(self, scores: Sequence[Artifact]) -> float:
+        """Return the share of the items in whole lists that have a test rating, over systems and folds."""
+        whole = [m for m, metric in enumerate(self._asked.metrics) if metric.endswith(f"@{LENGTH}")]
+        unjudged = np.array([one.facts["unjudged"] for one in scores], dtype=np.float64)
+        return 1.0 - float(np.nanmean(unjudged[:, :, whole]))
 
     def _read(self, artifact: Artifact) -> pl.DataFrame:
         return pl.read_parquet(self._folder.path / next(iter(artifact.files)))

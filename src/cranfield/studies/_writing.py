@@ -15,7 +15,7 @@ from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
 from cranfield.report.figures import save, svg, themed
-from cranfield.report.markup import Column, Value, downloads, figure, paragraphs, table, text
+from cranfield.report.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
 from cranfield.report.page import page
 from cranfield.report.report import write_page
 from cranfield.report.section import Section
@@ -81,10 +81,9 @@ def _write_claims(folder: Path, claims: Sequence[Finding]) -> None:
 def claims_table(claims: Sequence[Finding]) -> Table:
     """Return the claims with their evidence as a table for people."""
     rows = [
-        [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}", one.evidence]
-        for one in claims
+        [one.claim, one.where, one.verdict, percent(one.sure), percent(one.against), one.evidence] for one in claims
     ]
-    return Table(["Claim", "Section", "Here", "Sure", "Evidence"], rows, notes=[_RULE])
+    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[_RULE])
 
 
 def _markdown(made: Replication, figures: bool) -> str:
@@ -104,9 +103,21 @@ def _said(value: object) -> str:
 
 
 def _claims_section(claims: Sequence[Finding]) -> Section:
-    made = _html(claims_table(claims), "The claims of the paper, held against this run")
-    markup = paragraphs([_RULE]) + made + downloads("claims")
-    return Section("claims", "What the paper claims", markup, tables={"claims": frame_of(claims)})
+    markup = paragraphs([_RULE])
+    for verdict, heading in _HEADINGS.items():
+        own = [one for one in claims if one.verdict == verdict]
+        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(map(_claim, own))
+    return Section("claims", "What the paper claims", markup + downloads("claims"), tables={"claims": frame_of(claims)})
+
+
+_HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be told here"}
+
+
+def _claim(one: Finding) -> str:
+    drawn = one.sure is not None and one.against is not None
+    sure = f"; so in {one.sure:.0%} of the draws, the opposite in {one.against:.0%}" if drawn else ""
+    told = f"{text(one.claim)} <small>(section {text(one.where)}{sure})</small>"
+    return f"<details><summary>{told}</summary><p>{text(one.evidence)}</p></details>"
 
 
 def _tables_section(exhibits: Sequence[Exhibit]) -> Section:

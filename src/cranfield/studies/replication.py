@@ -12,6 +12,7 @@ from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Table
 from cranfield.assess import Assessment
+from cranfield.report.markup import percent
 from cranfield.studies._claims import SURE, Finding, frame_of
 from cranfield.studies._study import Exhibit
 
@@ -47,7 +48,7 @@ class Replication:
     step: Step
 
     def frame(self) -> pl.DataFrame:
-        """Return the claims: ``claim, where, verdict, evidence, margin, sure``."""
+        """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
         return frame_of(self.claims)
 
     def exhibit(self, name: str) -> Exhibit:
@@ -59,12 +60,10 @@ class Replication:
 
     def table(self) -> Table:
         """Return the claims as a table for people."""
-        rows = [
-            [one.claim, one.where, one.verdict, "–" if one.sure is None else f"{one.sure:.0%}"] for one in self.claims
-        ]
+        rows = [[one.claim, one.where, one.verdict, percent(one.sure), percent(one.against)] for one in self.claims]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        note = f"sure: in how many of the draws of systems it is so; a verdict needs {SURE:.0%} on one side"
-        return Table(["Claim", "Section", "Here", "Sure"], rows, caption, [note])
+        note = f"so, opposite: in how many of the draws of systems, the rest being ties; a verdict needs {SURE:.0%}"
+        return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
 
     def sentence(self) -> str:
         """Return what came out in a sentence."""
