@@ -13,7 +13,7 @@ from typing import Any
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
-from cranfield._spelling import nearest
+from cranfield._spelling import nearest, parse
 from cranfield.experiment.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiment.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiment.source import KINDS, READING, Source
@@ -133,7 +133,7 @@ def _systems(stated: object) -> Iterator[System]:
         for one in stated:
             if not isinstance(one, str):
                 raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
-            yield System(System("it", one).spelling or one, one)
+            yield System(str(parse(one)), one)
         return
     for name, one in _table("systems", stated).items():
         if isinstance(one, dict):

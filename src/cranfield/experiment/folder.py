@@ -7,6 +7,7 @@ therefore no valid record, and is made again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -240,7 +241,9 @@ def open_folder(path: str | Path) -> Iterator[Folder]:
         (path / HOME).mkdir(parents=True, exist_ok=True)
         handle = (path / HOME / "lock").open("a+b")
     with handle:
-        if not _held(handle):
+        with folder.writing():
+            held = _held(handle)
+        if not held:
             raise CranfieldError(
                 f"{path} is in use by another run{_holder(path)}; wait for it, or choose another folder with --out"
             )
@@ -291,8 +294,10 @@ def _held(handle: IO[bytes]) -> bool:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            return False
+        raise
     return True
 
 

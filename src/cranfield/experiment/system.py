@@ -40,7 +40,10 @@ class System:
         if (self.spelling is None) == (self.run is None):
             raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
         if self.spelling is not None:
-            recommender(self.spelling)
+            try:
+                recommender(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))
 
     def parameters(self, seed: int) -> dict[str, Any]:
