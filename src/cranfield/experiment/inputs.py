@@ -1,15 +1,23 @@
-"""The files that an experiment starts from."""
+"""What an experiment starts from: its files, datasets and simulations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._record import Step
+from cranfield.data import Ratings, read
 from cranfield.data._sources import PARQUET, contents, file_and_member
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import file_checksum, fingerprint
+from cranfield.experiment.source import Source, simulated
+from cranfield.split import given
 
 # What a line of text takes, and how much smaller it is when packed.
 _BYTES_A_RATING, _PACKED = 22, 4
@@ -56,3 +64,67 @@ def _files(path: Path) -> list[Path]:
     if path.is_dir() and (parts := sorted(path.glob("part-*"))):
         return parts
     return [file_and_member(path)[0]]
+
+
+def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
+    """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
+    if source.simulate is not None:
+        return {"simulate": source.simulate}
+    if source.dataset is not None:
+        from cranfield.data.datasets import fetch, find
+        from cranfield.data.datasets.cache import cached
+
+        there = fetch(source.dataset) if fetching else cached(find(source.dataset))
+        parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
+        return {"dataset": source.dataset, "parts": parts}
+    files = {part: input_checksum(experiment.path(file)) for part, file in source.files.items()}
+    return {"files": files, "reading": dict(source.reading)}
+
+
+def load(experiment: Experiment, source: Source, divided: bool) -> dict[str, Ratings]:
+    """Return the ratings of a source, by part."""
+    if source.simulate is not None:
+        return {"ratings": simulated(source.simulate)}
+    if source.dataset is not None:
+        from cranfield.data import datasets
+
+        return (
+            dict(zip(("train", "test"), datasets.load_pair(source.dataset)))
+            if divided
+            else {"ratings": datasets.load(source.dataset)}
+        )
+    found = {
+        part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
+    }
+    found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
+    if not divided:
+        return found
+    # Both over ids of one type, and without common pairs: what `given` checks.
+    joined = given(found["train"], found["test"]).parts
+    return {part: replace(joined[part], history=ratings.history) for part, ratings in found.items()}
+
+
+def together(parts: Sequence[Ratings]) -> Ratings:
+    """Return the ratings of all parts, which are over one vocabulary and have no pair in common."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    timed = all(part.times is not None for part in parts)
+    return Ratings.from_codes(
+        first.user_ids,
+        first.item_ids,
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
+    )
+
+
+def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps with the names of files, not where they lay: the same data give the same record anywhere."""
+    return tuple(
+        replace(step, settings={**step.settings, "source": Path(step.settings["source"]).name})
+        if "source" in step.settings
+        else step
+        for step in history
+    )

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cranfield._record import Step
 from cranfield._spelling import parse
-from cranfield.data import Ratings, describe, filters, read, write
+from cranfield.data import Ratings, describe, filters, write
 from cranfield.experiment.decisions import GIVEN
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made
-from cranfield.experiment.inputs import input_checksum
-from cranfield.experiment.source import Source, simulated
+from cranfield.experiment.inputs import input_checksum, load, origin, together
+from cranfield.experiment.source import Source
 from cranfield.experiment.stored import (
     read_own_run,
     read_parts,
@@ -92,7 +90,7 @@ class Line:
         """Read and filter a set of ratings."""
         draws = any("seed" in _settings(filters.registry, one) for one in self.decisions.filters)
         made_of = {
-            "source": _origin(self.experiment, source, fetching=self.folder.makes),
+            "source": origin(self.experiment, source, fetching=self.folder.makes),
             "filters": list(self.decisions.filters),
             "seed": self.experiment.seed if draws else None,
         }
@@ -101,11 +99,11 @@ class Line:
     def _make_data(self, source: Source) -> Made:
         parts = {
             name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed)
-            for name, ratings in _load(self.experiment, source, self.decisions.split == GIVEN).items()
+            for name, ratings in load(self.experiment, source, self.decisions.split == GIVEN).items()
         }
         home = self.folder.path / "data" / source.name
         files = [write(ratings, home / f"{name}.parquet") for name, ratings in parts.items()]
-        told = describe(_together(list(parts.values()))).as_dict()
+        told = describe(together(list(parts.values()))).as_dict()
         facts = {
             "description": {key: value for key, value in told.items() if key not in ("name", "history")},
             "parts": {
@@ -244,64 +242,4 @@ def _settings(registry: Any, spelling: str) -> tuple[str, ...]:
     name = parse(spelling).name
     return next(
         tuple(key for key, _ in one.parameters) for one in map(parse, registry.signatures()) if one.name == name
-    )
-
-
-def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
-    """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
-    if source.simulate is not None:
-        return {"simulate": source.simulate}
-    if source.dataset is not None:
-        from cranfield.data.datasets import fetch, find
-        from cranfield.data.datasets.cache import cached
-
-        there = fetch(source.dataset) if fetching else cached(find(source.dataset))
-        parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
-        return {"dataset": source.dataset, "parts": parts}
-    files = {part: input_checksum(experiment.path(file)) for part, file in source.files.items()}
-    return {"files": files, "reading": dict(source.reading)}
-
-
-def _load(experiment: Experiment, source: Source, divided: bool) -> dict[str, Ratings]:
-    """Return the ratings of a source, by part."""
-    if source.simulate is not None:
-        return {"ratings": simulated(source.simulate)}
-    if source.dataset is not None:
-        from cranfield.data.datasets import load, load_pair
-
-        return dict(zip(("train", "test"), load_pair(source.dataset))) if divided else {"ratings": load(source.dataset)}
-    found = {
-        part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
-    }
-    found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
-    if not divided:
-        return found
-    # Both over ids of one type, and without common pairs: what `given` checks.
-    joined = given(found["train"], found["test"]).parts
-    return {part: replace(joined[part], history=ratings.history) for part, ratings in found.items()}
-
-
-def _together(parts: Sequence[Ratings]) -> Ratings:
-    """Return the ratings of all parts, which are over one vocabulary and have no pair in common."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    timed = all(part.times is not None for part in parts)
-    return Ratings.from_codes(
-        first.user_ids,
-        first.item_ids,
-        np.concatenate([part.users for part in parts]),
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
-    )
-
-
-def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps with the names of files, not where they lay: the same data give the same record anywhere."""
-    return tuple(
-        replace(step, settings={**step.settings, "source": Path(step.settings["source"]).name})
-        if "source" in step.settings
-        else step
-        for step in history
     )
