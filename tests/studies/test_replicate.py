@@ -90,7 +90,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_work, "assess", stopped)
+        patch.setattr(_work, "Chunks", stopped)
         with pytest.raises(KeyboardInterrupt):
             run_again("valcarce2020", tmp_path / "out", **options)
     before = len(_log(tmp_path / "out"))
@@ -100,7 +100,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
         "runs/fold-1/random": "kept",
         "runs/fold-1/popularity": "kept",
         "scores/fold-1": "kept",
-        "samples/fold-1/ratings-items-popular-users-large": "made",
+        **{f"samples/fold-1/{scenario}": "made" for scenario in ("ratings", "items", "popular", "users", "large")},
     }
     assert found.exhibit("table-3").frame.height
 

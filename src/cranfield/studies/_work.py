@@ -13,11 +13,15 @@ import polars as pl
 
 from cranfield._progress import progress
 from cranfield._record import Step
-from cranfield.assess import Assessment, assess, discriminative_power
+from cranfield.assess import SCENARIOS, Assessment, discriminative_power
+from cranfield.assess._chunks import Chunks
+from cranfield.assess._fold import Fold
+from cranfield.assess.robustness import Asked as Sampling
 from cranfield.data.write import write_table
 from cranfield.experiment.folder import Artifact, Folder, Made
 from cranfield.experiment.stored import read_own_run, read_scores, save_run, save_scores
-from cranfield.measure import Metric, Scores, measure
+from cranfield.measure import Metric, Scores
+from cranfield.measure.averages import Average
 from cranfield.rank import Run, file_name, recommend
 from cranfield.rank.targets import Candidates
 from cranfield.recommend import recommender
@@ -113,44 +117,51 @@ class _Fold:
             "threshold": self._asked.threshold,
         }
 
+    @cached_property
+    def _studied(self) -> Fold:
+        """The systems on this test set, ready to be studied."""
+        asked = self._asked
+        sampling = Sampling(
+            tuple(Average.of(one) for one in asked.averages),
+            decimals=asked.decimals,
+            samples=asked.samples,
+            seed=asked.seed,
+        )
+        metrics = [Metric.of(one) for one in asked.metrics]
+        measuring = {"threshold": asked.threshold, "condensed": False, "similarity": None}
+        return Fold(self._runs, self._split.test, metrics, sampling, "zero", "trec_eval", None, measuring)
+
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
         name = f"scores/{self._place}"
 
         def make() -> Made:
-            scores = measure(self._runs, self._split.test, list(self._asked.metrics), threshold=self._asked.threshold)
-            path, facts = save_scores(scores, self._folder.path / f"{name}.parquet")
+            path, facts = save_scores(self._studied.scores, self._folder.path / f"{name}.parquet")
             return [path], facts
 
         return self._folder.artifact(name, self._measured_of, make)
 
-    def samples(self, scenarios: Sequence[str], sizes: Sequence[float]) -> Artifact:
-        """Assess the metrics under some scenarios that share their sizes."""
-        asked, name = self._asked, f"samples/{self._place}/{'-'.join(scenarios)}"
-        settings: dict[str, Any] = {
-            "averages": list(asked.averages),
-            "scenarios": list(scenarios),
+    def samples(self, scenario: str, sizes: Sequence[float]) -> Artifact:
+        """Make the test set smaller in one way, and see what becomes of the order of the systems."""
+        name, way = f"samples/{self._place}/{scenario}", SCENARIOS[scenario]
+        made_of = {
+            **self._measured_of,
+            "averages": list(self._asked.averages),
             "sizes": list(sizes),
-            "samples": asked.samples,
-            "decimals": asked.decimals,
-            "seed": asked.seed,
+            "samples": self._asked.samples,
+            "decimals": self._asked.decimals,
+            "seed": self._asked.seed,
         }
 
         def make() -> Made:
-            # Power is reported from the exact test, once for all scenarios; here the quickest test will do.
-            found = assess(
-                self._runs,
-                self._split.test,
-                list(asked.metrics),
-                threshold=asked.threshold,
-                significance="student",
-                out=self._folder.path / "samples" / self._place / "parts",
-                **settings,
-            )
-            path = write_table(found.samples, self._folder.path / f"{name}.parquet")
-            return [path], {"whole": found.whole[0].tolist(), "notes": list(found.step.notes)}
+            fold, parts = self._studied, Chunks(self._folder.path / "samples" / self._place / "parts")
+            total = sum(fold.robustness.n_samples(way, size) for size in sizes)
+            with progress(f"{self._place}, {way.title}", total=total, unit="test sets") as bar:
+                found = fold.study([way], {scenario: sizes}, bar, parts)
+            path = write_table(found, self._folder.path / f"{name}.parquet")
+            return [path], {"whole": fold.robustness.averages.tolist()}
 
-        return self._folder.artifact(name, {**self._measured_of, **settings}, make)
+        return self._folder.artifact(name, made_of, make)
 
 
 class Work:
@@ -161,17 +172,15 @@ class Work:
 
     def done(self) -> tuple[Assessment, float]:
         """Return the assessment over all folds, and the share of the recommended items that have a test rating."""
-        groups = _alike(self._asked.sizes)
         scores: list[Artifact] = []
         samples: list[pl.DataFrame] = []
-        whole, notes = [], []
+        whole = []
         for number, split in enumerate(self._splits, start=1):
             fold = _Fold(number, split, self._asked, self._folder)
             scores.append(fold.scores())
-            made = [fold.samples(scenarios, sizes) for sizes, scenarios in groups.items()]
+            made = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
             samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]
             whole.append(np.array(made[0].facts["whole"], dtype=np.float64))
-            notes += [note for one in made for note in one.facts["notes"]]
         power, curves = self._power(scores)
         assessment = Assessment(
             systems=self._asked.systems,
@@ -182,7 +191,7 @@ class Work:
             whole=np.stack(whole),
             power=power,
             curves=curves,
-            step=self._step(tuple(dict.fromkeys(notes))),
+            step=self._step(tuple(dict.fromkeys(note for one in scores for note in one.facts["notes"]))),
         )
         return assessment, self._judged(scores)
 
@@ -200,8 +209,10 @@ class Work:
         settings = {"test": "permutation", "folds": "average", "seed": self._asked.seed}
 
         def make() -> Made:
-            found = discriminative_power([self._scores(one) for one in scores], **settings)  # type: ignore[arg-type]
-            frames = {"power": found.frame(), "curves": found.curve(first=None)}
+            # The papers use no bootstrap, which would take longer than all the tests.
+            found = discriminative_power([self._scores(one) for one in scores], resamples=1, **settings)  # type: ignore[arg-type]
+            by_test = found.frame().drop("asl_significant", "required_difference")
+            frames = {"power": by_test, "curves": found.curve(first=None)}
             paths = [
                 write_table(
                     frame.with_columns(average=pl.lit("mean")).select("average", pl.exclude("average")),
@@ -239,11 +250,3 @@ class Work:
             "seed": asked.seed,
         }
         return Step("replicate", settings, notes=notes)
-
-
-def _alike(sizes: Mapping[str, tuple[float, ...]]) -> dict[tuple[float, ...], list[str]]:
-    """Return the scenarios that share each grid of sizes."""
-    groups: dict[tuple[float, ...], list[str]] = {}
-    for scenario, grid in sizes.items():
-        groups.setdefault(grid, []).append(scenario)
-    return groups
