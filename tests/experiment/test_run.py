@@ -245,6 +245,44 @@ def test_a_file_inside_an_archive_and_a_folder_of_parts_are_read(divided):
     assert_frame_equal(run(divided / "e.toml", divided / "packed").averages(), plain.averages())
 
 
+def test_pairs_in_both_parts_are_refused_or_dropped_and_told(divided):
+    twice = (divided / "test.csv").read_text().splitlines()[1]
+    with (divided / "train.csv").open("a") as file:
+        file.write(twice + "\n")
+    with pytest.raises(ImpossibleSplitError, match="drop them with overlap=test"):
+        run(divided / "e.toml")
+    assert not (divided / "e" / "runs").exists()
+    text = (divided / "e.toml").read_text()
+    (divided / "e.toml").write_text(text.replace('"given"', '"given(overlap=test)"'))
+    card = run(divided / "e.toml").card()
+    assert card["data"]["films"]["ratings"] == 900
+    assert card["data"]["films"]["notes"] == ["1 pairs were in more than one part; kept in test only"]
+
+
+def test_a_known_dataset_is_taken_as_it_was_published_or_split(tmp_path, monkeypatch):
+    from cranfield.data import datasets
+
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(1)
+    (tmp_path / "coat").mkdir()
+    for name, share in (("train", 0.4), ("test", 0.2)):
+        table = rng.integers(1, 6, (30, 25)) * (rng.random((30, 25)) < share)
+        np.savetxt(tmp_path / "coat" / f"{name}.ascii", table, fmt="%d")
+    datasets.fetch("coat", from_path=tmp_path / "coat", verify=False)
+    train, test = datasets.load_pair("coat")
+    text = "systems = ['popularity', 'random']\n[data.coat]\ndataset = 'coat'\n[decisions]\nsplit = '{}'\n"
+    (tmp_path / "e.toml").write_text(text.format("given(overlap=test)"))
+    card = run(tmp_path / "e.toml").card()
+    assert card["data"]["coat"]["fingerprints"]["test"] == test.fingerprint
+    assert card["data"]["coat"]["citation"] is not None
+    # The same folder, now split here: of the published parts only the training one counts.
+    (tmp_path / "e.toml").write_text(text.format("random(train=0.5)"))
+    card = run(tmp_path / "e.toml").card()
+    assert card["data"]["coat"]["fingerprints"] == {"ratings": train.fingerprint}
+    assert not (tmp_path / "e" / "data" / "coat" / "test.parquet").exists()
+    assert plan(tmp_path / "e.toml").seconds == 0
+
+
 def test_ids_as_text_and_as_numbers_meet(divided):
     for name in ("train.csv", "test.csv"):
         text = (divided / name).read_text().splitlines()

@@ -19,8 +19,14 @@ from cranfield.experiment.phrase import phrase
 from cranfield.measure import Average, Metric
 from cranfield.recommend import recommender
 
-GIVEN = "given"
-"""The split of data that come as a training and a test part."""
+GIVEN = Registry("split")
+"""The split of data that come as a training and a test part, beside those of `cranfield.split.registry`."""
+
+
+@GIVEN.register
+def given(_: Any, overlap: str = "error") -> str:
+    """Return what to do with pairs that are in both parts; see `cranfield.split.given`."""
+    return check.one_of("overlap", overlap, ("error", "test", "train"))
 
 
 def _decision(letter: str, default: Any, says: str, *choices: str) -> Any:
@@ -40,7 +46,8 @@ class Decisions:
     filters
         A1, which ratings the experiment is about: filters as they are spelled, in order.
     split
-        A2, what to learn from and what to judge by: a split as it is spelled, or ``given`` for data that come divided.
+        A2, what to learn from and what to judge by: a split as it is spelled, or ``given`` for data that come divided
+        (``given(overlap=test)`` where some pairs are in both parts).
     min_ratings, sample
         B1, who is served: users with so many training ratings, and of these ``all``, a number or a share. Who is not
         served is not measured.
@@ -133,6 +140,11 @@ class Decisions:
         return phrase(self)
 
     @property
+    def overlap(self) -> str | None:
+        """What becomes of pairs that are in both parts of data that come divided; None if they are split here."""
+        return str(GIVEN.call(self.split, None)) if parse(self.split).name == "given" else None
+
+    @property
     def one_relevant(self) -> bool:
         """Whether there is a list for each relevant item."""
         return self.relevant == "one"
@@ -197,7 +209,7 @@ def _normal(asked: Decisions) -> dict[str, Any]:
             check.one_of(name, getattr(asked, name), one.metadata["choices"])
     return {
         "filters": tuple(_spelled(data_filters.registry, "filters", one) for one in _texts("filters", asked.filters)),
-        "split": GIVEN if asked.split == GIVEN else _spelled(splits.registry, "split", asked.split, GIVEN),
+        "split": _split(asked.split),
         "min_ratings": check.whole("min_ratings", asked.min_ratings, at_least=0),
         "sample": _sample(asked.sample),
         "fill": _system("fill", asked.fill),
@@ -221,10 +233,10 @@ def _consistent(asked: Decisions) -> None:
             f"lists='condensed' keeps only rated items, so nonrelevant={asked.nonrelevant} cannot be drawn from the "
             "unrated ones; set lists='full' or nonrelevant='all'"
         )
-    if asked.split == GIVEN and asked.filters:
+    if asked.overlap is not None and asked.filters:
         raise SettingError(
-            f"split='given' takes the data as they come divided, so filters={list(asked.filters)} cannot be applied; "
-            "filter before dividing, or choose a split"
+            f"split='{asked.split}' takes the data as they come divided, so filters={list(asked.filters)} cannot be "
+            "applied; filter before dividing, or choose a split"
         )
     deep = [one for one in asked.metrics if asked.length != "all" and (_cutoff(one) or 0) > int(asked.length)]
     if deep:
@@ -279,6 +291,14 @@ def _texts(name: str, value: object, some: bool = False) -> tuple[str, ...]:
     if some and not texts:
         raise SettingError(f"{name} is empty; name at least one, as in {name} = ['nDCG@10']")
     return tuple(texts)
+
+
+def _split(value: object) -> str:
+    text = _text("split", value)
+    if parse(text).name != "given":
+        return _spelled(splits.registry, "split", text, "given")
+    GIVEN.call(text, None)
+    return _spelled(GIVEN, "split", text)
 
 
 def _sample(value: object) -> str | int | float:

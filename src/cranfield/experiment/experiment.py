@@ -10,7 +10,7 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
-from cranfield.experiment.decisions import GIVEN, Decisions
+from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.phrase import listed
 from cranfield.experiment.source import Source
 from cranfield.experiment.system import System
@@ -111,19 +111,19 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
     if decisions.baseline not in ("none", *names):
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     for source in asked.data:
-        if decisions.split == GIVEN and not source.divided:
+        if decisions.overlap is not None and not source.divided:
             yield f"split='given' needs data that come divided; give data.{source.name} as train and test, or split it"
-        if decisions.split != GIVEN and source.train is not None:
+        if decisions.overlap is None and source.train is not None:
             yield f"data.{source.name} comes as train and test; set split='given', or give it as one file"
         times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
-    if asked.repetitions > 1 and (decisions.split == GIVEN or "seed" in dict(split.parameters)):
+    if asked.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
         yield f"repetitions={asked.repetitions} of split='{split}' would all be the same; set repetitions=1"
     for system in asked.systems:
         if system.run is None:
             continue
-        if decisions.split != GIVEN:
+        if decisions.overlap is None:
             yield (
                 f"systems.{system.name} is a file made before the ratings are split, so it may have seen the test "
                 "part; give data as train and test with split='given', or train the system here"

@@ -81,27 +81,32 @@ def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, 
     return {"files": files, "reading": dict(source.reading)}
 
 
-def load(experiment: Experiment, source: Source, divided: bool) -> dict[str, Ratings]:
-    """Return the ratings of a source, by part."""
+def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
+    """Return the ratings of a source; by part if it comes divided and is taken so, which ``overlap`` tells."""
     if source.simulate is not None:
         return {"ratings": simulated(source.simulate)}
     if source.dataset is not None:
         from cranfield.data import datasets
 
-        return (
-            dict(zip(("train", "test"), datasets.load_pair(source.dataset)))
-            if divided
-            else {"ratings": datasets.load(source.dataset)}
-        )
+        if overlap is None:
+            return {"ratings": datasets.load(source.dataset)}
+        return _disjoint(*datasets.load_pair(source.dataset), overlap)
     found = {
         part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
     }
     found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
-    if not divided:
-        return found
-    # Both over ids of one type, and without common pairs: what `given` checks.
-    joined = given(found["train"], found["test"]).parts
-    return {part: replace(joined[part], history=ratings.history) for part, ratings in found.items()}
+    return found if overlap is None else _disjoint(found["train"], found["test"], overlap)
+
+
+def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
+    """Return both parts over ids of one type, and without common pairs."""
+    split = given(train, test, overlap=overlap)
+    dropped = split.step.effect["repeated_pairs"]
+    step = Step("given", {"overlap": overlap}, {"repeated_pairs": dropped}, split.notes[:1] if dropped else ())
+    return {
+        "train": replace(split.train, history=(*train.history, step)),
+        "test": replace(split.test, history=(*test.history, step)),
+    }
 
 
 def together(parts: Sequence[Ratings]) -> Ratings:

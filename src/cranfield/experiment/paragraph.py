@@ -53,7 +53,7 @@ def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str
 
 def _split(split: str) -> str:
     said = split_phrase(split)
-    if split == "given":
+    if parse(split).name == "given":
         return "as they were published"
     return f"by {said}" if said.startswith("leave-") or said.endswith("validation") else f"by a {said} split"
 

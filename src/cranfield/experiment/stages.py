@@ -12,7 +12,6 @@ import numpy as np
 
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
-from cranfield.experiment.decisions import GIVEN
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made
 from cranfield.experiment.inputs import input_checksum, load, origin, together
@@ -91,6 +90,7 @@ class Line:
         draws = any("seed" in _settings(filters.registry, one) for one in self.decisions.filters)
         made_of = {
             "source": origin(self.experiment, source, fetching=self.folder.makes),
+            "overlap": self.decisions.overlap,
             "filters": list(self.decisions.filters),
             "seed": self.experiment.seed if draws else None,
         }
@@ -99,7 +99,7 @@ class Line:
     def _make_data(self, source: Source) -> Made:
         parts = {
             name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed)
-            for name, ratings in load(self.experiment, source, self.decisions.split == GIVEN).items()
+            for name, ratings in load(self.experiment, source, self.decisions.overlap).items()
         }
         home = self.folder.path / "data" / source.name
         files = [write(ratings, home / f"{name}.parquet") for name, ratings in parts.items()]
@@ -128,7 +128,7 @@ class Line:
     def split(self, source: Source, repetition: int) -> Artifact:
         """Split a set of ratings once, into all folds."""
         part, method = Part(source, repetition, 0, self), self.decisions.split
-        draws = method != GIVEN and "seed" in _settings(split_registry, method)
+        draws = self.decisions.overlap is None and "seed" in _settings(split_registry, method)
         made_of = {
             "data": self.made[f"data/{source.name}"].digest,
             "split": method,
@@ -138,7 +138,7 @@ class Line:
 
     def _make_split(self, part: Part) -> Made:
         ratings = self._last_data(part.source.name)
-        if self.decisions.split == GIVEN:
+        if self.decisions.overlap is not None:
             made: Any = given(ratings["train"], ratings["test"])
             fingerprint = None
         else:
