@@ -7,15 +7,7 @@ import sys
 
 import pytest
 
-from cranfield import cli
 from cranfield.experiment import Experiment, read_experiment
-
-
-@pytest.fixture(autouse=True)
-def commands(monkeypatch):
-    for name in ("new", "run", "show", "diff"):
-        if name not in cli._COMMANDS:
-            monkeypatch.setitem(cli._COMMANDS, name, name)
 
 
 @pytest.fixture

@@ -347,7 +347,10 @@ def test_several_data_sets_are_kept_apart(tiny, tmp_path):
 
 def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
     asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
-    run(tiny(assess=asked), tmp_path)
+    results = run(tiny(assess=asked), tmp_path)
+    assert len(results.sentences("tiny")) > 2
+    assert results.sentences("tiny")[2:] == results.card()["results"]["tiny"]["assessed"]
+    assert "Of the metrics:" in (tmp_path / "card.md").read_text()
     frame = pl.read_parquet(tmp_path / "results" / "tiny" / "assess-robustness.parquet")
     assert set(frame["metric"]) == set(Decisions().metrics)
     run(tiny(assess={**asked, "samples": 4}), tmp_path)

@@ -54,7 +54,8 @@ def assessed(line: Line, source: Source) -> Artifact:
             **options,
         )
         home = line.folder.path / "results" / source.name
-        return [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES], {}
+        files = [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
+        return files, {"sentences": found.sentences()}
 
     name = f"assess/{source.name}"
     line.made[name] = line.folder.artifact(name, made_of, make)

@@ -128,7 +128,12 @@ def _results(line: Line, source: Source) -> dict[str, Any]:
     if f"results/{source.name}/comparisons.parquet" in line.made[f"results/{source.name}"].files:
         whole = pl.read_parquet(path).filter(pl.col("fold").is_null())
         rows = whole.select("metric", "system_a", "system_b", *_COMPARED).to_dicts()
-    return {"sentences": list(line.made[f"results/{source.name}"].facts["sentences"]), "p": rows}
+    assessed = line.made.get(f"assess/{source.name}")
+    return {
+        "sentences": list(line.made[f"results/{source.name}"].facts["sentences"]),
+        "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
+        "p": rows,
+    }
 
 
 def write_card(folder: Path, told: Mapping[str, Any]) -> Made:
@@ -149,6 +154,8 @@ def markdown(told: Mapping[str, Any]) -> str:
     lines = [f"# {markdown_text(told['title'])}", "", markdown_text(f"Decisions: {told['phrase']}."), ""]
     for name, result in told["results"].items():
         lines += [f"On {markdown_text(name)}:", "", *(f"- {markdown_text(one)}" for one in result["sentences"]), ""]
+        if result["assessed"]:
+            lines += ["Of the metrics:", "", *(f"- {markdown_text(one)}" for one in result["assessed"]), ""]
     for heading, table in _tables(told):
         lines += [f"## {heading}", "", table.markdown(), ""]
     lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(told)), ""]

@@ -79,8 +79,11 @@ class Results:
         return Artifact(name, self.records[name]["files"], self.records[name]["facts"])
 
     def sentences(self, data: str) -> list[str]:
-        """Return the verdict on a set of ratings, a sentence a metric."""
-        return list(self._artifact(f"results/{self._known(data)}").facts["sentences"])
+        """Return the verdict on a set of ratings, a sentence a metric; then what was found out about the metrics."""
+        said = list(self._artifact(f"results/{self._known(data)}").facts["sentences"])
+        if self.experiment.assess is not None:
+            said += self._artifact(f"assess/{data}").facts["sentences"]
+        return said
 
     def averages(self) -> pl.DataFrame:
         """Return the averages: a row a set of ratings, repetition, fold, system and metric."""
