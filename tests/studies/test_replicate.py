@@ -138,7 +138,9 @@ def test_folds_and_a_given_split_exclude_each_other(run_again, small):
         ({"systems": ["popularity", "populartiy"]}, "populartiy"),
         ({"samples": 0}, "samples"),
         ({"sizes": []}, "sizes"),
+        ({"sizes": [1]}, "below 1"),
         ({"threshold": "four"}, "threshold"),
+        ({"threshold": 9}, "the highest is 5"),
     ],
 )
 def test_a_wrong_setting_is_told_before_any_work(run_again, tmp_path, options, told):

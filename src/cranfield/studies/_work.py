@@ -66,7 +66,7 @@ class Asked:
     seed: int
 
 
-class _Fold:
+class _FoldWork:
     """One fold: what is made of one split."""
 
     def __init__(self, number: int, split: Split, asked: Asked, folder: Folder) -> None:
@@ -176,7 +176,7 @@ class Work:
         samples: list[pl.DataFrame] = []
         whole = []
         for number, split in enumerate(self._splits, start=1):
-            fold = _Fold(number, split, self._asked, self._folder)
+            fold = _FoldWork(number, split, self._asked, self._folder)
             scores.append(fold.scores())
             made = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
             samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]

@@ -88,6 +88,8 @@ def replicate(
     if figures:
         check_libraries()
     grid = None if sizes is None else sizes_of(sizes)
+    if grid == (1.0,):
+        raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")
     asked = Asked(
         systems=_systems(systems),
         metrics=paper.metrics,
@@ -98,6 +100,10 @@ def replicate(
         decimals=_checks.whole("decimals", decimals, at_least=0),
         seed=_checks.whole("seed", seed, at_least=0),
     )
+    if len(data) and data.values.max() < asked.threshold:
+        raise SettingError(
+            f"no rating reaches threshold={asked.threshold:g}, the highest is {data.values.max():g}; choose a lower one"
+        )
     splits = _splits(paper, data, split, folds, seed)
     with open_folder(out) as folder:
         assessment, judged = Work(folder, splits, asked).done()
