@@ -37,7 +37,7 @@ def _format(ratings):
         QRELS.replace(" ", "\t "),
         QRELS.replace(" 0 ", " Q0 "),
         QRELS.replace("\n", " \r\n"),
-        gzip.compress(QRELS.encode()),
+        gzip.compress(QRELS.encode(), mtime=0),
         "# mine\n" + QRELS + "# end\n",
         QRELS.replace("u1 0 b", "#5 5\nu1 0 b"),
     ],
