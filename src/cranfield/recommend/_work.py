@@ -56,12 +56,9 @@ def each(
 
 @contextmanager
 def blas_threads(threads: int) -> Iterator[None]:
-    """Hold BLAS to a number of threads; without threadpoolctl it keeps its own."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
+    """Hold BLAS to a number of threads."""
+    from threadpoolctl import threadpool_limits
+
     with threadpool_limits(limits=threads, user_api="blas"):
         yield
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
-from cranfield.recommend._work import need_memory
+from cranfield.recommend._work import blas_threads, need_memory
 
 
 @dataclass
@@ -54,8 +54,9 @@ class EmbarrassinglyShallow(Model):
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         gram = (self._ratings.T @ self._ratings).toarray()
         gram[np.diag_indices(n_items)] += self.l2
-        factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-        inverse = linalg.cho_solve(factor, np.eye(n_items), overwrite_b=True, check_finite=False)
+        with blas_threads(1):  # more of them change the last digits, and so the order of near ties
+            factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+            inverse = linalg.cho_solve(factor, np.eye(n_items), overwrite_b=True, check_finite=False)
         inverse /= -np.diag(inverse).copy()
         inverse[np.diag_indices(n_items)] = 0
         self._weights = inverse
