@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -45,8 +46,20 @@ def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) ->
     """Return the judgments that the lists of these runs are to be met with."""
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
-    judgments = Judgments.of(test, 1.0 if threshold is None else float(threshold))
+    judgments = _judgments_of(test, 1.0 if threshold is None else float(threshold))
     kinds = {run.one_relevant for run in runs}
     if len(kinds) > 1:
         raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
     return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
+
+
+# A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)
+# are the same each time. They go with the ratings they were made of.
+_KEPT: WeakKeyDictionary[Ratings, dict[float, Judgments]] = WeakKeyDictionary()
+
+
+def _judgments_of(test: Ratings, threshold: float) -> Judgments:
+    kept = _KEPT.setdefault(test, {})
+    if threshold not in kept:
+        kept[threshold] = Judgments.of(test, threshold)
+    return kept[threshold]
