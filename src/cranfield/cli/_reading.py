@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest
+from cranfield.data import Ratings, read
 from cranfield.data._repeated import Repeated
 
 DEFAULTS = {
@@ -94,3 +98,19 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+def file_or_dataset(source: str, reading: dict[str, Any]) -> Ratings:
+    """Read a file of ratings, or load the known dataset of that name."""
+    from cranfield.data import datasets
+
+    if Path(source).exists() or Path(source).name != source or Path(source).suffix:
+        return read(source, **reading)
+    if source.lower() not in datasets.known():
+        raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
+    changed = [name for name, value in reading.items() if value != DEFAULTS[name]]
+    if changed:
+        raise SettingError(
+            f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"
+        )
+    return datasets.load(source)

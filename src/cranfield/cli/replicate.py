@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield._spelling import nearest
 from cranfield.assess.scenarios import SIZES
 from cranfield.cli._group import common_options
-from cranfield.cli._reading import reading_options
-from cranfield.data import Ratings, read
+from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.rank import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 
@@ -60,7 +57,7 @@ def command(
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
     found = replicate(
         study,
-        _ratings(data, reading),
+        file_or_dataset(data, reading),
         out=out or study,
         split=None if split is None else read_test(split, **reading),
         systems=systems or SYSTEMS,
@@ -70,16 +67,6 @@ def command(
     click.echo(found)
     if not settings.quiet:
         click.echo(f"\nThe report: {found.folder / 'report.html'}")
-
-
-def _ratings(source: str, reading: dict[str, Any]) -> Ratings:
-    from cranfield.data import datasets
-
-    if Path(source).exists() or Path(source).name != source or Path(source).suffix:
-        return read(source, **reading)
-    if source.lower() not in datasets.known():
-        raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
-    return datasets.load(source)
 
 
 def _shares(text: str) -> list[float]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
 
-from cranfield._errors import SettingError
-from cranfield._spelling import nearest
 from cranfield.cli._output import put, written
-from cranfield.cli._reading import DEFAULTS, reading_options
-from cranfield.data import Ratings, describe, read
+from cranfield.cli._reading import file_or_dataset, reading_options
+from cranfield.data import describe
 
 _EXAMPLES = """\b
 Examples:
@@ -42,25 +39,10 @@ def command(source: str, form: str, out: str | None, reading: dict[str, Any]) ->
     Users, items, ratings, density, the Gini index of the ratings over users and over items, quartiles of the profile
     sizes, the histogram of the ratings, the time span, and what was found out about the file.
     """
-    found = describe(_ratings(source, reading))
+    found = describe(file_or_dataset(source, reading))
     if form == "table":
         put(str(found), out)
     elif form == "json":
         put(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
     else:
         put(written(found.frame(), "csv"), out)
-
-
-def _ratings(source: str, reading: dict[str, Any]) -> Ratings:
-    from cranfield.data import datasets
-
-    if Path(source).exists() or Path(source).name != source or Path(source).suffix:
-        return read(source, **reading)
-    if source.lower() not in datasets.known():
-        raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
-    changed = [name for name, value in reading.items() if value != DEFAULTS[name]]
-    if changed:
-        raise SettingError(
-            f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"
-        )
-    return datasets.load(source)
