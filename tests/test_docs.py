@@ -48,7 +48,8 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", SESSIONS)
-def test_the_sessions_of_a_page_run_as_printed(page):
+def test_the_sessions_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0
     assert result.failed == 0
