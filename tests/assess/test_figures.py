@@ -5,6 +5,7 @@ import builtins
 import pytest
 
 from cranfield import MissingExtraError, SettingError
+from cranfield._figures import PALETTE
 from cranfield.assess import assess
 
 
@@ -12,6 +13,21 @@ from cranfield.assess import assess
 def test_every_study_is_a_chart_of_its_frame(assessed, study):
     chart = assessed.plot(study).to_dict()
     assert "https://vega.github.io/schema/vega-lite" in chart["$schema"]
+
+
+def test_metrics_are_told_apart_by_the_colours_of_all_figures_and_beyond_seven_by_dashes(assessed):
+    chart = assessed.plot("power").to_dict()["encoding"]
+    colours, dashes = chart["color"]["scale"]["range"], chart["strokeDash"]["scale"]["range"]
+    assert set(colours) == set(PALETTE)
+    assert len(set(zip(colours, map(tuple, dashes)))) == len(assessed.metrics) == 9
+
+
+def test_a_figure_for_a_paper_is_smaller_and_in_its_font(assessed):
+    paper, screen = (assessed.plot("power", style=style).to_dict() for style in ("paper", "screen"))
+    assert paper["width"] < screen["width"]
+    assert "Times" in paper["config"]["font"]
+    with pytest.raises(SettingError, match="style"):
+        assessed.plot("power", style="poster")
 
 
 def test_one_scenario_and_average_can_be_asked_for(assessed):

@@ -36,7 +36,7 @@ def test_a_missing_library_is_told_before_any_work(cranfield, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     code, out, err = cranfield("demo", "--out", str(tmp_path))
     assert (code, out) == (2, "")
-    assert "the report needs vl-convert-python" in err
+    assert "drawing needs vl-convert-python" in err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -239,7 +239,7 @@ def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(cf.MissingExtraError, match=r"the report needs altair.*cranfield\[report\]"):
+    with pytest.raises(cf.MissingExtraError, match=r"drawing needs altair.*cranfield\[report\]"):
         report(scores)
 
 

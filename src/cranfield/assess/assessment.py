@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._figures import Style
 from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield._spelling import nearest
@@ -131,8 +132,8 @@ class Assessment:
         drawing = figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)]
         return drawing(self, **options)
 
-    def save(self, folder: str | Path, *, figures: bool = True) -> list[Path]:
-        """Write every study as CSV, and every figure as SVG, PDF and PNG; return the files."""
+    def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
+        """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files."""
         folder, written = Path(folder), []
         for study in STUDIES:
             frame = self.frame(study)
@@ -147,7 +148,7 @@ class Assessment:
         if figures:
             from cranfield.assess.figures import save_all
 
-            written += save_all(self, folder / "figures")
+            written += save_all(self, folder / "figures", style=style)
         return written
 
     @cached_property

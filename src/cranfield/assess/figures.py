@@ -1,6 +1,6 @@
 """The figures of an assessment, as in the papers: lines with bands, p-value curves, heat maps.
 
-Each is an Altair chart of a frame of `Assessment.frame`. Altair is imported when one is asked for.
+Each is an Altair chart of a frame of `Assessment.frame`, in the style of a page (``screen``) or of a paper.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._errors import MissingExtraError, SettingError
-from cranfield._files import whole_file
+from cranfield._errors import SettingError
+from cranfield._figures import Style, altair, data_of, look, save, series, themed, tips
 from cranfield.assess.correlation import groups
 from cranfield.assess.scenarios import SCENARIOS
 from cranfield.rank import file_name
@@ -22,12 +22,18 @@ from cranfield.rank import file_name
 if TYPE_CHECKING:
     from cranfield.assess.assessment import Assessment
 
-_WIDTH, _HEIGHT = 260, 200
 _FORMATS = ("svg", "pdf", "png")
+# Small enough for curves of many places; there to be pointed at.
+_POINT = {"size": 18, "filled": True}
 
 
 def robustness(
-    found: Assessment, *, scenario: str | None = None, average: str | None = None, family: str | None = None
+    found: Assessment,
+    *,
+    scenario: str | None = None,
+    average: str | None = None,
+    family: str | None = None,
+    style: Style = "screen",
 ) -> Any:
     """Return tau with the whole test set against what remains of it, a line a metric, with its quartiles as a band.
 
@@ -38,19 +44,22 @@ def robustness(
         (pl.col("average") == _one(average, found.averages, "average")) & pl.col("metric").is_in(metrics)
     )
     names = found.scenarios if scenario is None else [_checks.one_of("scenario", scenario, found.scenarios)]
-    alt = _altair()
+    alt = altair()
     charts = []
     for name in names:
         rows = frame.filter(pl.col("scenario") == name).select("metric", "size", "tau", "q25", "q75")
-        base = alt.Chart(_values(rows)).encode(x=_remaining(), color=_colour("metric", metrics))
+        lines = series("metric", metrics)
+        base = alt.Chart(data_of(rows)).encode(x=_remaining(), color=lines["color"])
         title, scale = "tau with the whole test set", alt.Scale(zero=False)
         band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
-        lines = base.mark_line().encode(y=alt.Y("tau:Q", title=title, scale=scale))
-        charts.append((band + lines).properties(title=SCENARIOS[name].title, width=_WIDTH, height=_HEIGHT))
-    return _grid(charts)
+        told = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
+                    q75=("upper quartile", ".3f"))  # fmt: skip
+        line = base.mark_line(point=_POINT).encode(y=alt.Y("tau:Q", title=title, scale=scale), tooltip=told, **lines)
+        charts.append((band + line).properties(title=SCENARIOS[name].title, **_panel(style)))
+    return _grid(charts, style)
 
 
-def values(found: Assessment, *, average: str | None = None) -> Any:
+def values(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return the value of each metric, averaged over the systems, against what remains of the test set."""
     rows = (
         found.frame("values")
@@ -58,18 +67,30 @@ def values(found: Assessment, *, average: str | None = None) -> Any:
         .group_by("scenario", "size", "metric", maintain_order=True)
         .agg(pl.col("value").mean())
     )
-    alt = _altair()
+    alt = altair()
     charts = [
-        alt.Chart(_values(rows.filter(pl.col("scenario") == name)))
-        .mark_line()
-        .encode(x=_remaining(), y=alt.Y("value:Q", title="average value"), color=_colour("metric", found.metrics))
-        .properties(title=SCENARIOS[name].title, width=_WIDTH, height=_HEIGHT)
+        alt.Chart(data_of(rows.filter(pl.col("scenario") == name)))
+        .mark_line(point=_POINT)
+        .encode(
+            x=_remaining(),
+            y=alt.Y("value:Q", title="average value"),
+            tooltip=tips(metric="metric", size=("remains", ".0%"), value=("average value", ".4f")),
+            **series("metric", found.metrics),
+        )
+        .properties(title=SCENARIOS[name].title, **_panel(style))
         for name in found.scenarios
     ]
-    return _grid(charts)
+    return _grid(charts, style)
 
 
-def power(found: Assessment, *, average: str | None = None, family: str | None = None, first: int = 20) -> Any:
+def power(
+    found: Assessment,
+    *,
+    average: str | None = None,
+    family: str | None = None,
+    first: int = 20,
+    style: Style = "screen",
+) -> Any:
     """Return the p-value curves: the ``first`` largest p-values of each metric, or of the cut-offs of a ``family``."""
     metrics = found.metrics if family is None else found.of_family(family)
     tested = found.curves["average"].unique(maintain_order=True).to_list()
@@ -78,20 +99,25 @@ def power(found: Assessment, *, average: str | None = None, family: str | None =
         & (pl.col("place") <= first)
         & pl.col("metric").is_in(metrics)
     ).select("metric", "place", "p")
-    alt = _altair()
-    return (
-        alt.Chart(_values(rows))
-        .mark_line(point=True)
+    alt = altair()
+    width, height = look(style)["panel"]
+    chart = (
+        alt.Chart(data_of(rows))
+        .mark_line(point=_POINT)
         .encode(
             x=alt.X("place:Q", title="pairs of systems, by decreasing p-value"),
             y=alt.Y("p:Q", title="p-value"),
-            color=_colour("metric", metrics),
+            tooltip=tips(metric="metric", place="pair", p=("p-value", ".4g")),
+            **series("metric", metrics),
         )
-        .properties(width=2 * _WIDTH, height=1.3 * _HEIGHT)
+        .properties(width=1.6 * width, height=1.3 * height)
     )
+    return themed(chart, style)
 
 
-def correlation(found: Assessment, *, average: str | None = None, family: str | None = None) -> Any:
+def correlation(
+    found: Assessment, *, average: str | None = None, family: str | None = None, style: Style = "screen"
+) -> Any:
     """Return a heat map of tau between metrics, those that agree side by side; of one ``family``, its cut-offs."""
     average = _one(average, found.averages, "average")
     tau = found.correlation(average)
@@ -102,22 +128,25 @@ def correlation(found: Assessment, *, average: str | None = None, family: str | 
         for a, i in zip(names, places)
         for b, j in zip(names, places)
     ]
-    alt = _altair()
+    alt = altair()
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("metric_a:N", sort=names, title=None), y=alt.Y("metric_b:N", sort=names, title=None)
+        x=alt.X("metric_a:N", sort=names, title=None),
+        y=alt.Y("metric_b:N", sort=names, title=None),
+        tooltip=tips(metric_a="metric", metric_b="and", tau=("tau", ".3f")),
     )
     lowest = float(np.nanmin(tau)) if np.isfinite(tau).any() else 0.0
     colour = alt.Color("tau:Q", scale=alt.Scale(scheme="yellowgreenblue", domain=[min(lowest, 0.9), 1.0]))
     heat = base.mark_rect().encode(color=colour)
-    side = max(_WIDTH, 34 * len(names))
+    # A cell holds its number: three digits and a point.
+    side = max(look(style)["panel"][0], int(2.7 * look(style)["size"]) * len(names))
     if len(names) > 20:
-        return heat.properties(width=side, height=side)
+        return themed(heat.properties(width=side, height=side), style)
     dark = alt.condition(f"datum.tau > {(1 + min(lowest, 0.9)) / 2}", alt.value("white"), alt.value("black"))
-    text = base.mark_text(fontSize=10).encode(text=alt.Text("tau:Q", format=".2f"), color=dark)
-    return (heat + text).properties(width=side, height=side)
+    text = base.mark_text(fontSize=look(style)["size"] - 2).encode(text=alt.Text("tau:Q", format=".2f"), color=dark)
+    return themed((heat + text).properties(width=side, height=side), style)
 
 
-def cutoffs(found: Assessment, *, average: str | None = None) -> Any:
+def cutoffs(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return power, robustness and agreement of each metric against its cut-off."""
     frame = found.frame("cutoffs").filter(
         (pl.col("average") == _one(average, found.averages, "average")) & pl.col("cutoff").is_not_null()
@@ -125,41 +154,44 @@ def cutoffs(found: Assessment, *, average: str | None = None) -> Any:
     if frame.height == 0:
         raise SettingError("no metric was assessed at several cut-offs; ask for cutoffs=[5, 10, 20] or cutoffs=True")
     families = frame["family"].unique(maintain_order=True).to_list()
-    alt = _altair()
+    alt = altair()
     titles = {"power": "share of pairs told apart", "agreement": "mean tau with the other metrics"}
     titles |= {name: f"mean tau, {SCENARIOS[name].title}" for name in found.scenarios if name in frame.columns}
     charts = [
-        alt.Chart(_values(frame.select("family", "cutoff", value=criterion)))
-        .mark_line(point=True)
+        alt.Chart(data_of(frame.select("family", "cutoff", value=criterion)))
+        .mark_line(point=_POINT)
         .encode(
             x=alt.X("cutoff:Q", title="cut-off"),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            color=_colour("family", families),
+            tooltip=tips(family="metric", cutoff="cut-off", value=(title, ".3f")),
+            **series("family", families),
         )
-        .properties(title=title, width=_WIDTH, height=_HEIGHT)
+        .properties(title=title, **_panel(style))
         for criterion, title in titles.items()
     ]
-    return _grid(charts)
+    return _grid(charts, style)
 
 
-def aggregation(found: Assessment) -> Any:
+def aggregation(found: Assessment, *, style: Style = "screen") -> Any:
     """Return the correlation of each metric with itself under the other averages."""
     if len(found.averages) < 2:
         raise SettingError("only one average was assessed; ask for averages=['mean', 'geometric']")
     frame = found.frame("aggregation").select("metric", "average", "tau_with_first")
-    alt = _altair()
-    return (
-        alt.Chart(_values(frame.filter(pl.col("average") != found.averages[0])))
+    alt = altair()
+    chart = (
+        alt.Chart(data_of(frame.filter(pl.col("average") != found.averages[0])))
         .mark_point(filled=True, size=70)
         .encode(
             x=alt.X(
                 "tau_with_first:Q", title=f"tau with the metric's {found.averages[0]}", scale=alt.Scale(zero=False)
             ),
             y=alt.Y("metric:N", sort=list(found.metrics), title=None),
-            color=_colour("average", found.averages[1:]),
+            tooltip=tips(metric="metric", average="average", tau_with_first=("tau", ".3f")),
+            **series("average", found.averages[1:], mark="point"),
         )
-        .properties(width=2 * _WIDTH)
+        .properties(width=look(style)["width"])
     )
+    return themed(chart, style)
 
 
 FIGURES: Mapping[str, Callable[..., Any]] = {
@@ -173,43 +205,34 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
 """The figures by the study that they show."""
 
 
-def save_all(found: Assessment, folder: Path) -> list[Path]:
-    """Write every figure that these studies admit as SVG, PDF and PNG; return the files."""
+def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:
+    """Write every figure that these studies admit as SVG, PDF and PNG, in a style; return the files."""
     wanted = ["robustness", "values", "correlation"] if found.scenarios else ["correlation"]
     wanted += ["power"] if found.curves.height else []
     wanted += ["cutoffs"] if found.frame("cutoffs").height else []
     wanted += ["aggregation"] if len(found.averages) > 1 else []
-    charts = {name: FIGURES[name](found) for name in wanted}
+    charts = {name: FIGURES[name](found, style=style) for name in wanted}
     families = found.frame("cutoffs")["family"].unique(maintain_order=True).to_list()
     for family, stem in file_name(families).items():
         for name in [one for one in wanted if one in ("robustness", "power", "correlation")]:
-            charts[f"{name}-{stem}"] = FIGURES[name](found, family=family)
+            charts[f"{name}-{stem}"] = FIGURES[name](found, family=family, style=style)
     written = [folder / f"{name}.{ending}" for name in charts for ending in _FORMATS]
     for path in written:
         save(charts[path.stem], path)
     return written
 
 
-def save(chart: Any, path: str | Path) -> None:
-    """Write a figure to a file: SVG, PDF or PNG, by the ending."""
-    path = Path(path)
-    ending = _checks.one_of("format", path.suffix.lower().lstrip("."), _FORMATS)
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("writing figures", library="vl-convert-python", extra="report") from error
-    options = {"scale": 2} if ending == "png" else {}
-    made = getattr(vl_convert, f"vegalite_to_{ending}")(chart.to_dict(), **options)
-    with whole_file(path) as temporary:
-        temporary.write_bytes(made.encode() if isinstance(made, str) else made)
+def _grid(charts: Sequence[Any], style: Style) -> Any:
+    return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=2), style)
 
 
-def _grid(charts: Sequence[Any]) -> Any:
-    return charts[0] if len(charts) == 1 else _altair().concat(*charts, columns=2)
+def _panel(style: Style) -> dict[str, int]:
+    width, height = look(style)["panel"]
+    return {"width": width, "height": height}
 
 
 def _remaining() -> Any:
-    alt = _altair()
+    alt = altair()
     return alt.X(
         "size:Q",
         title="what remains of the test set",
@@ -218,28 +241,9 @@ def _remaining() -> Any:
     )
 
 
-def _colour(column: str, names: Sequence[str]) -> Any:
-    alt = _altair()
-    scheme = "tableau10" if len(names) <= 10 else "tableau20"
-    scale, legend = alt.Scale(domain=list(names), scheme=scheme), alt.Legend(symbolOpacity=1.0, symbolType="square")
-    return alt.Color(f"{column}:N", title=None, scale=scale, legend=legend)
-
-
 def _one(name: str | None, known: Sequence[str], what: str) -> str:
     return known[0] if name is None and known else _checks.one_of(what, name, known)
 
 
 def _plain(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _values(frame: pl.DataFrame) -> Any:
-    return _altair().Data(values=frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts())
-
-
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError as error:
-        raise MissingExtraError("a figure", library="altair", extra="report") from error
-    return altair

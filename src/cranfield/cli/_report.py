@@ -1,4 +1,4 @@
-"""``--report FILE``: the page, from any command that measures."""
+"""``--report FILE``, the page, from any command that measures; ``--style`` of the figures of any that draws."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cranfield._figures import STYLES
 from cranfield.measure import Scores
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -15,6 +16,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def report_option(command: Command) -> Command:
     """Give a command the option ``--report``."""
     return click.option("--report", metavar="FILE", help="Also write a self-contained page (HTML).")(command)
+
+
+def style_option(command: Command) -> Command:
+    """Give a command that writes figures the option ``--style``."""
+    return click.option(
+        "--style",
+        type=click.Choice(STYLES),
+        default="paper",
+        show_default=True,
+        help="The sizes and fonts of the figures.",
+    )(command)
 
 
 def write_page(

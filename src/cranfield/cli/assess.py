@@ -10,6 +10,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._figures import Style
 from cranfield._settings import settings
 from cranfield.assess.assess import NINE, assess
 from cranfield.assess.assessment import STUDIES
@@ -17,7 +18,7 @@ from cranfield.assess.scenarios import SCENARIOS, SIZES
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import put, written
-from cranfield.cli._report import report_option, write_page
+from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measure.measure import measure
 
 _EXAMPLES = """\b
@@ -76,6 +77,7 @@ Examples:
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="What a criterion counts in the advice.")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether --out holds figures as well.")
+@style_option
 @click.option(
     "--format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="What is printed."
 )
@@ -97,6 +99,7 @@ def command(
     cutoffs: str | None,
     weights: tuple[str, ...],
     figures: bool,
+    style: Style,
     format: str,
     study: str,
     out: str | None,
@@ -117,7 +120,7 @@ def command(
     )
     put(str(found) if format == "table" else written(_plain(found.frame(study)), format), None)
     if out is not None:
-        files = found.save(out, figures=figures)
+        files = found.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
             click.echo(f"{len(files)} files in {out}")
     if report is not None:

@@ -9,6 +9,7 @@ import click
 
 from cranfield._errors import CranfieldError
 from cranfield.cli._group import common_options
+from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
 from cranfield.report.demo import SIZES, demo
 from cranfield.report.figures import Style, check_libraries
@@ -31,13 +32,7 @@ Examples:
     show_default=True,
     help="How large the world is: seconds, less than a minute, or minutes.",
 )
-@click.option(
-    "--style",
-    type=click.Choice(["paper", "screen"]),
-    default="paper",
-    show_default=True,
-    help="The sizes and fonts of the figures beside the report.",
-)
+@style_option
 @common_options
 def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     """Run the whole line on a simulated world where the truth is known, and write a report."""

@@ -1,0 +1,173 @@
+"""What all figures share: colours, fonts and sizes of the two styles, and how they are written to files.
+
+A figure is one Altair chart: the page, SVG, PDF and PNG are drawn from it, and no browser is needed. Altair and
+vl-convert are imported when a figure is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import MissingExtraError, SettingError
+from cranfield._files import whole_file
+
+Style = Literal["screen", "paper"]
+STYLES: tuple[Style, ...] = ("screen", "paper")
+
+INK, MUTED, RULE = "#1c2430", "#5c6675", "#dfe3e8"
+"""Text, what is less important, and thin lines."""
+
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
+"""Colours that people with any colour vision tell apart (Okabe and Ito 2008; yellow is too pale for lines).
+
+The page's style sheet has lighter ones for each of these in the dark.
+"""
+
+ACCENT, WARN = PALETTE[:2]
+_DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
+_SHAPES = ("circle", "square", "triangle-up", "diamond")
+
+# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. The fonts are those whose widths are known
+# where figures are drawn and common where they are shown. A step is the height of a row, a panel a small chart.
+_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "screen": {
+        "width": 560, "font": "Arial, Liberation Sans, sans-serif", "size": 13, "step": 26, "panel": (270, 200),
+    },
+    "paper": {
+        "width": 230, "font": "Times New Roman, Liberation Serif, serif", "size": 10, "step": 15, "panel": (190, 125),
+    },
+}  # fmt: skip
+
+
+def look(style: str) -> Mapping[str, Any]:
+    """Return the sizes and the font of a style."""
+    return _LOOKS[_checks.one_of("style", style, STYLES)]
+
+
+def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] = "line") -> dict[str, Any]:
+    """Return the encodings that tell named series apart: a colour, and beyond seven of them dashes or shapes as well.
+
+    Examples
+    --------
+    >>> sorted(series("metric", ["P@10", "AP"])), sorted(series("metric", list("abcdefgh")))
+    (['color'], ['color', 'strokeDash'])
+    """
+    alt = altair()
+    n = len(PALETTE)
+    # One title, one domain and no legend of its own: Vega-Lite then draws one legend for all of them.
+    colours = alt.Scale(domain=list(names), range=[PALETTE[k % n] for k in range(len(names))])
+    legend = alt.Legend(symbolOpacity=1.0, symbolType="stroke" if mark == "line" else "circle")
+    made = {"color": alt.Color(f"{column}:N", title=None, scale=colours, legend=legend)}
+    if len(names) > n:
+        ways = _DASHES if mark == "line" else _SHAPES
+        scale = alt.Scale(domain=list(names), range=[ways[k // n % len(ways)] for k in range(len(names))])
+        channel, kind = ("strokeDash", alt.StrokeDash) if mark == "line" else ("shape", alt.Shape)
+        made[channel] = kind(f"{column}:N", title=None, scale=scale)
+    return made
+
+
+def data_of(frame: pl.DataFrame) -> Any:
+    """Return a frame as the data of a chart; NaN is null."""
+    return altair().Data(values=frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts())
+
+
+def tips(**fields: str | tuple[str, str]) -> list[Any]:
+    """Return what a mark says of itself when it is pointed at: a title for each field, with a format for numbers.
+
+    Examples
+    --------
+    >>> [one.to_dict() for one in tips(mean=("P@10", ".4f"))]
+    [{'field': 'mean', 'format': '.4f', 'title': 'P@10', 'type': 'quantitative'}]
+    """
+    alt = altair()
+    return [
+        alt.Tooltip(f"{field}:N", title=said)
+        if isinstance(said, str)
+        else alt.Tooltip(f"{field}:Q", title=said[0], format=said[1])
+        for field, said in fields.items()
+    ]
+
+
+def themed(chart: Any, style: Style = "screen") -> Any:
+    """Return any chart in the fonts and colours of a style."""
+    own = look(style)
+    small = own["size"] - 1
+    return (
+        chart.configure(font=own["font"], background="transparent",
+                        padding={"left": 12, "right": 8, "top": 4, "bottom": 4})
+        .configure_view(stroke=None, step=own["step"])
+        .configure_axis(
+            labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,
+            titleFontSize=own["size"], titleFontWeight="normal", labelLimit=220,
+        )
+        .configure_legend(labelColor=INK, titleColor=MUTED, labelFontSize=small, titleFontSize=small,
+                          titleFontWeight="normal")
+        .configure_title(color=INK, fontSize=own["size"], fontWeight="normal", anchor="start")
+    )  # fmt: skip
+
+
+def definition(chart: Any) -> dict[str, Any]:
+    """Return a chart's Vega-Lite definition."""
+    # The charts are ours and tested: validating each again would take longer than drawing it.
+    made: dict[str, Any] = chart.to_dict(validate=False)
+    return made
+
+
+def svg(chart: Any) -> str:
+    """Return a figure as SVG."""
+    return str(vl_convert().vegalite_to_svg(definition(chart)))
+
+
+def save(chart: Any, path: str | Path) -> None:
+    """Write a figure to a file: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
+    path, vega = Path(path), definition(chart)
+    made: bytes
+    match path.suffix.lower():
+        case ".svg":
+            made = vl_convert().vegalite_to_svg(vega).encode()
+        case ".pdf":
+            made = vl_convert().vegalite_to_pdf(vega)
+        case ".png":
+            made = vl_convert().vegalite_to_png(vega, scale=3)
+        case ".json":
+            made = chart.to_json().encode()
+        case _:
+            raise SettingError(f"{path} is no figure that can be written; name it .svg, .pdf, .png or .json")
+    with whole_file(path) as temporary:
+        temporary.write_bytes(made)
+
+
+@functools.cache
+def vega_library() -> str:
+    """Return the Vega libraries as one script, from the installed vl-convert; nothing is loaded from a network."""
+    return str(vl_convert().javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def check_libraries() -> None:
+    """Raise an error if a library that draws is missing, before hours of work are lost on it."""
+    altair()
+    vl_convert()
+
+
+def altair() -> Any:
+    """Import Altair, or name the extra that brings it."""
+    try:
+        import altair as found
+    except ImportError as error:
+        raise MissingExtraError("drawing", library="altair", extra="report") from error
+    return found
+
+
+def vl_convert() -> Any:
+    """Import vl-convert, or name the extra that brings it."""
+    try:
+        import vl_convert as found
+    except ImportError as error:
+        raise MissingExtraError("drawing", library="vl-convert-python", extra="report") from error
+    return found
