@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.recommend._work import kernels
+
 
 def largest(block: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the columns of the ``k`` largest entries of each row, best first, and these entries.
@@ -21,6 +23,11 @@ def largest(block: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any
     """
     rows, width = block.shape
     k = min(k, width)
+    compiled = kernels(block.size) if k else None
+    if compiled is not None:
+        columns, values = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=block.dtype)
+        compiled.largest(block, columns, values)
+        return columns, values
     keys = np.negative(block)  # NaN sorts last, so the smallest keys are the largest entries
     if k == 0:
         return np.zeros((rows, 0), dtype=np.int64), block[:, :0]

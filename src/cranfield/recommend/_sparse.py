@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
+from cranfield.recommend._work import kernels
 
 
 def rating_matrix(train: Ratings, values: NDArray[Any] | None = None) -> Any:
@@ -42,9 +43,35 @@ def unit_rows(matrix: Any) -> Any:
     return with_data(matrix, matrix.data / np.where(lengths > 0, lengths, 1)[row_of_entries(matrix)])
 
 
-def dense_or_nan(matrix: Any) -> NDArray[np.float64]:
-    """Return a sparse product as a dense block with NaN where nothing contributed."""
-    block: NDArray[np.float64] = matrix.toarray()
+def dense_product(left: Any, right: Any) -> NDArray[np.float64]:
+    """Return the product of two sparse matrices in rows (CSR) as a dense block."""
+    block: NDArray[np.float64]
+    compiled = kernels(left.nnz * (right.nnz / max(right.shape[0], 1)))
+    if compiled is None:
+        block = (left @ right).toarray()
+    else:
+        block = np.zeros((left.shape[0], right.shape[1]))
+        compiled.sparse_product(*_stored(left), *_stored(right), block)
+    return block
+
+
+def sparse_times_dense(left: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the product of a sparse matrix in rows (CSR) and a dense one."""
+    compiled = kernels(left.nnz * right.shape[1])
+    if compiled is None:
+        return np.asarray(left @ right)
+    product = np.zeros((left.shape[0], right.shape[1]))
+    compiled.sparse_times_dense(*_stored(left), right, product)
+    return product
+
+
+def _stored(matrix: Any) -> tuple[NDArray[Any], ...]:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
+    """Return the product of two sparse matrices as a dense block with NaN where nothing contributed."""
+    block = dense_product(left, right)
     block[block == 0] = np.nan
     return block
 

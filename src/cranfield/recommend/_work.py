@@ -17,6 +17,9 @@ Result = TypeVar("Result")
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
 _CELLS = 1 << 22
 
+# Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
+_WORTH_COMPILING = 1 << 21
+
 
 def blocks(rows: int, width: int) -> list[slice]:
     """Cut ``rows`` rows of ``width`` cells into blocks that fit in memory.
@@ -73,6 +76,17 @@ def compiled_loops(system: str) -> Any:
     from cranfield.recommend import _loops
 
     return _loops
+
+
+def kernels(operations: float) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
+    if operations < _WORTH_COMPILING:
+        return None
+    try:
+        from cranfield.recommend import _kernels
+    except ImportError:
+        return None
+    return _kernels
 
 
 def need_memory(system: str, needed: float, why: str, remedy: str) -> None:

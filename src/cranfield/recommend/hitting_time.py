@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import ones_like, rating_matrix, row_of_entries, with_data
+from cranfield.recommend._sparse import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
 from cranfield.recommend.language_models import without_zeros
 
 # Walks to this many users are followed at once: few enough that their times stay in the processor's cache.
@@ -69,7 +69,7 @@ class HittingTime(Model):
         at_items = self.steps % 2 == 0
         time = np.zeros((self._from_users.shape[1 if at_items else 0], len(users)))
         for _ in range(self.steps):
-            time = (self._from_users if at_items else self._from_items) @ time
+            time = sparse_times_dense(self._from_users if at_items else self._from_items, time)
             time += 1
             if at_items:
                 time[users, column] = 0

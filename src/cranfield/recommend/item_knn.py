@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import dense_or_nan, ones_like, rating_matrix, row_of_entries, unit_rows, with_data
+from cranfield.recommend._sparse import (
+    dense_product,
+    ones_like,
+    product_or_nan,
+    rating_matrix,
+    row_of_entries,
+    unit_rows,
+    with_data,
+)
 from cranfield.recommend.neighbourhood import nearest_rows
 
 
@@ -59,11 +67,11 @@ class ItemNeighbours(Model):
         weights = self._weights(self._ratings.T.tocsr())
         by_user = weights.T.tocsr()
         self._similarity = nearest_rows(
-            train.n_items, self.k, lambda block: (weights[block] @ by_user).toarray(), own=True
+            train.n_items, self.k, lambda block: dense_product(weights[block], by_user), own=True
         )
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dense_or_nan(self._ratings[users] @ self._similarity)
+        return product_or_nan(self._ratings[users], self._similarity)
 
     def _weights(self, raters: Any) -> Any:
         """Return the items × users matrix of weights."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import dense_or_nan, ones_like, rating_matrix, unit_rows, with_data
+from cranfield.recommend._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
 from cranfield.recommend.neighbourhood import nearest_rows
 
 
@@ -58,7 +58,7 @@ class UserNeighbours(Model):
         self._neighbours = with_data(near, near.data**self.q)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dense_or_nan(self._neighbours[users] @ self._ratings)
+        return product_or_nan(self._neighbours[users], self._ratings)
 
     def _similarity(self) -> Callable[[slice], NDArray[np.float64]]:
         similarity = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity](self._ratings)
@@ -75,8 +75,7 @@ class _Products:
         self._left, self._right = left, right.T.tocsr()
 
     def __call__(self, block: slice) -> NDArray[np.float64]:
-        product: NDArray[np.float64] = (self._left[block] @ self._right).toarray()
-        return product
+        return dense_product(self._left[block], self._right)
 
 
 _Similarity = Callable[[slice], NDArray[np.float64]]

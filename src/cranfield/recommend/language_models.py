@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import dense_or_nan, rating_matrix, row_of_entries, unit_rows, with_data
+from cranfield.recommend._sparse import (
+    dense_product,
+    product_or_nan,
+    rating_matrix,
+    row_of_entries,
+    unit_rows,
+    with_data,
+)
 from cranfield.recommend.neighbourhood import nearest_rows
 
 
@@ -32,8 +39,8 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
     return nearest_rows(
         rows.shape[0],
         k,
-        similarity=lambda block: (rows[block] @ documents).toarray(),
-        weight=lambda block: (unit[block] @ columns).toarray(),
+        similarity=lambda block: dense_product(rows[block], documents),
+        weight=lambda block: dense_product(unit[block], columns),
     )
 
 
@@ -64,7 +71,7 @@ class LanguageModelUsers(Model):
         self._neighbours = likely_neighbours(self._ratings, self.k, self.smoothing)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dense_or_nan(self._neighbours[users] @ self._ratings)
+        return product_or_nan(self._neighbours[users], self._ratings)
 
 
 @dataclass
@@ -95,7 +102,7 @@ class LanguageModelItems(Model):
         self._weights = likely_neighbours(self._ratings.T.tocsr(), self.k, self.smoothing).T.tocsr()
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dense_or_nan(self._ratings[users] @ self._weights)
+        return product_or_nan(self._ratings[users], self._weights)
 
 
 def without_zeros(ratings: Any) -> Any:

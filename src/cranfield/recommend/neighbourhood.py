@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.recommend._largest import largest
-from cranfield.recommend._sparse import unit_rows
+from cranfield.recommend._sparse import dense_product, unit_rows
 from cranfield.recommend._work import blocks, each
 
 
@@ -29,7 +29,7 @@ def cosine_neighbours(rows: Any, k: int) -> Any:
     """
     unit = unit_rows(rows)
     columns = unit.T.tocsr()
-    return nearest_rows(rows.shape[0], k, lambda block: (unit[block] @ columns).toarray())
+    return nearest_rows(rows.shape[0], k, lambda block: dense_product(unit[block], columns))
 
 
 def nearest_rows(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import ones_like, rating_matrix, row_of_entries, unit_rows, with_data
+from cranfield.recommend._sparse import dense_product, ones_like, rating_matrix, row_of_entries, unit_rows, with_data
 from cranfield.recommend.neighbourhood import nearest_rows
 
 _ITEM_DAMPING, _USER_DAMPING = 25, 10
@@ -58,8 +58,8 @@ def _shrunk_neighbours(rows: Any, k: int, shrinkage: float) -> Any:
     unit_columns, rated_columns = unit.T.tocsr(), rated.T.tocsr()
 
     def similarity(block: slice) -> NDArray[np.float64]:
-        common = (rated[block] @ rated_columns).toarray()
-        cosine = (unit[block] @ unit_columns).toarray()
+        common = dense_product(rated[block], rated_columns)
+        cosine = dense_product(unit[block], unit_columns)
         return np.asarray(cosine * (common / np.maximum(common + shrinkage, 1e-300)))
 
     return nearest_rows(rows.shape[0], k, similarity)
@@ -106,7 +106,7 @@ class ResidualUserNeighbours(_ResidualNeighbours):
         self._neighbours = _shrunk_neighbours(ratings, self.k, self.shrinkage)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(self._biases(users) + (self._neighbours[users] @ self._residuals).toarray())
+        return np.asarray(self._biases(users) + dense_product(self._neighbours[users], self._residuals))
 
 
 @dataclass
@@ -125,4 +125,4 @@ class ResidualItemNeighbours(_ResidualNeighbours):
         self._weights = _shrunk_neighbours(ratings.T.tocsr(), self.k, self.shrinkage).T.tocsr()
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(self._biases(users) + (self._residuals[users] @ self._weights).toarray())
+        return np.asarray(self._biases(users) + dense_product(self._residuals[users], self._weights))

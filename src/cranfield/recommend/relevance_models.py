@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import ones_like, rating_matrix, row_of_entries, with_data
+from cranfield.recommend._sparse import dense_product, ones_like, rating_matrix, row_of_entries, with_data
 from cranfield.recommend._work import blocks, each
 from cranfield.recommend.language_models import likely_neighbours, without_zeros
 from cranfield.recommend.neighbourhood import cosine_neighbours
@@ -116,9 +116,9 @@ class RelevanceModel1(_RelevanceModel):
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         models, weights = self._models, self._weights[users]
-        seen = (weights @ models.seen).toarray()
+        seen = dense_product(weights, models.seen)
         block = seen + np.outer(weights @ models.mass, models.background)
-        block[(ones_like(weights) @ self._ratings).toarray() == 0] = np.nan
+        block[dense_product(ones_like(weights), self._ratings) == 0] = np.nan
         return block
 
 
@@ -133,7 +133,7 @@ def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> 
     sizes = np.diff(ratings.indptr)
 
     def one_block(block: slice) -> NDArray[np.float64]:
-        fit = (profiles[block] @ gain).toarray()
+        fit = dense_product(profiles[block], gain)
         rows = np.arange(block.start, block.stop)
         entries = slice(neighbours.indptr[block.start], neighbours.indptr[block.stop])
         row = np.repeat(rows, np.diff(neighbours.indptr[block.start : block.stop + 1]))

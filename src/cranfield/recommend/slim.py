@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield._progress import progress
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import dense_or_nan, ones_like, rating_matrix
+from cranfield.recommend._sparse import ones_like, product_or_nan, rating_matrix
 from cranfield.recommend._work import available_memory, compiled_loops, need_memory
 from cranfield.recommend.neighbourhood import cosine_neighbours
 
@@ -106,7 +106,7 @@ class SparseLinear(Model):
         return sparse.csr_array((weights[target, place], (near[target, place], target)), shape=(count, count))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dense_or_nan(self._ratings[users] @ self._weights)
+        return product_or_nan(self._ratings[users], self._weights)
 
 
 def _padded(neighbours: Any, k: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import ones_like, rating_matrix
+from cranfield.recommend._sparse import dense_product, ones_like, rating_matrix
 from cranfield.recommend._work import blocks, each
 
 
@@ -57,4 +57,4 @@ class UserItemRelevance(Model):
             self._prior = np.where(counts > 0, np.log(share), np.nan)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(self._prior + (self._rated[users] @ self._gains).toarray())
+        return np.asarray(self._prior + dense_product(self._rated[users], self._gains))
