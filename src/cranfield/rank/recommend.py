@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +13,26 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError
+from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.rank.fill import filled, fitted_fill
 from cranfield.rank.run import Run
 from cranfield.rank.serve import served_users
+from cranfield.rank.side_by_side import Done, side_by_side
 from cranfield.rank.targets import Candidates, Drawn, Relevant, Targets
 from cranfield.rank.top import TieOrder, ranks_among, top
 from cranfield.recommend._model import Model
-from cranfield.recommend._work import blas_threads, blocks, each
+from cranfield.recommend._work import available_memory, blas_threads, blocks, each
 from cranfield.recommend.adapters import checked_scores, named_systems
+from cranfield.recommend.bpr import BayesianPersonalizedRanking
 from cranfield.recommend.recommender import Recommender
+from cranfield.recommend.registry import SYSTEMS
 from cranfield.split.split import Split
+
+# Below so many training ratings most systems are done before a process has started.
+_WORTH_A_PROCESS = 200_000
 
 
 def recommend(
@@ -41,6 +50,7 @@ def recommend(
     keep_seen: bool = False,
     threshold: float | None = None,
     seed: int = 0,
+    jobs: int | None = None,
 ) -> list[Run]:
     """Train systems and rank items for users: one run a system.
 
@@ -64,6 +74,10 @@ def recommend(
     seed
         Fixes every random choice: that of users, of targets, of the fill, and of systems that are spelled without
         a seed.
+    jobs
+        How many systems are trained at a time, each in a process with its share of the threads. None: as many as
+        there are threads and memory for, and one where the ratings are few. Systems that are not of this package are
+        trained in this process, one after another. The lists are the same for any number.
 
     Returns
     -------
@@ -79,26 +93,35 @@ def recommend(
     >>> run.frame().rows()[:2]
     [('ann', 'z', 1, 1.0), ('bob', 'z', 1, 1.0)]
     """
-    return list(
-        recommend_each(
-            split,
-            systems,
-            n,
-            min_ratings=min_ratings,
-            sample=sample,
-            fill=fill,
-            candidates=candidates,
-            relevant=relevant,
-            nonrelevant=nonrelevant,
-            condensed=condensed,
-            keep_seen=keep_seen,
-            threshold=threshold,
-            seed=seed,
-        )
+    made = timed_each(
+        split,
+        systems,
+        n,
+        min_ratings=min_ratings,
+        sample=sample,
+        fill=fill,
+        candidates=candidates,
+        relevant=relevant,
+        nonrelevant=nonrelevant,
+        condensed=condensed,
+        keep_seen=keep_seen,
+        threshold=threshold,
+        seed=seed,
+        jobs=jobs,
     )
+    return [done.result for done in sorted(made, key=lambda done: done.place)]
 
 
-def recommend_each(
+def recommend_each(split: Split | Ratings, systems: Any, n: int | None = 100, **asking: Any) -> Iterator[Run]:
+    """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once.
+
+    Where several systems are trained at a time, the first to be done comes first.
+    """
+    made = timed_each(split, systems, n, **asking)
+    return (done.result for done in made)
+
+
+def timed_each(
     split: Split | Ratings,
     systems: Any,
     n: int | None = 100,
@@ -113,8 +136,9 @@ def recommend_each(
     keep_seen: bool = False,
     threshold: float | None = None,
     seed: int = 0,
-) -> Iterator[Run]:
-    """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once."""
+    jobs: int | None = None,
+) -> Iterator[Done]:
+    """Do as `recommend_each` does, and tell the place of each system and the seconds that it took."""
     train, test = (split, None) if isinstance(split, Ratings) else (split.train, split.test)
     if len(train) == 0:
         raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
@@ -122,8 +146,24 @@ def recommend_each(
     named = named_systems(systems, seed)
     targets = Targets(train, test, candidates, relevant, nonrelevant, condensed, keep_seen, threshold, seed)
     users, served = served_users(train, min_ratings, sample, seed)
+    jobs = jobs_for(train.n_items, len(train), len(named)) if jobs is None else check.whole("jobs", jobs)
     asked = _Asked(targets, users, targets.draw(users), length, fill, seed, served)
-    return (asked.run(name, system) for name, system in named.items())
+    return asked.each(named, jobs)
+
+
+def jobs_for(items: int, ratings: int, systems: int) -> int:
+    """Return how many systems are trained at a time, where that is not said: as many as pay and as memory allows.
+
+    Examples
+    --------
+    >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
+    (1, 1)
+    """
+    if ratings < _WORTH_A_PROCESS or min(settings.workers, systems) < 2:
+        return 1
+    # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
+    needed = 2**28 + 100 * ratings + 3 * 8 * items**2
+    return max(1, min(settings.workers, systems, int(available_memory() // needed)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +178,28 @@ class _Asked:
     seed: int
     served: Step
 
-    def run(self, name: str, system: Recommender) -> Run:
-        """Train one system and rank."""
+    def each(self, named: Mapping[str, Recommender], jobs: int) -> Iterator[Done]:
+        """Train and rank each system, ``jobs`` of them at a time."""
+        numbered = list(enumerate(named.items()))
+        movable = isinstance(self.fill, str | None) and sys.executable
+        beside = [one for one in numbered if jobs > 1 and movable and _is_ours(one[1][1])]
+        if len(beside) > 1:
+            # It learns on one thread, and longest: started last, it would be waited for alone.
+            beside.sort(key=lambda one: not isinstance(one[1][1], BayesianPersonalizedRanking))
+            with progress("Training and ranking", total=len(beside), unit="systems") as bar:
+                for done in side_by_side(self.ranked, [pair for _, pair in beside], jobs):
+                    place, (name, _) = beside[done.place]
+                    yield Done(place, self.run(name, *done.result), done.seconds)
+                    bar.advance()
+            taken = {place for place, _ in beside}
+            numbered = [one for one in numbered if one[0] not in taken]
+        for place, (name, system) in numbered:
+            start = time.perf_counter()
+            run = self.run(name, *self.ranked(name, system))
+            yield Done(place, run, time.perf_counter() - start)
+
+    def ranked(self, name: str, system: Recommender) -> tuple[list[NDArray[Any]] | None, bool]:
+        """Train one system and rank; return the columns of its run, and whether its scores are predicted ratings."""
         train = self.targets.train
         with blas_threads(settings.workers):
             system.fit(train)
@@ -151,15 +211,27 @@ class _Asked:
             found = checked_scores(name, system.score(users), (len(users), train.n_items))
             return found if fill is None else filled(found, fill, users)
 
-        one = self.targets.relevant == "one"
-        make = self._relevant_ranks if one else self._lists
-        # What others wrote may not bear two calls at once.
-        threads = settings.workers if isinstance(system, Model) and isinstance(fill, Model | None) else 1
+        make = self._relevant_ranks if self._one else self._lists
+        # What others wrote may not bear two calls at once; it has the threads to itself.
+        ours = isinstance(system, Model) and isinstance(fill, Model | None)
         pieces = blocks(len(self.users), train.n_items)
-        parts = each(lambda block: make(block, scores(block), ties), pieces, f"Ranking by {name}", threads=threads)
+        with blas_threads(1 if ours else settings.workers):
+            parts = each(
+                lambda block: make(block, scores(block), ties),
+                pieces,
+                f"Ranking by {name}",
+                threads=settings.workers if ours else 1,
+            )
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        predicts = isinstance(system, Model) and system.predicts_ratings and fill is None
-        return self._one_relevant_run(name, joined) if one else self._run(name, joined, predicts)
+        return joined, isinstance(system, Model) and system.predicts_ratings and fill is None
+
+    @property
+    def _one(self) -> bool:
+        return self.targets.relevant == "one"
+
+    def run(self, name: str, joined: list[NDArray[Any]] | None, predicts: bool) -> Run:
+        """Return the run that `ranked` has the columns of."""
+        return self._one_relevant_run(name, joined) if self._one else self._run(name, joined, predicts)
 
     def _lists(self, block: slice, scores: NDArray[np.float64], ties: TieOrder) -> tuple[NDArray[Any], ...]:
         allowed = self.targets.allowed(self.users[block], self.drawn, block.start)
@@ -212,3 +284,8 @@ class _Asked:
         targets = Step("targets", self.targets.step.settings, short)
         ranked = Step("recommend", {"system": name, "n": self.n, "fill": fill, "seed": self.seed})
         return (*self.targets.train.history, self.served, targets, ranked)
+
+
+def _is_ours(system: Recommender) -> bool:
+    """Whether a system is one of this package, which any process of it can train."""
+    return type(system) in SYSTEMS.values()
