@@ -172,6 +172,29 @@ def test_downloads_carry_the_numbers_of_the_frames(open_page, measured, tmp_path
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
+def test_a_figure_that_is_pointed_at_tells_its_numbers(open_page, measured):
+    page = open_page(color_scheme="dark")
+    figure = page.locator("figure").first
+    height = figure.bounding_box()["height"]
+    figure.locator(".drawing").hover()
+    figure.locator(".awake").wait_for()
+    assert figure.bounding_box()["height"] == pytest.approx(height, abs=1)
+    figure.locator(".live .mark-symbol path").first.hover()
+    page.locator("#tip.visible").wait_for()
+    best = int(np.argmax(measured.average()[:, 0]))
+    shown = dict(line.split("\t") for line in page.locator("#tip").inner_text().splitlines())
+    assert shown["system"] == SYSTEMS[best]
+    assert shown["P@5"] == f"{measured.average()[best, 0]:.4f}"
+    label = figure.locator(".live .role-axis-label text").first
+    assert label.evaluate("node => getComputedStyle(node).fill") == "rgb(155, 166, 180)"  # --muted of the dark page
+
+
+def test_figures_are_seen_without_a_script(open_page):
+    page = open_page(java_script_enabled=False)
+    assert page.locator("figure .drawing svg").first.is_visible()
+    assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
+
+
 def test_the_matrix_follows_the_chosen_metric(open_page):
     page = open_page()
     assert page.locator(".matrix tbody tr").count() == len(SYSTEMS)

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield._figures import vega_library
 from cranfield._table import csv_of
 from cranfield.report import report, write_report
-from cranfield.report.page import json_text, page
+from cranfield.report.markup import json_text
+from cranfield.report.page import page
 from cranfield.report.section import Section
 
 VOID = {"meta", "input", "img", "br", "hr"}
@@ -60,7 +62,8 @@ def made(scores, comparison, assessment):
 def test_names_of_systems_appear_as_text_and_never_as_markup(made, evil):
     reader = read(made)
     tags = [tag for tag, _ in reader.elements]
-    assert tags.count("script") == 2
+    # The page's own script, Vega, the numbers, and the definitions of the figures.
+    assert tags.count("script") == 3 + tags.count("figure")
     assert tags.count("style") == 1
     assert "img" not in tags
     assert not any(name.startswith("on") for _, attributes in reader.elements for name in attributes)
@@ -73,12 +76,18 @@ def test_the_page_asks_nothing_of_a_network(made):
     for _, attributes in reader.elements:
         for name in ("src", "href", "action", "poster", "data", "xlink:href"):
             assert attributes.get(name, "#").startswith("#")
-    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", made))
-    # The names of XML vocabularies look like addresses and are never fetched.
-    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
-    assert "@import" not in made
+    # Vega is able to load data; the policy lets it not, and a browser that watches it sees no request.
+    own = made.replace(vega_library(), "")
+    assert len(own) < len(made)
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", own))
+    # The names of vocabularies look like addresses and are never fetched.
+    assert {one for one in addresses if not one.startswith("https://vega.github.io/schema/")} <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert "@import" not in own
     # A figure may point to a colour gradient of its own.
-    assert not re.search(r"url\((?!#)", made)
+    assert not re.search(r"url\((?!#)", own)
 
 
 def test_the_policy_allows_only_the_pages_own_style_and_script(made):
@@ -86,9 +95,10 @@ def test_the_policy_allows_only_the_pages_own_style_and_script(made):
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
     for element, directive in (("style", "style-src"), ("script", "script-src")):
-        content = re.search(rf"<{element}>(.*?)</{element}>", made, re.S)[1]
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert f"{directive} 'sha256-{digest}'" in policy
+        contents = re.findall(rf"<{element}>(.*?)</{element}>", made, re.S)
+        digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in contents]
+        allowed = " ".join(f"'sha256-{one}'" for one in digests)
+        assert f"{directive} {allowed};" in policy
     assert not any("style" in attributes for _, attributes in read(made).elements)
 
 
@@ -154,6 +164,10 @@ def test_csv_keeps_all_digits_and_guards_text():
     lines = csv_of(frame).splitlines()
     assert lines[1] == f"'=1,{0.1 + 0.2!r}"
     assert [line.split(",")[0] for line in lines[2:]] == ["'+a", "'-b", "'@c", "d"]
+
+
+def test_a_page_without_figures_holds_no_library_to_draw_them():
+    assert len(page("t", [Section("a", "A", "<p>x</p>")])) < len(vega_library())
 
 
 def test_titles_are_escaped():

@@ -62,7 +62,9 @@ def averages(
     interval = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
         y=y, x=alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False)), x2="upper:Q"
     )
-    return _styled(interval + base.mark_point(color=ACCENT, filled=True, size=70).encode(y=y, x="mean:Q"), style)
+    return _styled(
+        interval + base.mark_point(color=ACCENT, filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style
+    )
 
 
 def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> Any:
@@ -84,7 +86,7 @@ def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> An
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
     middle = base.mark_tick(color=INK, thickness=2.5, size=16).encode(y=y, x="median:Q")
-    mean = base.mark_point(color=ACCENT, filled=True, size=60).encode(y=y, x="mean:Q")
+    mean = base.mark_point(color=ACCENT, filled=True, size=60, opacity=1).encode(y=y, x="mean:Q")
     return _styled(wide + narrow + middle + mean, style)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from cranfield._figures import definition, svg
 
 
 def text(value: object) -> str:
@@ -56,12 +60,35 @@ def downloads(*tables: str) -> str:
     return f'<p class="downloads"><span>Download</span> {buttons}</p>' if tables else ""
 
 
-def figure(name: str, svg: str, caption: str) -> str:
-    """Return a figure: an SVG drawing that can be saved, with its caption."""
-    drawn = svg.replace("<svg ", f'<svg id="figure-{text(name)}" role="img" aria-label="{text(caption)}" ', 1)
+def figure(name: str, chart: Any, caption: str) -> str:
+    """Return a figure: a chart as an SVG drawing that can be saved, its definition for Vega, and its caption."""
+    drawn = svg(chart).replace("<svg ", f'<svg id="figure-{text(name)}" ', 1)
     return (
-        f'<figure><div class="drawing">{drawn}</div><figcaption>{text(caption)} '
-        f'<button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button></figcaption></figure>'
+        f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
+        f"{DEFINITION}{json_text(definition(chart))}</script>"
+        f'<figcaption>{text(caption)} <button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button>'
+        "</figcaption></figure>"
+    )
+
+
+DEFINITION = '<script type="application/json" class="definition">'
+"""What stands before the definition of a figure in a page."""
+
+
+def json_text(data: Any) -> str:
+    r"""Return JSON that can stand inside a script element, whatever the strings in it say.
+
+    Examples
+    --------
+    >>> json_text({"name": "</script>"})
+    '{"name":"\\u003c/script>"}'
+    """
+    # No < means no end of the element and no comment; the line separators are no part of older JavaScript strings.
+    return (
+        json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        .replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
     )
 
 

@@ -1,25 +1,26 @@
 """The page: one HTML file that holds all it needs, and asks nothing of any network.
 
-A content security policy forbids everything but the one style sheet and the one script of the page, named by their
+A content security policy forbids everything but the one style sheet and the scripts of the page, named by their
 hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn beforehand as
-SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark mode.
+SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark mode. Where
+there is a figure, the page holds the Vega libraries too, from the installed package, to draw it anew when it is pointed
+at. Vega interprets its expressions, so that the policy need not allow code made from strings.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
+from cranfield._figures import vega_library
 from cranfield._table import csv_of
 from cranfield._version import __version__
-from cranfield.report.markup import text
+from cranfield.report.markup import DEFINITION, json_text, text
 from cranfield.report.section import Section
 
-_SCRIPTS = ("page.js", "explorer.js", "pairs.js")
+_SCRIPTS = ("page.js", "explorer.js", "pairs.js", "figures.js")
 
 
 def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
@@ -33,7 +34,8 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         From top to bottom.
     """
     style = _asset("page.css")
-    script = "".join(_asset(name) for name in _SCRIPTS)
+    drawn = any(DEFINITION in one.html for one in sections)
+    scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
     tables = {name: csv_of(frame) for section in sections for name, frame in section.tables.items()}
     data = {"tables": tables, **{section.name: section.data for section in sections if section.data is not None}}
     navigation = "".join(f'<li><a href="#{text(one.name)}">{text(one.title)}</a></li>' for one in sections)
@@ -44,7 +46,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
         f'<meta name="generator" content="cranfield {__version__}"><title>{text(title)}</title>'
@@ -57,31 +59,15 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         f'<main id="main">{body}</main>'
         f"<footer><p>Made by cranfield {__version__}. This file holds all it shows and asks nothing of a network."
         "</p></footer>"
-        f'<script type="application/json" id="data">{json_text(data)}</script><script>{script}</script></body></html>\n'
+        f'<script type="application/json" id="data">{json_text(data)}</script>'
+        + "".join(f"<script>{script}</script>" for script in scripts)
+        + "</body></html>\n"
     )
 
 
-def json_text(data: Any) -> str:
-    r"""Return JSON that can stand inside a script element, whatever the strings in it say.
-
-    Examples
-    --------
-    >>> json_text({"name": "</script>"})
-    '{"name":"\\u003c/script>"}'
-    """
-    # No < means no end of the element and no comment; the line separators are no part of older JavaScript strings.
-    return (
-        json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        .replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    allowed = " ".join(map(_hash, scripts))
+    return f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(source: str) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 from cranfield._files import whole_file
 from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
-from cranfield.report.figures import save, svg, themed
+from cranfield.report.figures import save, themed
 from cranfield.report.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
 from cranfield.report.page import page
 from cranfield.report.report import write_page
@@ -131,7 +131,7 @@ def _tables_section(exhibits: Sequence[Exhibit]) -> Section:
 
 def _figures_section(exhibits: Sequence[Exhibit], drawn: Mapping[str, Any]) -> Section:
     own = [one for one in exhibits if one.name in drawn]
-    markup = "".join(figure(one.name, svg(themed(drawn[one.name])), one.caption) for one in own)
+    markup = "".join(figure(one.name, themed(drawn[one.name]), one.caption) for one in own)
     tables = {one.name: _flat(one.frame) for one in own}
     return Section("figures", "Figures", markup + downloads(*tables), tables=tables)
 

@@ -50,7 +50,7 @@ def leaderboard(
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging)
         said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
-        drawn = figure(f"{name}-averages", figures.svg(chart), said)
+        drawn = figure(f"{name}-averages", chart, said)
     markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes) + downloads(name)
     return Section(name, title, markup, tables={name: frame})
 

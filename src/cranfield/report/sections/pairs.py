@@ -71,7 +71,7 @@ def _wins(comparison: Comparison, name: str) -> str:
     chart = figures.wins(comparison, metric)
     best = comparison.baseline or comparison.systems[_order(comparison, 0)[0]]
     said = f"For which share of the users {best} has a better, an equal and a worse {metric} than each other system."
-    return figure(f"{name}-wins", figures.svg(chart), said)
+    return figure(f"{name}-wins", chart, said)
 
 
 def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cranfield._table import Cell
 from cranfield.assess import Assessment
-from cranfield.report import figures
 from cranfield.report.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
 from cranfield.report.section import Section
 
@@ -19,10 +18,7 @@ def trust(assessment: Assessment) -> Section:
     """Return what was found out about the metrics themselves."""
     shown = ["robustness"] if assessment.scenarios else []
     shown += [*(["power"] if assessment.curves.height else []), "correlation"]
-    drawn = "".join(
-        figure(f"trust-{study}", figures.svg(figures.themed(assessment.plot(study))), _CAPTIONS[study])
-        for study in shown
-    )
+    drawn = "".join(figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown)
     tables = {f"trust-{study}": assessment.frame(study) for study in ("advice", *shown)}
     advice = assessment.advice()
     markup = (

@@ -36,7 +36,7 @@ def orders(metric: str, true: Mapping[str, float], protocols: Sequence[Measured]
     columns.update({one.name: one.values for one in protocols[1:]})
     return figure(
         "orders",
-        figures.svg(figures.orders(columns, list(dict.fromkeys((best, first))))),
+        figures.orders(columns, list(dict.fromkeys((best, first)))),
         f"The order of the systems by {metric}, best on top: as published, in truth, and on an unbiased test set.",
     )
 
@@ -46,7 +46,7 @@ def truth(metric: str, true: Mapping[str, float], protocols: Sequence[Measured],
     scatters = "".join(
         figure(
             f"truth-{k}",
-            figures.svg(figures.against_truth(one.values, true, f"{metric} on {one.name}")),
+            figures.against_truth(one.values, true, f"{metric} on {one.name}"),
             f"{metric} on {one.name} against the true value: Kendall's tau {number(one.tau(true), 2)}.",
         )
         for k, one in enumerate(protocols, start=1)

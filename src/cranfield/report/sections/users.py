@@ -26,9 +26,7 @@ def users(scores: Scores) -> Section | None:
         "with the highest, bars hold the middle half, the tick is the median and the dot the mean."
     )
     drawn = "".join(
-        figure(
-            f"users-{k}", figures.svg(figures.distributions(scores, metric)), f"{metric} over the lists of each system."
-        )
+        figure(f"users-{k}", figures.distributions(scores, metric), f"{metric} over the lists of each system.")
         for k, metric in enumerate(metrics[:_FIGURES], start=1)
     )
     tables = {"quantiles": quantiles(scores)}
