@@ -11,6 +11,7 @@ from cranfield import SettingError
 from cranfield.assess import assess, assess_folds, masked
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.power import discriminative_power
+from cranfield.measure import Average
 from cranfield.rank import Run
 
 
@@ -52,12 +53,82 @@ def test_summaries_are_made_of_the_samples(assessed):
     assert value["value"].item() == pytest.approx(np.mean([one[2] for one in own["values"].to_list()]))
 
 
-def test_power_is_that_of_discriminative_power(world, assessed):
+AVERAGES = (
+    "mean",
+    "geometric",
+    "geometric(form=adjusted, epsilon=0.01)",
+    "weighted(by=judged)",
+    "weighted(by=relevant)",
+    "median",
+)
+
+
+@pytest.fixture(scope="module")
+def averaged(world):
+    """Every average in every study, at two cut-offs."""
     runs, test = world
-    scores = cf.measure(runs, test, assessed.metrics, threshold=4)
-    expected = discriminative_power(scores).frame()
-    found = assessed.frame("power").filter(pl.col("average") == "mean").drop("average")
-    assert found.equals(expected)
+    return assess(
+        runs, test, ["P@10", "nDCG@10"], threshold=4, sizes=[1, 0.4], samples=3, averages=AVERAGES, cutoffs=[5],
+        resamples=50,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_every_average_is_in_every_study(averaged, average):
+    known = str(Average.of(average))
+    assert averaged.averages[AVERAGES.index(average)] == known
+    for study in ("robustness", "values", "groups", "cutoffs", "aggregation", "advice"):
+        own = averaged.frame(study).filter(pl.col("average") == known)
+        assert set(own["metric"]) == {"P@10", "P@5", "nDCG@10", "nDCG@5"}, study
+    robustness = averaged.frame("robustness").filter(pl.col("average") == known)
+    assert robustness.height == 5 * 2 * 4
+    assert robustness.filter(pl.col("size") == 1.0)["tau"].to_list() == pytest.approx([1.0] * 5 * 4)
+    between = averaged.frame("correlation").filter(pl.col("average_a") == "mean", pl.col("average_b") == known)
+    assert set(between["metric_a"]) == set(averaged.metrics)
+    assert averaged.correlation(known).shape == (4, 4)
+
+
+@pytest.mark.parametrize("average", AVERAGES[:-1])
+def test_power_is_that_of_discriminative_power_under_every_average_that_has_a_test(world, averaged, average):
+    runs, test = world
+    scores = cf.measure(runs, test, averaged.metrics, threshold=4)
+    expected = discriminative_power(scores, average=average, resamples=50)
+    known = str(Average.of(average))
+    found = averaged.frame("power").filter(pl.col("average") == known).drop("average")
+    assert found.equals(expected.frame())
+    curves = averaged.frame("curves").filter(pl.col("average") == known).drop("average")
+    assert curves.equals(expected.curve(first=None))
+
+
+def test_the_median_has_no_test_and_takes_the_power_of_the_mean_in_the_advice(averaged):
+    assert "median" not in averaged.frame("power")["average"].to_list()
+    power = averaged.frame("advice").sort("metric").partition_by("average", as_dict=True)
+    assert power["median",]["power"].to_list() == power["mean",]["power"].to_list()
+
+
+def test_without_resamples_there_is_no_bootstrap_and_nothing_else_changes(world, averaged):
+    runs, test = world
+    plain = assess(
+        runs, test, ["P@10", "nDCG@10"], threshold=4, sizes=[1, 0.4], samples=3, averages=AVERAGES, cutoffs=[5]
+    )
+    assert plain.frame("power").equals(averaged.frame("power").drop("asl_significant", "required_difference"))
+    assert plain.frame("advice").equals(averaged.frame("advice"))
+    with pytest.raises(SettingError, match="resamples=-1"):
+        assess(runs, test, ["P@10"], threshold=4, resamples=-1)
+
+
+def test_a_part_is_what_assessing_only_that_part_gives(world, assessed):
+    runs, test = world
+    alone = assess(runs, test, ["P@10", "AP@10"], threshold=4, sizes=[1, 0.5, 0.1], samples=6, averages="geometric")
+    part = assessed.part(["AP@10", "P@10"], "geometric")
+    for study in STUDIES:
+        if study != "power":  # its rank is among all metrics
+            assert part.frame(study).equals(alone.frame(study)), study
+    renamed = assessed.part({"AP@10": "MAP"}, "median")
+    assert (renamed.metrics, renamed.averages) == (("MAP",), ("median",))
+    assert renamed.frame("power")["average"].to_list() == ["mean"]
+    with pytest.raises(SettingError, match="AP@10"):
+        assessed.part(["AP@11"])
 
 
 def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
@@ -205,3 +276,5 @@ def test_one_system_has_no_order_and_folds_need_the_same_systems(make_world):
         assess_folds([(runs, test), (runs[:3], test)], ["P@10"])
     with pytest.raises(SettingError, match="at least one pair"):
         assess_folds([], ["P@10"])
+    with pytest.raises(SettingError, match="1 folds and 2 training sets"):
+        assess_folds([(runs, test)], ["P@10"], trains=[test, test])

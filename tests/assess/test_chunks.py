@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from cranfield.assess import assess
-from cranfield.assess._chunks import Chunks
+from cranfield.assess.chunks import Chunks
 from cranfield.assess.robustness import Robustness
 
 

@@ -90,6 +90,17 @@ def test_sakais_share_and_required_difference_follow_their_definition():
         assert result["required_difference"][m] == pytest.approx(max(required))
 
 
+def test_without_resamples_there_is_no_bootstrap():
+    scores = scores_of(_world())
+    with_it, without = discriminative_power(scores, resamples=20), discriminative_power(scores, resamples=0)
+    assert without.frame().equals(with_it.frame().drop("asl_significant", "required_difference"))
+    assert without.curve(first=None).equals(with_it.curve(first=None))
+    assert "ASL" in str(with_it)
+    assert "ASL" not in str(without)
+    with pytest.raises(SettingError, match="resamples=-1 is not a whole number of at least 0"):
+        discriminative_power(scores, resamples=-1)
+
+
 class TestFolds:
     def folds(self):
         """Two folds that share half of their users, whose ids are text in one of them."""

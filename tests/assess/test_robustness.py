@@ -13,6 +13,10 @@ from cranfield.assess.scenarios import SCENARIOS
 from cranfield.measure import Judgments
 
 METRICS = ["P@10", "nDCG@10", "AP@10", "RR", "bpref", "infAP@10", "ERR@10"]
+AVERAGES = [
+    "mean", "geometric", "geometric(form=adjusted, epsilon=0.01)", "weighted(by=judged)", "weighted(by=relevant)",
+    "median",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -20,12 +24,12 @@ def test_every_scenario_agrees_with_a_loop_over_really_smaller_files(world, tmp_
     runs, test = world
     found = assess(
         runs, test, METRICS, threshold=4, scenarios=name, sizes=[0.4, 0.1], samples=3, seed=7,
-        averages=["mean", "geometric", "weighted(by=judged)"],
+        averages=AVERAGES,
     )  # fmt: skip
     whole = cf.measure(runs, test, METRICS, threshold=4)
     judgments = Judgments.of(test, 4.0)
     rows = found.frame("samples")
-    assert rows.height == 2 * SCENARIOS[name].n_samples(3) * 3 * len(METRICS)
+    assert rows.height == 2 * SCENARIOS[name].n_samples(3) * len(AVERAGES) * len(METRICS)
     for (size, sample), part in rows.group_by("size", "sample"):
         mask = SCENARIOS[name].mask(judgments, size, sample, 7)
         test.frame().filter(pl.Series(mask)).write_csv(tmp_path / "smaller.csv")

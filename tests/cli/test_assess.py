@@ -77,6 +77,68 @@ def test_a_scenario_can_have_sizes_of_its_own(files, cranfield):
     assert found == {("ratings", "1.0"), ("ratings", "0.5"), ("popular", "0.9"), ("popular", "0.8")}
 
 
+@pytest.fixture
+def folds(files):
+    """Two folds: the test sets are those of the first with other users, the runs in a folder each."""
+    rows = pl.read_csv("test.csv")
+    rows.filter(pl.col("user") < 15).write_csv("test-1.csv")
+    rows.filter(pl.col("user") >= 15).write_csv("test-2.csv")
+    for fold in (1, 2):
+        (files / f"runs-{fold}").mkdir()
+        for s in range(3):
+            (files / f"runs-{fold}/s{s}.csv").write_bytes((files / f"s{s}.csv").read_bytes())
+    return ("--test", "test-1.csv", *(f"runs-1/s{s}.csv" for s in (2, 0, 1)), *OPTIONS[5:])
+
+
+def test_folds_are_assessed_together_with_the_variation_between_them(folds, cranfield):
+    asked = (*folds, "--fold", "test-2.csv", "runs-2", "--scenario", "ratings", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(cranfield("assess", *asked).out)))
+    each = [
+        list(csv.DictReader(io.StringIO(cranfield("assess", *one, "--scenario", "ratings", "--format", "csv").out)))
+        for one in (folds, ("--test", "test-2.csv", *folds[2:]))
+    ]
+    for row, *own in zip(rows, *each):
+        taus = [float(one["tau"]) for one in own]
+        assert float(row["tau"]) == pytest.approx(np.mean(taus))
+        assert float(row["fold_sd"]) == pytest.approx(np.std(taus, ddof=1))
+    samples = cranfield("assess", *asked, "--study", "samples").out
+    assert {row["fold"] for row in csv.DictReader(io.StringIO(samples))} == {"1", "2"}
+
+
+def test_each_fold_has_its_own_training_ratings(folds, cranfield):
+    fold = ("--fold", "test-2.csv", "runs-2", "--train", "test.csv", "-m", "EPC@5")
+    assert cranfield("assess", *folds, *fold, "--fold-train", "test.csv").code == 0
+    code, _, err = cranfield("assess", *folds, *fold)
+    assert (code, "--fold-train for each --fold" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--fold", "test-2.csv", "runs-3"), "runs-3 is not a folder of runs"),
+        (("--fold", "test-2.csv", "empty"), "there are no runs in empty"),
+        (("--fold", "test-2.csv", "other"), "fold 2 has other systems"),
+        (("--fold", "test-2.csv", "runs-2", "--report", "page.html"), "--report shows one test set"),
+        (("--fold-train", "test.csv"), "0 further folds and 1 --fold-train"),
+    ],
+)
+def test_a_mistake_about_folds_is_one_line(folds, files, cranfield, options, message):
+    (files / "empty").mkdir()
+    (files / "other").mkdir()
+    (files / "other/s0.csv").write_bytes((files / "s0.csv").read_bytes())
+    (files / "other/s9.csv").write_bytes((files / "s1.csv").read_bytes())
+    code, out, err = cranfield("assess", *folds, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_sakais_bootstrap_is_there_if_asked_for(files, cranfield):
+    asked = (*OPTIONS, "--scenario", "ratings", "--study", "power", "--format", "json")
+    assert "required_difference" not in json.loads(cranfield("assess", *asked).out)[0]
+    assert "required_difference" in json.loads(cranfield("assess", *asked, "--resamples", "20").out)[0]
+
+
 def test_weights_change_the_advice(files, cranfield):
     none = ("--weight", "agreement=0", "--scenario", "ratings", "--weight", "ratings=0")
     (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)

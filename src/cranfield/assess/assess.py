@@ -14,14 +14,14 @@ from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._spelling import parse
-from cranfield.assess._chunks import Chunks
-from cranfield.assess._fold import Fold
 from cranfield.assess._plan import compiled
 from cranfield.assess.advice import weights_of
 from cranfield.assess.assessment import Assessment
+from cranfield.assess.chunks import Chunks
 from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
+from cranfield.assess.fold import Fold
 from cranfield.assess.power import discriminative_power
-from cranfield.assess.robustness import CORRELATIONS, Asked, Correlation
+from cranfield.assess.robustness import CORRELATIONS, Correlation, Sampling
 from cranfield.assess.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.compare.samples import AVERAGES
 from cranfield.data import Ratings
@@ -52,6 +52,7 @@ def assess(
     undefined: str = "zero",
     significance: str = "permutation",
     alpha: float = 0.05,
+    resamples: int = 0,
     weights: Mapping[str, float] | None = None,
     condensed: bool = False,
     ties: Ties = "trec_eval",
@@ -91,6 +92,9 @@ def assess(
     significance, alpha
         The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
         trimmed) has the power of the mean in the advice.
+    resamples
+        How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
+        default there is none, since it can take longer than everything else. See `discriminative_power`.
     weights
         What each criterion counts in the advice; see `Assessment.advice`.
     seed
@@ -126,6 +130,7 @@ def assess(
         undefined=undefined,
         significance=significance,
         alpha=alpha,
+        resamples=resamples,
         weights=weights,
         condensed=condensed,
         ties=ties,
@@ -151,6 +156,7 @@ def assess_folds(
     undefined: str = "zero",
     significance: str = "permutation",
     alpha: float = 0.05,
+    resamples: int = 0,
     weights: Mapping[str, float] | None = None,
     condensed: bool = False,
     ties: Ties = "trec_eval",
@@ -175,7 +181,7 @@ def assess_folds(
     kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
     ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
     weights_of(weights, ["power", *(way.name for way in ways), "agreement"])
-    asked = Asked(
+    sampling = Sampling(
         kinds,
         correlation,
         _checks.whole("decimals", decimals, at_least=0),
@@ -183,20 +189,29 @@ def assess_folds(
         _checks.whole("samples", samples),
         seed,
     )
+    resamples = _checks.whole("resamples", resamples, at_least=0)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
-    measuring: dict[str, Any] = {"threshold": threshold, "condensed": condensed, "similarity": similarity}
     trains = [None] * len(folds) if trains is None else list(trains)
-    prepared = [Fold(*fold, wanted, asked, undefined, ties, train, measuring) for fold, train in zip(folds, trains)]
+    if len(trains) != len(folds):
+        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
+    prepared = [
+        Fold(
+            *fold, wanted, sampling, threshold=threshold, condensed=condensed, undefined=undefined, ties=ties,
+            train=train, similarity=similarity,
+        )
+        for fold, train in zip(folds, trains)
+    ]  # fmt: skip
     _check_systems(prepared)
-    total = sum(fold.robustness.n_samples(way, size) for fold in prepared for way in ways for size in grids[way.name])
-    with progress("Assessing", total=total, unit="test sets") as bar:
+    with progress("Assessing", total=sum(fold.n_samples(ways, grids) for fold in prepared), unit="test sets") as bar:
         found = [
             fold.study(ways, grids, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
             for number, fold in enumerate(prepared, start=1)
         ]
-    power, curves = _power([fold.scores for fold in prepared], kinds, undefined, significance, alpha, seed)
+    testing = {"test": significance, "alpha": alpha, "resamples": resamples, "undefined": undefined, "seed": seed}
+    power, curves = _power([fold.scores for fold in prepared], kinds, testing)
     settings = {
-        **{key: value for key, value in measuring.items() if key != "similarity"},
+        "threshold": threshold,
+        "condensed": condensed,
         "metrics": [str(metric) for metric in wanted],
         "averages": [str(kind) for kind in kinds],
         "scenarios": [way.name for way in ways],
@@ -207,6 +222,7 @@ def assess_folds(
         "undefined": undefined,
         "significance": significance,
         "alpha": alpha,
+        "resamples": resamples,
         "weights": weights,
         "folds": len(prepared),
         "seed": seed,
@@ -217,7 +233,7 @@ def assess_folds(
         averages=tuple(str(kind) for kind in kinds),
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
         samples=pl.concat(found).select("fold", pl.exclude("fold")),
-        whole=np.stack([fold.robustness.averages for fold in prepared]),
+        whole=np.stack([fold.whole for fold in prepared]),
         power=power,
         curves=curves,
         step=Step("assess", settings, notes=_notes(prepared)),
@@ -245,7 +261,7 @@ def _check_systems(folds: Sequence[Fold]) -> None:
 
 
 def _power(
-    scores: Sequence[Scores], averages: Sequence[Average], undefined: str, significance: str, alpha: float, seed: int
+    scores: Sequence[Scores], averages: Sequence[Average], testing: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return discriminative power and p-value curves under every average that has a test."""
     tested = [one for one in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(one)]).any()]
@@ -253,9 +269,7 @@ def _power(
     rows: list[pl.DataFrame] = []
     curves: list[pl.DataFrame] = []
     for kind in kinds if tested else ():
-        found = discriminative_power(
-            list(scores), test=significance, metrics=tested, alpha=alpha, undefined=undefined, average=kind, seed=seed
-        )
+        found = discriminative_power(list(scores), metrics=tested, average=kind, **testing)
         for frames, frame in ((rows, found.frame()), (curves, found.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
     if not rows:
@@ -269,6 +283,7 @@ _NO_POWER = pl.DataFrame(
         "rank": pl.Int64,
         "metric": pl.String,
         "dp": pl.Float64,
+        "median_p": pl.Float64,
         "significant": pl.Float64,
         "pairs": pl.UInt32,
     }
@@ -286,7 +301,7 @@ _NO_CURVES = pl.DataFrame(
 
 
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
-    slow = folds[0].masked.slow
+    slow = folds[0].slow
     told = [note for fold in folds for note in fold.scores.notes]
     if slow and compiled() is None:
         told.append(

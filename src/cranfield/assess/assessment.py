@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,37 @@ class Assessment:
         if weights is None and (draws, seed) == (200, 0):
             return self._advice
         weights = self.step.settings.get("weights") if weights is None else weights
-        return advise(self._evidence, weights, draws=draws, seed=seed)
+        return advise(self.evidence, weights, draws=draws, seed=seed)
+
+    def part(self, metrics: Iterable[str] | None = None, average: str | None = None) -> Assessment:
+        """Return the assessment of some of the metrics (all) under one average (the first one).
+
+        A mapping gives the metrics other names: ``found.part({"AP@100": "MAP"}, "geometric")``. They keep their order.
+        An average that has no test has the power of the first one that has.
+        """
+        average = _checks.one_of("average", average or self.averages[0], self.averages)
+        wanted = self.metrics if metrics is None else metrics
+        labels = dict(wanted) if isinstance(wanted, Mapping) else {name: name for name in wanted}
+        for name in labels:
+            _checks.one_of("metrics", name, self.metrics)
+        places = [m for m, metric in enumerate(self.metrics) if metric in labels]
+        tested = self.power["average"].unique(maintain_order=True).to_list()
+        shown = average if average in tested or not tested else tested[0]
+
+        def named(frame: pl.DataFrame, under: str) -> pl.DataFrame:
+            own = frame.filter((pl.col("average") == under) & pl.col("metric").is_in(list(labels)))
+            return own.with_columns(pl.col("metric").replace_strict(labels, return_dtype=pl.String))
+
+        return replace(
+            self,
+            metrics=tuple(labels[self.metrics[m]] for m in places),
+            averages=(average,),
+            lower_is_better=tuple(self.lower_is_better[m] for m in places),
+            samples=named(self.samples, average),
+            whole=self.whole[:, [self.averages.index(average)]][:, :, places],
+            power=named(self.power, shown),
+            curves=named(self.curves, shown),
+        )
 
     def plot(self, study: str = "robustness", **options: Any) -> Any:
         """Return a study as an Altair chart; `cranfield.assess.figures` has one function a study."""
@@ -153,7 +183,7 @@ class Assessment:
 
     @cached_property
     def _advice(self) -> Advice:
-        return advise(self._evidence, self.step.settings.get("weights"))
+        return advise(self.evidence, self.step.settings.get("weights"))
 
     @cached_property
     def _correlation(self) -> pl.DataFrame:
@@ -187,7 +217,8 @@ class Assessment:
         return frame.select("metric", "average", "tau_with_first", pl.exclude("metric", "average", "tau_with_first"))
 
     @cached_property
-    def _evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:
+        """What the advice is drawn from, pair of systems by pair of systems."""
         first, second = np.triu_indices(len(self.systems), 1)
 
         def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:

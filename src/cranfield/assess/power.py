@@ -47,8 +47,8 @@ class DiscriminativePower:
         """Return one row a metric, the most discriminative first.
 
         Columns: ``rank``; ``dp``, the sum of the p-values over all unordered pairs of systems; ``median_p``;
-        ``significant``, the share of pairs with p < α; ``pairs``; and from the bootstrap ``asl_significant``, Sakai's
-        share of pairs, and ``required_difference``. Folds that were kept apart have a column ``fold``.
+        ``significant``, the share of pairs with p < α; ``pairs``; and, if there was a bootstrap, ``asl_significant``,
+        Sakai's share of pairs, and ``required_difference``. Folds that were kept apart have a column ``fold``.
         """
         return self.rows
 
@@ -62,20 +62,22 @@ class DiscriminativePower:
 
     def table(self) -> Table:
         """Return the metrics as a table for people."""
-        kept_apart = "fold" in self.rows.columns
-        cells = [
-            [
-                row["metric"] + (f", fold {row['fold']}" if kept_apart else ""),
-                Cell(f"{row['dp']:.4f}", best=row["rank"] == 1),
-                p_text(row["median_p"]),
-                f"{row['significant']:.1%}",
-                f"{row['asl_significant']:.1%}",
-                f"{row['required_difference']:.4f}",
-            ]
-            for row in self.rows.iter_rows(named=True)
-        ]
+        kept_apart, resampled_too = ("fold" in self.rows.columns), ("asl_significant" in self.rows.columns)
+        cells: list[list[str | Cell]] = []
+        for row in self.rows.iter_rows(named=True):
+            cells.append(
+                [
+                    row["metric"] + (f", fold {row['fold']}" if kept_apart else ""),
+                    Cell(f"{row['dp']:.4f}", best=row["rank"] == 1),
+                    p_text(row["median_p"]),
+                    f"{row['significant']:.1%}",
+                ]
+            )
+            if resampled_too:
+                cells[-1] += [f"{row['asl_significant']:.1%}", f"{row['required_difference']:.4f}"]
         pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
-        header = ["metric", "DP", "median p", f"p < {self.alpha:g}", "ASL", "required difference"]
+        header = ["metric", "DP", "median p", f"p < {self.alpha:g}"]
+        header += ["ASL", "required difference"] if resampled_too else []
         caption = f"{pairs} pairs of systems; test: {self.step.settings.get('test')}; a low DP is a high power"
         return Table(header, cells, caption, self.step.notes)
 
@@ -127,7 +129,8 @@ def discriminative_power(
         ``average``: a user's values are averaged over the folds in which the user appears; ``pool``: every list of
         every fold is a case of its own; ``each``: every fold by itself.
     resamples
-        How many resamples the bootstrap draws.
+        How many resamples the bootstrap draws. 0: no bootstrap, which takes longer than all the tests, and no columns
+        of it.
 
     Examples
     --------
@@ -138,6 +141,7 @@ def discriminative_power(
     (1.25, [1.0, 0.125, 0.125])
     """
     _checks.one_of("folds", folds, _FOLDS)
+    resamples = _checks.whole("resamples", resamples, at_least=0)
     parts = [scores] if isinstance(scores, Scores) else list(scores)
     whole = join_folds(parts)
     counted = parts if folds == "each" else [whole]
@@ -150,7 +154,7 @@ def discriminative_power(
     }
     testing: dict[str, Any] = {"test": test, "method": method, "samples": samples, "alpha": alpha, "seed": seed}
     comparisons = [compare(part, correction="none", **testing, **counting) for part in counted]
-    sakai = [_bootstrapped(part, counting, resamples, alpha, seed) for part in counted]
+    sakai = [_bootstrapped(part, counting, resamples, alpha, seed) if resamples else [] for part in counted]
     rows = [_summary(one).with_columns(by_bootstrap) for one, by_bootstrap in zip(comparisons, sakai)]
     curves = [_curves(one) for one in comparisons]
     if folds == "each":
@@ -179,10 +183,9 @@ def _summary(compared: Comparison) -> pl.DataFrame:
 def _bootstrapped(scores: Scores, counting: dict[str, Any], resamples: int, alpha: float, seed: int) -> list[pl.Series]:
     """Return, for each metric, Sakai's share of significant pairs and the required difference."""
     data, _ = make_samples(scores, **counting)
-    n_samples = _checks.whole("resamples", resamples)
-    place = max(1, int(n_samples * alpha))
+    place = max(1, int(resamples * alpha))
     shares, required = [], []
-    for shift, t, observed, _ in resampled(data, n_samples, seed):
+    for shift, t, observed, _ in resampled(data, resamples, seed):
         asl = np.where(observed == 0, 1.0, (t >= observed * (1 - 1e-12)).mean(axis=0))
         shares.append(float((asl < alpha).mean()))
         order = np.argsort(-t, axis=0, kind="stable")[place - 1]

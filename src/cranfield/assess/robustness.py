@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield._progress import Progress
 from cranfield._settings import settings
-from cranfield.assess._chunks import Chunks
+from cranfield.assess.chunks import Chunks
 from cranfield.assess.masked import MaskedScores
 from cranfield.assess.scenarios import Scenario
 from cranfield.assess.verdicts import verdicts
@@ -28,7 +28,7 @@ QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Sampling:
     """What is asked of every smaller test set.
 
     Parameters
@@ -73,7 +73,7 @@ class Robustness:
     such samples are counted and left out of means.
     """
 
-    def __init__(self, masked: MaskedScores, asked: Asked) -> None:
+    def __init__(self, masked: MaskedScores, asked: Sampling) -> None:
         self._masked, self._asked = masked, asked
         self._signs = np.array([-1.0 if metric.lower_is_better else 1.0 for metric in masked.metrics])
         self._whole = self._measure(np.ones(len(masked.judgments), dtype=np.bool_))

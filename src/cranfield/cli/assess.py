@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,10 @@ import click
 import polars as pl
 
 from cranfield import _checks
-from cranfield._errors import SettingError
-from cranfield._figures import Style
+from cranfield._errors import InputError, SettingError
+from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
-from cranfield.assess.assess import NINE, assess
+from cranfield.assess.assess import NINE, assess_folds
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
 from cranfield.cli._group import common_options
@@ -29,12 +31,24 @@ Examples:
   cranfield assess --test test.csv runs/*.tsv --average mean --average geometric --weight power=2
   cranfield assess --test test.csv runs/*.tsv --sizes fives --sizes popular=top
   cranfield assess --test test.csv runs/*.tsv --format csv --study robustness
+  cranfield assess --test fold-1/test.csv runs-1/*.tsv --fold fold-2/test.csv runs-2 --fold fold-3/test.csv runs-3
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(NINE)
+@click.option(
+    "--fold",
+    "folds",
+    multiple=True,
+    nargs=2,
+    metavar="TEST RUNS",
+    help="A further fold: its held-out ratings and the folder of its runs, of the same systems. Repeat for more.",
+)
+@click.option(
+    "--fold-train", "trains", multiple=True, metavar="FILE", help="The training ratings of each further fold, in turn."
+)
 @click.option(
     "--scenario",
     "scenarios",
@@ -75,6 +89,13 @@ Examples:
     "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
+@click.option(
+    "--resamples",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Resamples of Sakai's bootstrap, for his measures beside the p-values; 0 for none.",
+)
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="What a criterion counts in the advice.")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether --out holds figures as well.")
 @style_option
@@ -94,6 +115,8 @@ Examples:
 def command(
     measuring: Measuring,
     metrics: tuple[str, ...],
+    folds: tuple[tuple[str, str], ...],
+    trains: tuple[str, ...],
     sizes: tuple[str, ...],
     scenarios: tuple[str, ...],
     cutoffs: str | None,
@@ -107,10 +130,17 @@ def command(
     **asking: Any,
 ) -> None:
     """Say which metric can be trusted on these systems and these data."""
-    loaded = measuring.load()
-    found = assess(
-        **loaded,
-        metrics=metrics,
+    if folds and report is not None:
+        raise SettingError("--report shows one test set; leave it out with --fold, or use cranfield run for folds")
+    if figures and out is not None:
+        check_libraries()
+    loaded = [measuring.load(), *_further(measuring, folds, trains)]
+    found = assess_folds(
+        [(one["runs"], one["test"]) for one in _alike(loaded)],
+        metrics,
+        trains=[one["train"] for one in loaded],
+        threshold=measuring.threshold,
+        condensed=measuring.condensed,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),
@@ -124,7 +154,37 @@ def command(
         if not settings.quiet and format == "table":
             click.echo(f"{len(files)} files in {out}")
     if report is not None:
-        write_page(report, loaded, measure(**loaded, metrics=metrics), metrics, assessment=found)
+        write_page(report, loaded[0], measure(**loaded[0], metrics=metrics), metrics, assessment=found)
+
+
+def _further(measuring: Measuring, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the further folds: of each, the test set, the runs of a folder, and perhaps the training set."""
+    if (len(trains) != len(folds)) if measuring.train else trains:
+        raise SettingError(
+            f"{len(folds)} further folds and {len(trains)} --fold-train; give --train, and --fold-train for each --fold"
+        )
+    own: Sequence[str | None] = trains or [None] * len(folds)
+    return [
+        replace(measuring, test=test, runs=_runs_in(runs), train=train).load()
+        for (test, runs), train in zip(folds, own)
+    ]
+
+
+def _runs_in(folder: str) -> tuple[str, ...]:
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder} is not a folder of runs", remedy="give --fold a test file and a folder: TEST RUNS")
+    files = sorted(str(path) for path in Path(folder).iterdir() if not path.name.startswith("."))
+    if not files:
+        raise InputError(f"there are no runs in {folder}", remedy="give the folder that holds the runs of the fold")
+    return tuple(files)
+
+
+def _alike(folds: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return the folds with their systems in the order of the first, whatever the order of the files."""
+    order = {run.name: place for place, run in enumerate(folds[0]["runs"])}
+    for fold in folds[1:]:
+        fold["runs"].sort(key=lambda run: order.get(run.name, len(order)))
+    return folds
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

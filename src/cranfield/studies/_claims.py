@@ -90,7 +90,7 @@ class Standing:
         self.metrics, self.systems = found.metrics, len(found.systems)
         held = np.ones((1, self.systems))
         drawn = _draws(self.systems, seed)
-        evidence = found._evidence
+        evidence = found.evidence
         whole, draws = evidence.judge(held), evidence.thinned().judge(drawn)
         self._scores: dict[str, Floats] = {
             name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)

@@ -13,10 +13,7 @@ import polars as pl
 
 from cranfield._progress import progress
 from cranfield._record import Step
-from cranfield.assess import SCENARIOS, Assessment, discriminative_power
-from cranfield.assess._chunks import Chunks
-from cranfield.assess._fold import Fold
-from cranfield.assess.robustness import Asked as Sampling
+from cranfield.assess import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
 from cranfield.data.write import write_table
 from cranfield.experiment.folder import Artifact, Folder, Made
 from cranfield.experiment.stored import read_own_run, read_scores, save_run, save_scores
@@ -128,8 +125,7 @@ class _FoldWork:
             seed=asked.seed,
         )
         metrics = [Metric.of(one) for one in asked.metrics]
-        measuring = {"threshold": asked.threshold, "condensed": False, "similarity": None}
-        return Fold(self._runs, self._split.test, metrics, sampling, "zero", "trec_eval", None, measuring)
+        return Fold(self._runs, self._split.test, metrics, sampling, threshold=asked.threshold)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -143,7 +139,7 @@ class _FoldWork:
 
     def samples(self, scenario: str, sizes: Sequence[float]) -> Artifact:
         """Make the test set smaller in one way, and see what becomes of the order of the systems."""
-        name, way = f"samples/{self._place}/{scenario}", SCENARIOS[scenario]
+        name, way, grid = f"samples/{self._place}/{scenario}", SCENARIOS[scenario], {scenario: sizes}
         made_of = {
             **self._measured_of,
             "averages": list(self._asked.averages),
@@ -155,11 +151,11 @@ class _FoldWork:
 
         def make() -> Made:
             fold, parts = self._studied, Chunks(self._folder.path / "samples" / self._place / "parts")
-            total = sum(fold.robustness.n_samples(way, size) for size in sizes)
+            total = fold.n_samples([way], grid)
             with progress(f"{self._place}, {way.title}", total=total, unit="test sets") as bar:
-                found = fold.study([way], {scenario: sizes}, bar, parts)
+                found = fold.study([way], grid, bar, parts)
             path = write_table(found, self._folder.path / f"{name}.parquet")
-            return [path], {"whole": fold.robustness.averages.tolist()}
+            return [path], {"whole": fold.whole.tolist()}
 
         return self._folder.artifact(name, made_of, make)
 
@@ -209,10 +205,9 @@ class Work:
         settings = {"test": "permutation", "folds": "average", "seed": self._asked.seed}
 
         def make() -> Made:
-            # The papers use no bootstrap, which would take longer than all the tests.
-            found = discriminative_power([self._scores(one) for one in scores], resamples=1, **settings)  # type: ignore[arg-type]
-            by_test = found.frame().drop("asl_significant", "required_difference")
-            frames = {"power": by_test, "curves": found.curve(first=None)}
+            # The papers use no bootstrap.
+            found = discriminative_power([self._scores(one) for one in scores], resamples=0, **settings)  # type: ignore[arg-type]
+            frames = {"power": found.frame(), "curves": found.curve(first=None)}
             paths = [
                 write_table(
                     frame.with_columns(average=pl.lit("mean")).select("average", pl.exclude("average")),

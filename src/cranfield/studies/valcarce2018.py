@@ -25,7 +25,6 @@ from cranfield.studies._exhibits import (
     robustness_table,
     systems_table,
 )
-from cranfield.studies._parts import part
 from cranfield.studies._study import Exhibit, Results, Study
 
 LABELS = {
@@ -71,12 +70,12 @@ _FIGURE_1 = (
 
 def at_100(found: Assessment) -> Assessment:
     """Return the seven metrics at the cut-off of 100."""
-    return part(found, {f"{metric}@100": label for metric, label in LABELS.items()})
+    return found.part({f"{metric}@100": label for metric, label in LABELS.items()})
 
 
 def cutoffs_of(found: Assessment, metric: str) -> Assessment:
     """Return one metric at all cut-offs."""
-    return part(found, {f"{metric}@{cutoff}": f"@{cutoff}" for cutoff in CUTOFFS})
+    return found.part({f"{metric}@{cutoff}": f"@{cutoff}" for cutoff in CUTOFFS})
 
 
 def _exhibits(results: Results) -> list[Exhibit]:

@@ -23,7 +23,6 @@ from cranfield.studies._exhibits import (
     systems_table,
     values_figure,
 )
-from cranfield.studies._parts import part
 from cranfield.studies._study import Exhibit, Results, Study
 
 LABELS = {
@@ -72,12 +71,12 @@ _FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (
 
 def arithmetic(found: Assessment) -> Assessment:
     """Return the nine metrics, averaged by the arithmetic mean."""
-    return part(found, LABELS)
+    return found.part(LABELS)
 
 
 def geometric(found: Assessment) -> Assessment:
     """Return the nine metrics, averaged by the geometric mean."""
-    return part(found, {metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
+    return found.part({metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
 
 
 def _exhibits(results: Results) -> list[Exhibit]:

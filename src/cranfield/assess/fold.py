@@ -1,0 +1,132 @@
+"""`Fold`: a set of systems on one test set, to be studied on smaller ones, and all that its results depend on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._progress import Progress
+from cranfield._version import __version__
+from cranfield.assess.chunks import Chunks
+from cranfield.assess.masked import MaskedScores
+from cranfield.assess.robustness import Robustness, Sampling
+from cranfield.assess.scenarios import Scenario
+from cranfield.data import Ratings
+from cranfield.measure._inputs import as_judgments, as_runs, as_test
+from cranfield.measure.context import Context
+from cranfield.measure.judge import judge
+from cranfield.measure.measure import measure
+from cranfield.measure.metric import Metric
+from cranfield.measure.scores import Scores
+from cranfield.rank.lists import Ties
+from cranfield.rank.run import Run
+
+
+class Fold:
+    """One set of systems on one test set, measured and ready to be studied on smaller test sets.
+
+    `assess_folds` makes one for each fold; a study that keeps its parts in its own way can use it by itself.
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, condensed, ties, train, similarity
+        As for `measure`.
+    sampling
+        What is asked of every smaller test set.
+    undefined
+        What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+    """
+
+    def __init__(
+        self,
+        runs: Any,
+        test: Any,
+        metrics: Sequence[Metric],
+        sampling: Sampling,
+        *,
+        threshold: float | None = None,
+        condensed: bool = False,
+        undefined: str = "zero",
+        ties: Ties = "trec_eval",
+        train: Ratings | None = None,
+        similarity: Any = None,
+    ) -> None:
+        self._runs, self._test, self._sampling = as_runs(runs, ties), as_test(test), sampling
+        if len(self._runs) < 2:
+            raise SettingError("an assessment compares orders of systems; give at least two runs")
+        # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
+        self.scores: Scores = measure(
+            self._runs, self._test, metrics, threshold=threshold, condensed=condensed, train=train,
+            similarity=similarity,
+        )  # fmt: skip
+        judgments = as_judgments(self._runs, self._test, threshold)
+        judged = [judge(run, judgments, Context(train, similarity))[0] for run in self._runs]
+        self._masked = MaskedScores([one.condensed() for one in judged] if condensed else judged, metrics, undefined)
+        self._robustness = Robustness(self._masked, sampling)
+        self._condensed, self._undefined, self._train, self._similarity = condensed, undefined, train, similarity
+
+    @property
+    def whole(self) -> NDArray[np.float64]:
+        """The averages × metrics × systems of the whole test set."""
+        return self._robustness.averages
+
+    @property
+    def slow(self) -> tuple[str, ...]:
+        """The metrics that are measured one by one, not by the compiled walk."""
+        return self._masked.slow
+
+    def n_samples(self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]]) -> int:
+        """Return how many test sets a study has; ``sizes`` are by the scenario's name."""
+        return sum(self._robustness.n_samples(way, size) for way in scenarios for size in sizes[way.name])
+
+    def study(
+        self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], bar: Progress, chunks: Chunks
+    ) -> pl.DataFrame:
+        """Return the samples of all scenarios and sizes; finished pairs of them are kept in ``chunks``."""
+        inputs = self._inputs()
+        return pl.concat([self._robustness.study(way, sizes[way.name], bar, chunks, inputs) for way in scenarios])
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return all that the samples depend on, beside scenario and size."""
+        asked = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
+        return {
+            "version": __version__,
+            "test": self._test.fingerprint,
+            "threshold": self._masked.judgments.threshold,
+            "condensed": self._condensed,
+            "runs": [_fingerprint(run) for run in self._runs],
+            "train": None if self._train is None else self._train.fingerprint,
+            "similarity": _code(self._similarity),
+            "metrics": [(str(metric), _code(metric.definition.function)) for metric in self._masked.metrics],
+            "averages": [str(kind) for kind in self._sampling.averages],
+            "undefined": self._undefined,
+            **asked,
+        }
+
+
+def _code(what: Any) -> str:
+    """Return a hash of an array or of a function's code, so that what a changed metric gives is computed anew."""
+    code = getattr(what, "__code__", None)
+    if code is not None:
+        told = code.co_code + repr([str(one) for one in code.co_consts]).encode()
+    else:
+        told = b"" if what is None else np.ascontiguousarray(what).tobytes()
+    return hashlib.sha256(told).hexdigest()[:16]
+
+
+def _fingerprint(run: Run) -> str:
+    """Return a hash of the lists of a run, with its ids."""
+    digest = hashlib.sha256(run.name.encode())
+    for vocabulary in (run.user_ids, run.item_ids):
+        digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
+    for array in (run.users, run.indptr, run.items, run.scores, run.ranks, run.lengths):
+        digest.update(b"\x1e" if array is None else np.ascontiguousarray(array).tobytes())
+    digest.update(run.ties.encode())
+    return digest.hexdigest()[:16]
