@@ -108,3 +108,31 @@ def test_faults_are_placed_in_the_file(written):
 
 def test_the_name_is_that_of_the_file(written):
     assert read_test(written(QRELS, "movies.txt.gz")).name == "movies"
+
+
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_a_pandas_frame_with_text_ids_is_read_as_any_other(kind):
+    pd = pytest.importorskip("pandas")
+    columns = {"when": [3, 1, 2], "doc": ["z", "a", "é"], "rating": [1.5, 2.0, 3.0], "user": ["u10", "u2", "u10"]}
+    frame = pd.DataFrame(columns, index=[7, 7, 9]).astype({"user": kind, "doc": kind})
+    found, expected = read_test(frame, time="when"), read_test(pl.DataFrame(columns), time="when")
+    assert found.frame().equals(expected.frame())
+    assert found.fingerprint == expected.fingerprint
+    assert found.history[-1].settings["columns"] == expected.history[-1].settings["columns"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"user": ["ann", None, "bob"]}, "row 2, column 'user': the user is missing"),
+        ({"item": ["x", "y", ""]}, "row 3, column 'item': the item is missing"),
+        ({"rating": [1, 2, float("nan")]}, "row 3, column 'rating': nan is not a finite number"),
+        ({"user": ["ann"] * 3, "item": ["x", "y", "x"]}, "row 3: user 'ann' rates item 'x' more than once"),
+    ],
+)
+def test_what_is_wrong_with_a_pandas_frame_is_told_with_its_row_and_ids(changed, message):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"user": ["ann", "bob", "eve"], "item": ["x", "y", "z"], "rating": [1, 2, 3], **changed})
+    with pytest.raises(InputError) as told:
+        read_test(frame.astype({"user": object, "item": object}))
+    assert message in str(told.value)

@@ -49,9 +49,19 @@ def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
         codes, distinct = ids.factorize()
     except TypeError as error:
         raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
-    vocabulary, code_of = _encode(_plain(distinct.tolist()))
+    vocabulary, code_of = _sorted(_plain(distinct.tolist()))
     # The last cell is what -1, the mark of a missing id, finds.
     return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
+
+
+def _sorted(distinct: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the vocabulary of ids that are distinct, and the code of each."""
+    if distinct.dtype != pl.String:
+        return _encode(distinct)
+    order = distinct.arg_sort()
+    codes = np.empty(len(distinct), dtype=np.int32)
+    codes[order.to_numpy()] = np.arange(len(distinct), dtype=np.int32)
+    return Vocabulary(distinct.gather(order)), codes
 
 
 def _plain(ids: Any) -> pl.Series:

@@ -14,7 +14,12 @@ from cranfield.rank.table import Table, table_of_columns
 
 def is_frame(source: Any) -> bool:
     """Whether this is a dataframe: one of pandas or of Polars, or anything that speaks Arrow."""
-    return isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source)
+    return isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__") or is_pandas(source)
+
+
+def is_pandas(frame: Any) -> bool:
+    """Whether this is a dataframe of pandas."""
+    return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
 def table_of_tuples(rows: list[tuple[Any, ...]]) -> Table:
@@ -39,7 +44,7 @@ def table_of_frame(frame: Any) -> Table:
     Narwhals, ...) becomes Polars columns.
     """
     source = f"the {type(frame).__name__}"
-    if _is_pandas(frame):
+    if is_pandas(frame):
         return _table(_pandas_columns(frame, source), source)
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
@@ -52,10 +57,6 @@ def _table(columns: dict[str, Any], source: str) -> Table:
     # 0, 1, 2 (pandas) and column_1, column_2 (Polars) are what a file without a header leaves.
     header = not all(name.removeprefix("column_").isdecimal() for name in columns)
     return table_of_columns(columns, source, header=header)
-
-
-def _is_pandas(frame: Any) -> bool:
-    return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
 def _pandas_columns(frame: Any, source: str) -> dict[str, Any]:

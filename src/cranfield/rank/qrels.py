@@ -12,12 +12,14 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from cranfield._errors import SettingError
+from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, read
 from cranfield.data.vocabulary import as_series
 from cranfield.rank.dicts import rows_of_dict
+from cranfield.rank.encode import encode
 from cranfield.rank.files import file_text, json_lists, system_name
+from cranfield.rank.frames import is_pandas
 from cranfield.rank.roles import find_roles
 from cranfield.rank.trec import has_qrels, tidy_trec
 
@@ -62,7 +64,8 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
     if format == "qrels":
         raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
     columns = {} if text is not None or format is not None else _columns(source)
-    return _stated(read(source, name=name, **{**columns, **reading}), "ratings")
+    reading = {"name": name, **columns, **reading}
+    return _stated(_of_pandas(source, reading) or read(source, **reading), "ratings")
 
 
 def _columns(source: Any) -> dict[str, str]:
@@ -74,6 +77,31 @@ def _columns(source: Any) -> dict[str, str]:
         names = getattr(source, "column_names", None) or getattr(source, "columns", ())
     roles = find_roles([str(name) for name in names], {}, "the test set")
     return {role: roles[role] for role in ("user", "item") if role in roles}
+
+
+def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
+    """Read a pandas frame whose ids are text, which pandas hashes faster than anyone can convert it.
+
+    None for any other source, and where something is wrong with it: `read` has the words for that.
+    """
+    names = [reading.get("user"), reading.get("item")]
+    if not (
+        is_pandas(source) and len(source) and all(isinstance(name, str) and name in source.columns for name in names)
+    ):
+        return None
+    if any(isinstance(source[name].dtype, np.dtype) and source[name].dtype != object for name in names):
+        return None
+    try:
+        ids = {name: encode(source[name]) for name in names}
+        # The empty text, which is no id, would be the first.
+        if any(known.dtype != pl.String or known.all[0] == "" or codes.min() < 0 for known, codes in ids.values()):
+            return None
+        columns = {name: ids[name][1] if name in ids else source[name] for name in source.columns}
+        ratings = read(type(source)(columns), **reading)
+    except InputError:
+        return None
+    user_ids, item_ids = (ids[name][0] for name in names)
+    return replace(ratings, user_ids=user_ids, item_ids=item_ids)
 
 
 def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, Any]) -> Ratings:
