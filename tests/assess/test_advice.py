@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 from cranfield import SettingError
 from cranfield.assess import advice as advice_module
-from cranfield.assess.advice import Evidence, advise
+from cranfield.assess.advice import Advice, Evidence, advise
 
 
 def signs(values):
@@ -65,9 +66,22 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
     assert row["first"] > 0.9
     assert row["lower"] <= row["score"] <= row["upper"] + 1e-12
     assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
-    assert advice.sentence().startswith("Trust firm most on these data")
+    assert advice.sentence().startswith("Trust firm most on these data (power 1.00, ratings 1.00, agreement ")
+    assert "This is sure: of 200 draws of the systems it comes first in " in advice.sentence()
     for limit in advice.limits:
         assert limit in str(advice)
+
+
+def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
+    columns = {"metric": ["a", "b", "c", "d"], "average": ["mean", "median", "mean", "mean"], "power": [0.5] * 4}
+    for shares, sure, told in (
+        ([0.6, 0.3, 0.1, 0.0], "likely", "60%, b (median over users) in 30%, c in 10%."),
+        ([0.2, 0.1, 0.5, 0.3], "not sure", "20%, c in 50%, d in 30%."),
+    ):
+        advice = Advice(pl.DataFrame({**columns, "first": shares}), {"power": 1.0}, ("power",), 10)
+        assert advice.sentence() == (
+            f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in {told}"
+        )
 
 
 def test_the_weights_are_the_users(evidence):

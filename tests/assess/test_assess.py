@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -117,6 +118,23 @@ def test_without_resamples_there_is_no_bootstrap_and_nothing_else_changes(world,
         assess(runs, test, ["P@10"], threshold=4, resamples=-1)
 
 
+def test_the_figures_of_every_average_are_saved_and_an_average_without_a_test_has_no_curves(world, tmp_path):
+    runs, test = world
+    found = assess(
+        runs, test, ["P@10", "AP@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2,
+        averages=["mean", "geometric(form=adjusted, epsilon=0.01)", "median"],
+    )  # fmt: skip
+    found.save(tmp_path)
+    folder = tmp_path / "figures"
+    drawn = {str(path.relative_to(folder)) for path in folder.rglob("*.svg")}
+    own = {"robustness.svg", "values.svg", "correlation.svg"}
+    assert drawn == {
+        *own, "power.svg", "aggregation.svg",
+        *(f"geometric(form=adjusted,epsilon=0.01)/{name}" for name in (*own, "power.svg")),
+        *(f"median/{name}" for name in own),
+    }  # fmt: skip
+
+
 def test_a_part_is_what_assessing_only_that_part_gives(world, assessed):
     runs, test = world
     alone = assess(runs, test, ["P@10", "AP@10"], threshold=4, sizes=[1, 0.5, 0.1], samples=6, averages="geometric")
@@ -144,7 +162,9 @@ def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
 def test_it_prints_what_a_person_would_say(assessed):
     text = str(assessed)
     assert text.startswith("Trust ")
-    assert "With ratings missing at random" in text
+    assert re.search(
+        r"With ratings missing at random, \S+ keeps the .* best \(mean tau 0.\d+, \d+% of the pairs flip\)", text
+    )
     assert "tells the systems apart best" in text
     assert repr(assessed) == "Assessment(5 systems, 9 metrics, 3 averages, 5 scenarios)"
     assert "<p>Trust" in assessed._repr_html_()
@@ -162,6 +182,8 @@ def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_wo
     assert both.whole.shape == (2, 1, 2, 5)
     assert both.frame("correlation")["fold_sd"].is_not_nan().all()
     assert both.frame("advice").height == 2
+    # What is so in every fold is told once.
+    assert {note.partition(":")[0] for note in both.step.notes} == {"s0", "fold 1", "fold 2"}
 
 
 def test_a_metric_of_ones_own_and_one_of_the_whole_system_work_only_slower(world):

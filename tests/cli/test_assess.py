@@ -3,6 +3,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import polars as pl
@@ -68,6 +72,24 @@ def test_out_keeps_parts_frames_and_figures_and_a_second_run_goes_on(files, cran
     assert (files / "found/figures/correlation-nDCG.svg").exists()
     assert cranfield("assess", *asked, "--no-figures").out.splitlines()[:-1] == first.out.splitlines()[:-1]
     assert {path: path.stat().st_mtime_ns for path in (files / "found/samples").iterdir()} == parts
+
+
+def test_a_killed_assessment_goes_on_to_the_very_bytes_of_one_that_was_not(files, cranfield):
+    asked = (*OPTIONS[:-4], "--scenario", "ratings", "--sizes", "ones", "--samples", "20", "--no-figures", "--out")
+    script = "from cranfield.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", script, "assess", *asked, "killed"], stdout=subprocess.DEVNULL)
+    while process.poll() is None and len(list((files / "killed").rglob("*.parquet"))) < 3:
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert 3 <= len(list((files / "killed/samples").glob("*.parquet"))) < 100
+    assert cranfield("assess", *asked, "killed").code == cranfield("assess", *asked, "whole").code == 0
+    made = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (files / "killed", files / "whole")
+    ]
+    assert len(made[1]) > 100
+    assert {name: content for name, content in made[0].items() if name in made[1]} == made[1]
 
 
 def test_a_scenario_can_have_sizes_of_its_own(files, cranfield):

@@ -24,6 +24,9 @@ LIMITS = (
 )
 """What no assessment of metrics by data like these can know."""
 
+_SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
+"""How sure a metric is that comes first in at least so many draws of the systems."""
+
 # So many signs of differences are looked at in one step.
 _CELLS = 1 << 22
 
@@ -161,14 +164,16 @@ class Advice:
         return row["metric"], row["average"]
 
     def sentence(self) -> str:
-        """Return the advice in a sentence."""
+        """Return the advice in words: the metric, the evidence, and how sure it is."""
         row = self.rows.row(0, named=True)
         evidence = ", ".join(f"{name} {row[name]:.2f}" for name in self.criteria if row[name] is not None)
-        name = row["metric"] + ("" if row["average"] == "mean" else f", {row['average']} over users")
-        sure = f"it comes first in {row['first']:.0%} of {self.draws} draws of the systems"
-        rivals = self.rows.filter(pl.col("upper") > row["lower"]).height - 1
-        close = f"; {rivals} others are within its interval" if rivals > 1 else "; one other is" if rivals else ""
-        return f"Trust {name} most on these data ({evidence}); {sure}{close}."
+        sure = next(word for share, word in _SURE.items() if row["first"] >= share)
+        rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
+        others = "".join(f", {_candidate(one)} in {one['first']:.0%}" for one in rivals.iter_rows(named=True))
+        return (
+            f"Trust {_candidate(row)} most on these data ({evidence}). This is {sure}: of {self.draws} draws of the "
+            f"systems it comes first in {row['first']:.0%}{others}."
+        )
 
     def table(self, first: int | None = 10) -> Table:
         """Return the metrics as a table for people, the ``first`` of them."""
@@ -265,6 +270,11 @@ def _multiplicities(systems: int, draws: int, seed: int) -> NDArray[np.float64]:
         if np.count_nonzero(counts) > 1:
             found.append(counts)
     return np.array(found)
+
+
+def _candidate(row: Mapping[str, str]) -> str:
+    """Return a metric with its average, if that is not the mean."""
+    return row["metric"] + ("" if row["average"] == "mean" else f" ({row['average']} over users)")
 
 
 def _number(value: float | None) -> str:

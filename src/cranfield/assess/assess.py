@@ -302,7 +302,13 @@ _NO_CURVES = pl.DataFrame(
 
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
     slow = folds[0].slow
-    told = [note for fold in folds for note in fold.scores.notes]
+    everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
+    told = everywhere + [
+        f"fold {number}: {note}"
+        for number, fold in enumerate(folds, start=1)
+        for note in fold.scores.notes
+        if note not in everywhere
+    ]
     if slow and compiled() is None:
         told.append(
             "numba is not installed, so the samples were measured one by one, which is slow; "

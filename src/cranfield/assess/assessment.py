@@ -24,6 +24,7 @@ from cranfield.assess.advice import Advice, Evidence, advise
 from cranfield.assess.correlation import correlation_frame, groups, matrix
 from cranfield.assess.cutoffs import cutoff_frame, without_cutoff
 from cranfield.assess.scenarios import SCENARIOS
+from cranfield.rank import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
 """What `Assessment.frame` can return; ``samples``, every single sample, stands beside them."""
@@ -163,7 +164,10 @@ class Assessment:
         return drawing(self, **options)
 
     def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
-        """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files."""
+        """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files.
+
+        The figures show the first average; those of each further one are in a folder of its name.
+        """
         folder, written = Path(folder), []
         for study in STUDIES:
             frame = self.frame(study)
@@ -179,6 +183,11 @@ class Assessment:
             from cranfield.assess.figures import save_all
 
             written += save_all(self, folder / "figures", style=style)
+            for average, stem in file_name(self.averages[1:]).items():
+                own = self.part(average=average)
+                if not (own.power["average"] == average).any():  # without a test of its own it has no curves
+                    own = replace(own, power=own.power.clear(), curves=own.curves.clear())
+                written += save_all(own, folder / "figures" / stem, style=style)
         return written
 
     @cached_property
@@ -266,24 +275,27 @@ class Assessment:
 
     def sentences(self) -> list[str]:
         """Return what a person would say, a sentence a study."""
-        said = [self.advice().sentence()]
-        frame = self.frame("robustness").filter((pl.col("average") == self.averages[0]) & (pl.col("size") < 1.0))
-        for name in self.scenarios:
-            mean = (
-                frame.filter(pl.col("scenario") == name)
-                .group_by("metric", maintain_order=True)
-                .agg(pl.col("tau").mean())
-                .drop_nulls()
-                .drop_nans()
-                .sort("tau", descending=True, maintain_order=True)
-            )
-            if mean.height:
-                (best, most), (worst, least) = mean.row(0), mean.row(-1)
-                said.append(
-                    f"With {SCENARIOS[name].title}, {best} keeps the order of the systems best (mean tau {most:.3f})"
-                    + (f" and {worst} least ({least:.3f})." if mean.height > 1 else ".")
-                )
-        return [*said, *self._said_of_power(), *self._said_of_groups()]
+        robustness = [said for name in self.scenarios for said in self._said_of_robustness(name)]
+        return [self.advice().sentence(), *robustness, *self._said_of_power(), *self._said_of_groups()]
+
+    def _said_of_robustness(self, scenario: str) -> list[str]:
+        mean = (
+            self.frame("robustness")
+            .filter(scenario=scenario, average=self.averages[0])
+            .filter(pl.col("size") < 1.0, pl.col("tau").is_not_null())
+            .group_by("metric", maintain_order=True)
+            .agg(pl.col("tau").mean(), pl.col("flipped").mean())
+            .sort("tau", descending=True, maintain_order=True)
+        )
+        if mean.height == 0:
+            return []
+        (best, most, few), (worst, least, many) = mean.row(0), mean.row(-1)
+        how = "keeps the order of the systems best" if most > 0 else "turns the order of the systems round least"
+        said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
+        return [
+            said
+            + (f" and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})." if mean.height > 1 else ".")
+        ]
 
     def _said_of_power(self) -> list[str]:
         own = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
