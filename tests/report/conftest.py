@@ -40,6 +40,13 @@ def scores(make_scores):
 
 
 @pytest.fixture(scope="session")
+def many_scores(make_scores):
+    """Return scores of 200 systems by 50 metrics."""
+    metrics = tuple(f"{name}@{n}" for name in ("P", "Recall", "nDCG", "AP", "RR") for n in range(1, 11))
+    return make_scores(systems=tuple(f"system {s}" for s in range(200)), users=30, metrics=metrics)
+
+
+@pytest.fixture(scope="session")
 def assessment():
     world = cf.simulate.world(users=60, items=40, ratings=1_500)
     split = cf.split.random(world.ratings, train=0.8)

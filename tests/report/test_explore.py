@@ -72,3 +72,15 @@ def test_packed_numbers_come_back(explored):
 def test_other_systems_are_refused(make_scores):
     with pytest.raises(cf.SettingError, match="same systems"):
         explore([("a", make_scores(systems=("a", "b"))), ("b", make_scores(systems=("b", "a")))])
+
+
+def test_what_a_page_cannot_hold_is_left_out_and_named(variants, monkeypatch):
+    numbers = len(SYSTEMS) * 2 * 2  # systems, metrics, coverage policies
+    monkeypatch.setattr("cranfield.report.explore._MOST_NUMBERS", 4 * numbers)
+    found = explore(variants)
+    assert (len(found.rows), found.left_out) == (4 * 2 * 2, "other kinds of average than the mean")
+    monkeypatch.setattr("cranfield.report.explore._MOST_NUMBERS", 3 * numbers)
+    found = explore(variants)
+    assert (len(found.rows), found.left_out.endswith("and 1 sets of other decisions")) == (3 * 2 * 2, True)
+    monkeypatch.setattr("cranfield.report.explore._MOST_NUMBERS", 1)
+    assert explore(variants).options[1] == (4,)

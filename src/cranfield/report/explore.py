@@ -21,8 +21,8 @@ from cranfield.measure import Average, Scores
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
 
-# So many numbers are about 6 MB in the page; beyond, only the mean is offered.
-_MOST_NUMBERS = 600_000
+# So many averages are about 3 MB in the page; beyond, only the mean is offered, then fewer other decisions.
+_MOST_NUMBERS = 300_000
 
 DIMENSIONS = ("test", "threshold", "lists", "metric", "parameters", "cutoff", "average", "coverage")
 _TITLES = (
@@ -56,6 +56,8 @@ class Explored:
         combination; NaN for that system itself and where averages of this kind have no such test.
     lower_is_better
         For each option of the dimension ``metric``.
+    left_out
+        What was not computed because the page would grow too large, in words; empty if all was.
     """
 
     systems: tuple[str, ...]
@@ -64,6 +66,7 @@ class Explored:
     means: NDArray[np.float64]
     p: NDArray[np.float64]
     lower_is_better: tuple[bool, ...]
+    left_out: str = ""
 
     def find(self, **choices: Any) -> int:
         """Return the row of a combination; dimensions with a single choice may be left out."""
@@ -107,9 +110,7 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
         if scores.systems != systems:
             raise SettingError("the explorer needs the same systems in the same order under all decisions")
     policies = ("full",) if all(scores.covered.all() for _, scores in variants) else ("full", "reduced")
-    kinds: tuple[str, ...] = AVERAGES
-    if sum(len(scores.metrics) for _, scores in variants) * len(systems) * len(kinds) * len(policies) > _MOST_NUMBERS:
-        kinds = ("mean",)
+    variants, kinds, left_out = _within(variants, len(systems) * len(policies))
     labels, means, p = [], [], []
     for test, scores in variants:
         for kind in kinds:
@@ -142,7 +143,20 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
         np.concatenate(means)[kept],
         np.concatenate(p)[kept],
         tuple(lower[name] for name in options[DIMENSIONS.index("metric")]),
+        left_out,
     )
+
+
+def _within(
+    variants: Sequence[tuple[str, Scores]], each: int
+) -> tuple[Sequence[tuple[str, Scores]], tuple[str, ...], str]:
+    """Return the variants and kinds of average that a page can hold, the first variant always, and what is left out."""
+    numbers = each * np.cumsum([len(scores.metrics) for _, scores in variants])
+    if numbers[-1] * len(AVERAGES) <= _MOST_NUMBERS:
+        return variants, AVERAGES, ""
+    kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
+    fewer = f" and {len(variants) - kept} sets of other decisions" if kept < len(variants) else ""
+    return variants[:kept], ("mean",), f"other kinds of average than the mean{fewer}"
 
 
 def label_of(

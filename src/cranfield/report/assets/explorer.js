@@ -70,7 +70,9 @@
   });
   const reset = make("button", { type: "button", class: "reset" }, "Back to the decisions of this page");
   reset.addEventListener("click", () => { choice = choiceOf(start); show(); });
-  controls.append(reset);
+  const keep = make("button", { type: "button", class: "reset", id: "explorer-save" }, "explorer.csv");
+  keep.addEventListener("click", () => saveCsv("explorer", shown()));
+  controls.append(reset, keep);
   controls.addEventListener("submit", (event) => event.preventDefault());
 
   const said = make("p", { class: "said-live", role: "status", "aria-live": "polite" });
@@ -147,6 +149,15 @@
     }
     if (data.truth && finite.length) parts.push(`With the true order: ${two(tau(now.goodness, data.truth))}.`);
     said.textContent = parts.join(" ");
+  }
+
+  /* The table on show: a row a system, with the decisions it was ordered by. Numbers have the seven digits they hold. */
+  function shown() {
+    const row = rowOf.get(keyOf(choice)), now = ranked(row), taken = dimensions.map((one, d) => one.options[choice[d]]);
+    const digits = (value) => (value === null || Number.isNaN(value) ? "" : Number(value.toPrecision(7)));
+    const lines = now.order.map((s, k) => [k + 1, systems[s], digits(now.values[s]), digits(p[row * n + s]), ...taken]);
+    return [["place", "system", "average", "p_corrected", ...dimensions.map((one) => one.name)], ...lines]
+      .map((line) => `${line.map(csvCell).join(",")}\n`).join("");
   }
   show();
 })();

@@ -44,19 +44,29 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
   }
 })();
 
+function save(name, kind, content) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/* What no spreadsheet takes for a formula, and what keeps a row a row. */
+const csvCell = (value) => {
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? "");
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+const saveCsv = (name, text) => save(`${name}.csv`, "text/csv;charset=utf-8", text);
+
 (function saving() {
-  function save(name, kind, content) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([content], { type: kind }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const inflated = (text) => new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     const { saveTable, saveFigure } = button.dataset;
-    if (saveTable) save(`${saveTable}.csv`, "text/csv;charset=utf-8", DATA.tables[saveTable]);
+    if (saveTable) inflated(DATA.tables[saveTable]).then((text) => saveCsv(saveTable, text));
     if (saveFigure) {
       const drawing = document.getElementById(`figure-${saveFigure}`).cloneNode(true);
       drawing.removeAttribute("id");

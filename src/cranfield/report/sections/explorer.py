@@ -28,6 +28,8 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
         "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
         "and those not significantly worse (Student's paired t-test against the best, Holm's correction, 5\u00a0%)."
     ]
+    if explored.left_out:
+        told.append(f"To keep this page small it leaves out {explored.left_out}.")
     data = {**explored.as_dict(), "start": start}
     if truth is not None:
         data["truth"] = [float(np.float32(truth[system])) for system in explored.systems]

@@ -44,7 +44,7 @@ def leaderboard(
         ]
         for s, system in sorted(enumerate(scores.systems), key=lambda one: places[one[0], 0])
     ]
-    caption = f"Averages with 95 % intervals. {scores.table(**averaging).caption}"
+    caption = f"Averages with 95 % intervals. {scores.only(scores.metrics[:1]).table(**averaging).caption}"
     shown = table(caption, _columns(scores), body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:

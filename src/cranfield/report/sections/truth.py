@@ -51,10 +51,10 @@ def truth(metric: str, true: Mapping[str, float], protocols: Sequence[Measured],
         )
         for k, one in enumerate(protocols, start=1)
     )
-    frame = _frame(true, protocols)
+    tables = {"truth": _frame(true, protocols), "truth-claims": _claims_frame(true, protocols)}
     markup = paragraphs([why]) + _claims(protocols, true) + _numbers(metric, true, protocols)
     markup += f'<div class="beside">{scatters}</div>'
-    return Section("truth", "Against the truth", markup + downloads("truth"), tables={"truth": frame})
+    return Section("truth", "Against the truth", markup + downloads(*tables), tables=tables)
 
 
 def _claims(protocols: Sequence[Measured], true: Mapping[str, float]) -> str:
@@ -100,5 +100,14 @@ def _places(values: Mapping[str, float]) -> dict[str, int]:
 
 
 def _frame(true: Mapping[str, float], protocols: Sequence[Measured]) -> pl.DataFrame:
-    columns = {one.name: [one.values[system] for system in true] for one in protocols}
+    columns: dict[str, list[float] | list[int]] = {}
+    for one in protocols:
+        places = _places(one.values)
+        columns[one.name] = [one.values[system] for system in true]
+        columns[f"place on {one.name}"] = [places[system] for system in true]
     return pl.DataFrame({"system": list(true), "the truth": list(true.values()), **columns})
+
+
+def _claims_frame(true: Mapping[str, float], protocols: Sequence[Measured]) -> pl.DataFrame:
+    rows = [(one.name, one.tau(true), one.pairs, one.significant, one.wrong) for one in protocols]
+    return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")

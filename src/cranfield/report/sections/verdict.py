@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Mapping[st
     means = scores.average(**averaging)
     said = _degenerate(scores, means)
     if not said:
-        said = comparison.sentences() if comparison is not None else _averages_only(scores, means)
-        if len(said) > _MOST_METRICS:
-            said = [*said[:_MOST_METRICS], f"The other {len(said) - _MOST_METRICS} metrics are in the tables below."]
+        said = _tested(comparison) if comparison is not None else _averages_only(scores, means)[:_MOST_METRICS]
+        others = len(scores.metrics if comparison is None else comparison.metrics) - _MOST_METRICS
+        if others > 0:
+            said.append(f"The other {others} metric{'s are' if others > 1 else ' is'} in the tables below.")
     metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
     compared = (
         f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}"
@@ -47,6 +49,10 @@ def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
         return ["All systems have the same averages, by every metric: these data do not tell them apart."]
     return []
+
+
+def _tested(comparison: Comparison) -> list[str]:
+    return replace(comparison, metrics=comparison.metrics[:_MOST_METRICS]).sentences()
 
 
 def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:
