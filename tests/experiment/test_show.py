@@ -89,7 +89,7 @@ def test_an_unfinished_experiment_cannot_be_compared(tiny, tmp_path):
         diff(tmp_path, tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["run", "scores", "split"])
+@pytest.mark.parametrize("stage", ["runs", "scores", "split"])
 def test_results_of_an_experiment_that_was_changed_and_not_finished_do_not_count(tiny, tmp_path, monkeypatch, stage):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -77,6 +77,16 @@ def process_options(command: Command) -> Command:
     return threads(quiet(command))
 
 
+def jobs_option(command: Command) -> Command:
+    """Give a command ``--jobs``."""
+    return click.option(
+        "--jobs",
+        type=_AT_LEAST_ONE,
+        help="Systems to train at a time, each in a process with its share of the threads.  [default: one for every "
+        "two threads, if memory allows; one where the ratings are few]",
+    )(command)
+
+
 _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 

@@ -9,7 +9,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield.cli._group import common_options
+from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._reading import reading_options
 from cranfield.data import read
 from cranfield.rank import file_name, recommend_each, write_run
@@ -77,6 +77,7 @@ class _ListLength(click.ParamType[Any]):
 @click.option("--condensed", is_flag=True, help="Rank only the items that the user rated in the test set.")
 @click.option("--keep-seen", is_flag=True, help="Recommend also what the user rated in the training set.")
 @click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
+@jobs_option
 @reading_options
 @common_options
 def command(

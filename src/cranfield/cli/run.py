@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
-from cranfield.cli._group import common_options
+from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._stages import stages
 from cranfield.experiment import Results, plan, run
 
@@ -29,10 +29,18 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and roughly how long it takes.")
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@jobs_option
 @common_options
 @click.pass_context
 def command(
-    context: click.Context, experiment: str, out: str | None, dry_run: bool, wanted: bool, show: bool, seed: int
+    context: click.Context,
+    experiment: str,
+    out: str | None,
+    dry_run: bool,
+    wanted: bool,
+    show: bool,
+    jobs: int | None,
+    seed: int,
 ) -> None:
     """Run an experiment from data to report; what is there already is not made again.
 
@@ -40,9 +48,9 @@ def command(
     """
     given = context.get_parameter_source("seed") is ParameterSource.COMMANDLINE or seed != 0
     if dry_run:
-        click.echo(plan(experiment, out, seed=seed if given else None))
+        click.echo(plan(experiment, out, seed=seed if given else None, report=wanted))
         return
-    results = run(experiment, out, seed=seed if given else None, stages=stages, report=_reporter(wanted))
+    results = run(experiment, out, seed=seed if given else None, jobs=jobs, stages=stages, report=_reporter(wanted))
     click.echo(results)
     if (missing := results.missing()) and not settings.quiet:
         click.echo(f"not reported: {'; '.join(missing)}", err=True)

@@ -84,15 +84,24 @@ class Folder:
         make
             Writes the files, and returns them with facts.
         """
-        self.needed.append(name)
-        key = _key(made_of)
-        state, found = self._look(name, key)
-        if state == "kept" and found is not None:
-            self.log(artifact=name, did="kept")
-            return found
-        start = time.monotonic()
-        made = self._made(name, key, made_of, make, found)
-        self.log(artifact=name, did="made", why=state, seconds=round(time.monotonic() - start, 3))
+        return self.kept(name, made_of) or self.make(name, made_of, make)
+
+    def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact | None:
+        """Return an artifact that is there, whole, and made of the same; else None."""
+        state, found = self.state(name, made_of)
+        if state != "kept":
+            return None
+        self.log(artifact=name, did="kept")
+        return found
+
+    def make(
+        self, name: str, made_of: Mapping[str, Any], make: Callable[[], Made], *, seconds: float = 0.0
+    ) -> Artifact:
+        """Make an artifact anew; ``seconds`` were spent on it before."""
+        key, start = _key(made_of), time.monotonic()
+        state, before = self._look(name, key)
+        made = self._made(name, key, made_of, make, before)
+        self.log(artifact=name, did="made", why=state, seconds=round(seconds + time.monotonic() - start, 3))
         return made
 
     def state(self, name: str, made_of: Mapping[str, Any]) -> tuple[State, Artifact]:

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from math import inf, log2
 from pathlib import Path
 from typing import Any
 
 from cranfield._errors import CranfieldError
+from cranfield._settings import settings
 from cranfield._spelling import parse
 from cranfield.data import simulate
+from cranfield.experiment.assessing import asked
+from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.experiment import Experiment
-from cranfield.experiment.folder import Artifact, Folder, Made, State, check_folder
-from cranfield.experiment.inputs import about_ratings, check_inputs
+from cranfield.experiment.folder import Artifact, Folder, State, check_folder
+from cranfield.experiment.inputs import about_ratings, check_inputs, load, together
 from cranfield.experiment.rehearse import rehearse
-from cranfield.experiment.run import go, stated
+from cranfield.experiment.run import go, reported, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
 from cranfield.split import random
 
-_STAGES = ("experiment", "data", "splits", "runs", "scores", "results", "assess", "card")
+_STAGES = ("experiment", "data", "splits", "runs", "scores", "results", "assess", "card", "report")
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
-# What a system is timed on where no earlier run tells: users, items, ratings.
-_SMALL = (200, 150, 4_000)
-# The least that anything takes, in seconds.
-_LEAST = 0.05
+# What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
+_SMALL = 350_000
+# A file with fewer ratings is read to know its shape.
+_READ_AT_ONCE = 5_000_000
+# The least that anything takes, in seconds; and what the report takes, to load what draws and for a user and system.
+_LEAST, _DRAWING, _DRAWN = 0.05, 3.0, 1e-4
+# An assessment in all scenarios on one thread, for a sample, system, metric and rating.
+_ASSESSED = 5e-8
 
 
 @dataclass(frozen=True)
@@ -85,18 +94,24 @@ class _Rehearsal(Folder):
         super().__init__(path)
         self.seen: dict[str, State] = {}
 
-    def artifact(self, name: str, made_of: Mapping[str, Any], make: Callable[[], Made]) -> Artifact:  # noqa: ARG002
-        """Note what would become of an artifact."""
+    def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
+        """Note what would become of an artifact, and let it be."""
         self.seen[name], found = self.state(name, made_of)
         return found
 
 
-def plan(experiment: Experiment | str | Path, out: str | Path | None = None, *, seed: int | None = None) -> Plan:
-    """Say what `run` would do; nothing is written.
+def plan(
+    experiment: Experiment | str | Path,
+    out: str | Path | None = None,
+    *,
+    seed: int | None = None,
+    report: bool = False,
+) -> Plan:
+    """Say what `run` would do, with a ``report`` or without; nothing is written.
 
     What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
-    folder; where there are none, each new system is timed on a small simulated world and the time scaled to the size
-    of the data, which is right to an order of magnitude at best.
+    folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
+    the time extrapolated, which is right to a factor of two or three.
 
     Examples
     --------
@@ -113,6 +128,8 @@ def plan(experiment: Experiment | str | Path, out: str | Path | None = None, *, 
     line = Line(experiment, folder)
     rehearse(line)
     go(line)
+    if report:
+        reported(line)
     took = {one["artifact"]: one["seconds"] for one in folder.logged() if one.get("did") == "made"}
     guess = _guesses(line, {name for name, state in folder.seen.items() if state != "kept"} - set(took))
     return Plan(tuple(Task(name, state, took.get(name, guess.get(name))) for name, state in folder.seen.items()))
@@ -121,41 +138,60 @@ def plan(experiment: Experiment | str | Path, out: str | Path | None = None, *, 
 def _guesses(line: Line, names: set[str]) -> dict[str, float]:
     """Return a guess of the seconds for artifacts that were never made."""
     sizes = {source.name: _size(line, source) for source in line.experiment.data}
-    timed: dict[str, float] = {}
     guess = {}
+    systems, metrics = len(line.experiment.systems), len(line.decisions.metrics)
     for part in line.all_parts:
-        users, items, ratings = sizes[part.source.name]
+        users, _, ratings = sizes[part.source.name]
         for system in line.experiment.systems:
             name = line.run_name(part, system)
-            if name not in names or system.spelling is None:
-                continue
-            if system.spelling not in timed:
-                timed[system.spelling] = _timed(line, system.spelling)
-            scale = max(ratings / _SMALL[2], users * items / (_SMALL[0] * _SMALL[1]))
-            guess[name] = max(timed[system.spelling] * scale, _LEAST)
-        measured = len(line.experiment.systems) * len(line.decisions.metrics)
-        guess[f"scores/{part.place}"] = max(measured * users * 5e-6, _LEAST)
+            if name in names and system.spelling is not None:
+                guess[name] = _extrapolated(line.decisions, system.spelling, sizes[part.source.name])
+        guess[f"scores/{part.place}"] = max(systems * metrics * users * 5e-6, _LEAST)
         guess[f"splits/{part.split_place}"] = guess[f"data/{part.source.name}"] = max(ratings * 1e-6, _LEAST)
+    if line.experiment.assess is not None:
+        options = asked(line.experiment)
+        each = options.get("samples", 50) * systems * len(options["metrics"]) * _ASSESSED / settings.workers
+        guess |= {f"assess/{name}": _DRAWING + each * ratings for name, (_, _, ratings) in sizes.items()}
+    guess["report"] = sum(_DRAWING + _DRAWN * users * systems for users, _, _ in sizes.values())
     return {name: seconds for name, seconds in guess.items() if name in names}
 
 
-def _timed(line: Line, spelling: str) -> float:
-    """Return how long a system takes on a small world; the second time, when loops are compiled."""
-    small = random(simulate.world(*_SMALL).ratings, train=0.5)
-    asked = line.decisions.recommending()
-    seconds = 0.0
-    for _ in range(2):
+@cache
+def _extrapolated(decisions: Decisions, spelling: str, size: tuple[int, int, int]) -> float:
+    """Return about how long a system takes on ratings of some size, from two smaller worlds of the same shape.
+
+    Time grows with the square of the scale where a system looks at every pair of user and item, or at every rating,
+    and with its cube where it compares users or items with each other; the two worlds tell which.
+    """
+    scale = min(1.0, (_SMALL / (size[0] * size[1])) ** 0.5)
+    if scale == 1:
+        return max(_timed(decisions, spelling, size, 1.0), _LEAST)
+    half, whole = (_timed(decisions, spelling, size, scale * one) for one in (0.5, 1))
+    power = min(max(log2(max(whole, 1e-6) / max(half, 1e-6)), 2.0), 3.0)
+    return max(whole * scale**-power, _LEAST)
+
+
+def _timed(decisions: Decisions, spelling: str, size: tuple[int, int, int], scale: float) -> float:
+    """Return how long a system takes on a simulated world, so many times as wide and high."""
+    users, items = (max(10, round(one * scale)) for one in size[:2])
+    ratings = min(max(round(size[2] * scale**2), 5 * users), users * items // 2)
+    small = random(simulate.world(users, items, ratings).ratings, train=0.8)
+    found = inf
+    # Again where it was quick: the first time libraries are loaded, and other work may have come between.
+    for _ in range(3):
         start = time.perf_counter()
         try:
-            recommend(small, spelling, **asked)
+            recommend(small, spelling, **decisions.recommending())
         except CranfieldError:
             return _LEAST
-        seconds = time.perf_counter() - start
-    return seconds
+        found = min(found, time.perf_counter() - start)
+        if found > 1:
+            break
+    return found
 
 
 def _size(line: Line, source: Source) -> tuple[int, int, int]:
-    """Return the users, items and ratings of a source, as far as can be known without reading it."""
+    """Return the users, items and ratings of a source, as far as can be known soon."""
     record = line.folder.records().get(f"data/{source.name}")
     if record is not None:
         told = record["facts"]["description"]
@@ -170,6 +206,9 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
         ratings = counts.ratings or counts.rows or 1_000_000
         return counts.users or ratings // 100, counts.items or ratings // 200, ratings
     ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
+    if ratings < _READ_AT_ONCE:
+        there = together(list(load(line.experiment, source, line.decisions.overlap).values()))
+        return there.n_users, there.n_items, len(there)
     return max(ratings // 100, 1), max(ratings // 200, 1), ratings
 
 

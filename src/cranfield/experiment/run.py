@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import whole_file
 from cranfield.experiment.assessing import assessed
@@ -39,6 +40,7 @@ def run(
     out: str | Path | None = None,
     *,
     seed: int | None = None,
+    jobs: int | None = None,
     stages: Stages = _silent,
     report: Callable[[Results], list[Path]] | None = None,
 ) -> Results:
@@ -56,6 +58,8 @@ def run(
         The folder; by default the file's name without its ending.
     seed
         Counts instead of the experiment's, if given.
+    jobs
+        How many systems are trained at a time; see `recommend`.
     stages
         Told how far it is.
     report
@@ -75,15 +79,17 @@ def run(
     P@10: knn(k=100) is best (0.1655), significantly better than 1 of 2 others; not than popularity ...
     """
     experiment, out = stated(experiment, out, seed)
+    if jobs is not None:
+        check.whole("jobs", jobs)
     check_inputs(experiment)
     with open_folder(out) as folder:
         folder.log(did="started")
-        line = Line(experiment, folder)
+        line = Line(experiment, folder, jobs)
         rehearse(line)
         go(line, stages)
         if report is not None:
             with stages("Writing the report"):
-                _reported(line, report)
+                reported(line, report)
         folder.prune()
         folder.log(did="finished")
     return Results(out)
@@ -115,9 +121,7 @@ def go(line: Line, stages: Stages = _silent) -> None:
     parts = list(line.all_parts)
     with stages("Training and ranking", len(parts) * len(experiment.systems)) as advance:
         for part in parts:
-            for system in experiment.systems:
-                line.run(part, system)
-                advance()
+            line.runs(part, advance)
     with stages("Measuring", len(parts)) as advance:
         for part in parts:
             line.scores(part)
@@ -137,7 +141,8 @@ def go(line: Line, stages: Stages = _silent) -> None:
         line.made["card"] = folder.artifact("card", made_of, lambda: write_card(folder.path, card(line)))
 
 
-def _reported(line: Line, report: Callable[[Results], list[Path]]) -> None:
+def reported(line: Line, report: Callable[[Results], list[Path]] = lambda _: []) -> None:
+    """Write what is made of the results."""
     told = {name: artifact.digest for name, artifact in line.made.items()}
     line.folder.artifact("report", {"made": told}, lambda: (report(Results(line.folder.path)), {}))
 

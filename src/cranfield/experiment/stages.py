@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from cranfield.experiment.stored import (
 )
 from cranfield.experiment.system import System
 from cranfield.measure import Scores, measure
-from cranfield.rank import Run, read_run, recommend
+from cranfield.rank import Run, read_run
+from cranfield.rank.recommend import timed_each
 from cranfield.rank.serve import served_users
 from cranfield.split import Split, apply, given
 from cranfield.split import registry as split_registry
@@ -47,8 +48,8 @@ class Part:
 class Line:
     """An experiment on its way through the stages, with the artifacts made so far."""
 
-    def __init__(self, experiment: Experiment, folder: Folder) -> None:
-        self.experiment, self.folder, self.decisions = experiment, folder, experiment.decisions
+    def __init__(self, experiment: Experiment, folder: Folder, jobs: int | None = None) -> None:
+        self.experiment, self.folder, self.decisions, self.jobs = experiment, folder, experiment.decisions, jobs
         self.made: dict[str, Artifact] = {}
         self._last_split = lru_cache(maxsize=1)(self._read_split)
         self._last_data = lru_cache(maxsize=1)(self._read_data)
@@ -162,26 +163,41 @@ class Line:
         """Return the name of a system's lists; `check_name` admits only what files may be called by."""
         return f"runs/{part.place}/{system.name.replace(' ', '')}"
 
-    def run(self, part: Part, system: System) -> Artifact:
-        """Train a system and rank; a file of ranked lists is taken as it is."""
-        name, seed = self.run_name(part, system), self.seed(part)
-        if system.run is not None:
-            path = self.experiment.path(str(system.run_file(part.source.name)))
-            self.made[name] = Artifact(name, {}, {"file": path.name, "sha256": input_checksum(path)})
-            return self.made[name]
-        made_of = {
+    def runs(self, part: Part, advance: Callable[[], None] = lambda: None) -> None:
+        """Train the systems and rank, several at a time; a file of ranked lists is taken as it is."""
+        systems = {self.run_name(part, system): system for system in self.experiment.systems}
+        made_of = {name: self._run_of_what(part, one) for name, one in systems.items() if one.run is None}
+        there = {name: self.folder.kept(name, made_of[name]) for name in made_of}
+        wanted = [name for name, artifact in there.items() if artifact is None]
+        for _ in range(len(systems) - len(wanted)):
+            advance()
+        if wanted:
+            spelled = {systems[name].name: made_of[name]["system"] for name in wanted}
+            asked = {**self.decisions.recommending(), "seed": self.seed(part), "jobs": self.jobs}
+            for done in timed_each(self.split_of(part), spelled, **asked):
+                name = wanted[done.place]
+                save = partial(self._save_run, done.result, name)
+                there[name] = self.folder.make(name, made_of[name], save, seconds=done.seconds)
+                advance()
+        # In the order of the file, whichever was done first.
+        for name, system in systems.items():
+            self.made[name] = there.get(name) or self._given_run(part, system)
+
+    def _run_of_what(self, part: Part, system: System) -> dict[str, Any]:
+        return {
             "split": self.made[f"splits/{part.split_place}"].digest,
             "fold": part.fold,
             "system": system.spelling,
-            "parameters": system.parameters(seed),
+            "parameters": system.parameters(self.seed(part)),
             "asked": self.decisions.recommending(),
-            "seed": seed,
+            "seed": self.seed(part),
         }
-        return self._artifact(name, made_of, lambda: self._make_run(part, system, name))
 
-    def _make_run(self, part: Part, system: System, name: str) -> Made:
-        split, seed = self.split_of(part), self.seed(part)
-        (run,) = recommend(split, {system.name: system.spelling}, seed=seed, **self.decisions.recommending())
+    def _given_run(self, part: Part, system: System) -> Artifact:
+        path = self.experiment.path(str(system.run_file(part.source.name)))
+        return Artifact(self.run_name(part, system), {}, {"file": path.name, "sha256": input_checksum(path)})
+
+    def _save_run(self, run: Run, name: str) -> Made:
         path = save_run(run, self.folder.path / f"{name}.parquet")
         own = [step.as_dict() for step in run.history if step.action in ("serve", "targets", "recommend")]
         return [path], {"lists": len(run), "counts": dict(run.counts), "history": own}

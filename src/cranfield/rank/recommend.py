@@ -75,9 +75,9 @@ def recommend(
         Fixes every random choice: that of users, of targets, of the fill, and of systems that are spelled without
         a seed.
     jobs
-        How many systems are trained at a time, each in a process with its share of the threads. None: as many as
-        there are threads and memory for, and one where the ratings are few. Systems that are not of this package are
-        trained in this process, one after another. The lists are the same for any number.
+        How many systems are trained at a time, each in a process with its share of the threads. None: one for every
+        two threads, if memory allows, and one alone where the ratings are few. Systems that are not of this package
+        are trained in this process, one after another. The lists are the same for any number.
 
     Returns
     -------
@@ -152,18 +152,21 @@ def timed_each(
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return how many systems are trained at a time, where that is not said: as many as pay and as memory allows.
+    """Return how many systems are trained at a time where that is not said: as many as pay, and as memory allows.
+
+    Most systems use two threads well, and two of them on one thread each are not faster: each job has two threads.
 
     Examples
     --------
     >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
     (1, 1)
     """
-    if ratings < _WORTH_A_PROCESS or min(settings.workers, systems) < 2:
+    wanted = min(settings.workers // 2, systems)
+    if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1
     # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
     needed = 2**28 + 100 * ratings + 3 * 8 * items**2
-    return max(1, min(settings.workers, systems, int(available_memory() // needed)))
+    return max(1, min(wanted, int(available_memory() // needed)))
 
 
 @dataclass(frozen=True, eq=False)

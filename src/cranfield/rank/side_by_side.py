@@ -34,7 +34,10 @@ _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
 class Done(NamedTuple):
-    """A task that was done: its place among the tasks, what came of it, and the seconds it took."""
+    """A task that was done: its place among the tasks, what came of it, and its share of the seconds.
+
+    What several workers do in a second counts as a fraction of it for each, so that the shares sum up to the time.
+    """
 
     place: int
     result: Any
@@ -68,7 +71,7 @@ def side_by_side(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]],
             found = done.get()
             if isinstance(found, BaseException):
                 raise found
-            yield found
+            yield found._replace(seconds=found.seconds / jobs)
     finally:
         for worker in workers:
             worker.kill()
