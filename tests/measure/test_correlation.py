@@ -154,6 +154,23 @@ def test_many_pairs_of_rankings_at_once_equal_each_by_itself(rows):
         np.testing.assert_allclose(many, [one(x[groups == g], y[groups == g]) for g in range(5)], atol=1e-12)
 
 
+@pytest.mark.parametrize("levels", [3, 40, 10_000])
+def test_long_and_short_rankings_side_by_side_equal_a_loop_over_pairs(levels):
+    rng = np.random.default_rng(levels)
+    groups = np.repeat(np.arange(6), [70, 1, 2, 0, 33, 18])
+    x, y = rng.integers(0, levels, (2, len(groups)))
+    paired = Paired(groups, 6, x.astype(float), y.astype(float))
+    found, in_order = paired.kendall_tau_b(), paired.rbo(0.8, "y")
+    for group in range(6):
+        a, b = x[groups == group], y[groups == group]
+        signs = np.sign(a[:, None] - a), np.sign(b[:, None] - b)
+        size = np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum())
+        expected = (signs[0] * signs[1]).sum() / size if size else math.nan
+        assert found[group] == pytest.approx(expected, nan_ok=True)
+        refined = a * levels + b if len(a) else a
+        assert in_order[group] == pytest.approx(rbo(refined, b, p=0.8), nan_ok=True)
+
+
 def test_no_order_has_no_correlation():
     for function in (kendall_tau_b, spearman, tau_ap):
         assert math.isnan(function([], []))

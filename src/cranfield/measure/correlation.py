@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield._checks import one_of, share
 from cranfield._errors import SettingError
 from cranfield.measure._blocks import expanded
+from cranfield.rank.lists import stable_argsort
 
 Values = NDArray[np.float64]
 
@@ -155,44 +156,31 @@ class Paired:
         return _TiedRanks.of(self.groups, self.y)
 
     @cached_property
-    def _concordant(self) -> Values:
-        """For each item, how many of its group both rankings place above it."""
-        return _above_in_both(self.groups, self.x, self.y)
+    def _counts(self) -> _Counts:
+        return _Counts.of(self.groups, self._of_x, self._of_y)
 
     def _sum(self, values: Values) -> Values:
         return np.bincount(self.groups, weights=values, minlength=self.n_groups).astype(np.float64)
 
-    def _defined(self, values: Values) -> Values:
-        """Return the values, NaN for groups of fewer than two items or with a constant ranking."""
+    @cached_property
+    def defined(self) -> NDArray[np.bool_]:
+        """Whether each group has an order to compare: at least two items, and neither ranking constant."""
         whole = self.sizes[self.groups]
-        varies = [self._sum((ranks.ties < whole).astype(np.float64)) > 0 for ranks in (self._of_x, self._of_y)]
-        unordered = self._sum((np.isnan(self.x) | np.isnan(self.y)).astype(np.float64)) > 0
-        return np.where(varies[0] & varies[1] & ~unordered, values, np.nan)
+        constant = (self._of_x.ties == whole) | (self._of_y.ties == whole) | np.isnan(self.x) | np.isnan(self.y)
+        return (self.sizes > 0) & (self._sum(constant) == 0)
 
-    def with_ties_of_x_as_in_y(self) -> Paired:
-        """Return the rankings with items that are tied in x ordered as y orders them."""
-        refined = -(self._of_x.first * (len(self.x) + 1) + self._of_y.first)
-        return Paired(self.groups, self.n_groups, refined, self.y)
+    def _defined(self, values: Values) -> Values:
+        return np.where(self.defined, values, np.nan)
 
     def kendall_tau_b(self) -> Values:
         """Return Kendall's tau-b of each group."""
         pairs = self.sizes * (self.sizes - 1.0) / 2.0
         tied_x, tied_y = (self._sum(ranks.ties - 1.0) / 2.0 for ranks in (self._of_x, self._of_y))
-        tied_both = self._sum(self._tied_in_both - 1.0) / 2.0
-        concordant = self._sum(self._concordant)
+        tied_both = self._sum(self._counts.same - 1.0) / 2.0
+        concordant = self._sum(self._counts.both)
         discordant = pairs - tied_x - tied_y + tied_both - concordant
         with np.errstate(invalid="ignore", divide="ignore"):
             return self._defined((concordant - discordant) / np.sqrt((pairs - tied_x) * (pairs - tied_y)))
-
-    @cached_property
-    def _tied_in_both(self) -> Values:
-        """How many items of its group have both scores of an item, itself included."""
-        return _TiedRanks.of(self._same_x, self.y).ties
-
-    @cached_property
-    def _same_x(self) -> NDArray[np.int64]:
-        """One number for each group and score in x."""
-        return np.unique(self.groups * (len(self.x) + 1) + self._of_x.first.astype(np.int64), return_inverse=True)[1]
 
     def spearman(self) -> Values:
         """Return Spearman's rho of each group."""
@@ -207,8 +195,7 @@ class Paired:
             return self._defined((self._tau_ap_b(self._of_x) + self._tau_ap_b(self._of_y)) / 2.0)
         first, size = self._of_y.first, self._of_y.ties
         # A pair tied in the truth is in the estimate's order half of the time.
-        tied_in_truth = _TiedRanks.of(self._same_x, self.y).first - 1.0
-        above = self._concordant + tied_in_truth / 2.0
+        above = self._counts.both + self._counts.same_x / 2.0
         harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, len(self.x) + 1)))
         before, last = np.maximum(first - 2, 0).astype(np.intp), (first + size - 2).astype(np.intp)
         from_above = np.where(first > 1, above * (harmonic[last] - harmonic[before]) / size, 0.0)
@@ -220,13 +207,40 @@ class Paired:
     def _tau_ap_b(self, ranks: _TiedRanks) -> Values:
         """Return 2/|below the top group| Σ C/(p − 1) − 1, p being the first rank of an item's tied group."""
         below = (ranks.first > 1).astype(np.float64)
-        shares = np.where(ranks.first > 1, self._concordant / np.maximum(ranks.first - 1.0, 1.0), 0.0)
+        shares = np.where(ranks.first > 1, self._counts.both / np.maximum(ranks.first - 1.0, 1.0), 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             return 2.0 * self._sum(shares) / self._sum(below) - 1.0
 
     def rbo(self, p: float = 0.9, ties: str = "a") -> Values:
-        """Return the extrapolated rank-biased overlap of each group; NaN where a ranking is empty."""
-        return _Overlap.of(self, one_of("ties", ties, ("a", "b", "w"))).extrapolated(share("p", p))
+        """Return the extrapolated rank-biased overlap of each group; NaN where a ranking is empty.
+
+        Beside the ``ties`` of the function `rbo`, ``"y"`` orders items that are tied in x as y does.
+        """
+        ties, p = one_of("ties", ties, ("a", "b", "w", "y")), share("p", p)
+        x, y = self._of_x, self._of_y
+        unranked = np.isnan(self.x) | np.isnan(self.y)
+        whole = not unranked.any() and bool((y.ties == 1.0).all())
+        if ties == "y":
+            ranks = x.first + self._counts.same_x
+            if whole:
+                return self._overlap_of_orders(ranks, y.first, p)
+            ranks[np.isnan(self.x)] = np.nan
+            return Paired(self.groups, self.n_groups, -ranks, self.y).rbo(p)
+        if whole and bool((x.ties == 1.0).all()):
+            return self._overlap_of_orders(x.first, y.first, p)
+        return _Overlap.of(self, ties).extrapolated(p)
+
+    def _overlap_of_orders(self, x: Values, y: Values, p: float) -> Values:
+        """Return the overlap of ranks without ties, of the same items, for which all variants are one.
+
+        An item is in both from the depth of its lower rank m on, so Σ_d A_d p^d = Σ_items Σ_{d=m..n} p^d / d, and the
+        agreement beyond the n items is 1.
+        """
+        depth = np.arange(1, int(self.sizes.max(initial=0.0)) + 1)
+        upto = np.append(0.0, np.cumsum(p**depth / depth))
+        lower = np.maximum(x, y).astype(np.intp)
+        total = self._sum(upto[self.sizes.astype(np.intp)][self.groups] - upto[lower - 1])
+        return np.where(self.sizes > 0, (1.0 - p) / p * total + p**self.sizes, np.nan)
 
 
 @dataclass(frozen=True)
@@ -235,35 +249,96 @@ class _TiedRanks:
 
     first: Values
     ties: Values
+    levels: NDArray[np.int64]
+    """How many different scores of its group are higher than the item's."""
 
     @classmethod
     def of(cls, groups: NDArray[Any], values: Values) -> _TiedRanks:
-        order = np.lexsort((-values, groups))
-        g, v = groups[order], values[order]
+        order = _descending(groups, values)
+        g, v = (groups, values) if order is None else (groups[order], values[order])
         start, new = np.ones(len(g), dtype=bool), np.ones(len(g), dtype=bool)
         start[1:] = g[1:] != g[:-1]
         new[1:] = start[1:] | (v[1:] != v[:-1])
-        places = np.arange(len(g))
-        tied_group = np.cumsum(new) - 1
-        first, ties = np.empty(len(g)), np.empty(len(g))
-        first[order] = (places[new][tied_group] - places[start][np.cumsum(start) - 1]) + 1.0
-        ties[order] = np.bincount(tied_group)[tied_group]
-        return cls(first, ties)
+        bounds = np.flatnonzero(new)
+        sizes = np.diff(bounds, append=len(g))
+        # For each tied group: where its group begins, and the number of the first tied group there.
+        opens = np.flatnonzero(start[bounds])
+        spans = np.diff(opens, append=len(bounds))
+        first = bounds - np.repeat(bounds[opens], spans) + 1.0
+        levels = np.arange(len(bounds)) - np.repeat(opens, spans)
+        found: list[NDArray[Any]] = [first, sizes.astype(np.float64), levels]
+        if len(bounds) < len(g):
+            found = [np.repeat(one, sizes) for one in found]
+        if order is not None:
+            found = [_put_back(one, order) for one in found]
+        return cls(*found)
 
 
-def _above_in_both(groups: NDArray[Any], x: Values, y: Values) -> Values:
-    """Return for each item how many of its group have a higher x and a higher y."""
-    order = np.lexsort((-x, groups))
-    g, x, y = groups[order], x[order], y[order]
-    position = np.arange(len(g)) - np.searchsorted(g, g)
-    counts = np.zeros(len(g))
-    for items, below, step in expanded(position):
-        above = below - 1 - step
-        both = (x[above] > x[below]) & (y[above] > y[below])
-        counts[items] = np.bincount(below[both] - items.start, minlength=items.stop - items.start)
-    found = np.empty(len(g))
-    found[order] = counts
+def _descending(groups: NDArray[Any], values: Values) -> NDArray[np.int64] | None:
+    """Return an order by group and descending value, NaN last; None for items that have it already."""
+    if bool(((values[1:] <= values[:-1]) | (groups[1:] != groups[:-1])).all()):
+        return None
+    by_value = np.argsort(-values)
+    return by_value[stable_argsort(groups[by_value])]
+
+
+def _put_back(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:
+    found = np.empty_like(values)
+    found[order] = values
     return found
+
+
+# Groups with fewer different scores than this are counted together.
+_FEW_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """For each item, how many of its group stand above it in both rankings and how many are tied with it."""
+
+    both: Values
+    """Those above it in both."""
+    same_x: Values
+    """Those of the same score in x above it in y."""
+    same: Values
+    """Those of the same scores in both, itself included."""
+
+    @classmethod
+    def of(cls, groups: NDArray[Any], x: _TiedRanks, y: _TiedRanks) -> _Counts:
+        order = _descending(groups, -y.first)
+        counts = np.zeros((3, len(groups)))
+        if len(groups) == 0:
+            return cls(*counts)
+        g, levels, first, ties = (
+            one if order is None else one[order] for one in (groups, x.levels, y.first.astype(np.intp), y.ties)
+        )
+        # Lists of like variety side by side: the work is that of their number of items times their number of scores.
+        opens = np.flatnonzero(np.append(True, g[1:] != g[:-1]))
+        sizes = np.diff(opens, append=len(g))
+        magnitude = np.maximum(np.frexp(np.maximum.reduceat(levels, opens) + 1.0)[1], _FEW_LEVELS)
+        for one in np.unique(magnitude):
+            chosen = magnitude == one
+            some = slice(None) if chosen.all() else np.repeat(chosen, sizes)
+            starts = np.cumsum(sizes[chosen]) - sizes[chosen]
+            counts[:, some] = _count(np.repeat(starts, sizes[chosen]), levels[some], first[some], ties[some])
+        return cls(*(one if order is None else _put_back(one, order) for one in counts))
+
+
+def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties: NDArray[Any]) -> Values:
+    """Count level by level of x: how many of the better ones, and of this one, stand above in y, and how many tie."""
+    above, upto = starts + first - 1, starts + first - 1 + ties.astype(np.intp)
+    counts = np.empty((3, len(levels)))
+    better = np.zeros(len(levels) + 1, dtype=np.int32)
+    for level in range(int(levels.max()) + 1):
+        as_good = np.zeros_like(better)
+        np.cumsum(levels <= level, out=as_good[1:])
+        here = np.flatnonzero(levels == level)
+        start, top, end = starts[here], above[here], upto[here]
+        counts[0, here] = better[top] - better[start]
+        counts[1, here] = as_good[top] - as_good[start] - counts[0, here]
+        counts[2, here] = (as_good[end] - as_good[top]) - (better[end] - better[top])
+        better = as_good
+    return counts
 
 
 @dataclass(frozen=True)

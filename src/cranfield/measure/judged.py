@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ class Judged:
     offsets: NDArray[np.int64] | None = None
     is_condensed: bool = False
     context: Any = None
-    _views: dict[Any, Judged] = field(default_factory=dict, repr=False)
+    _views: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.lists)
@@ -189,13 +192,13 @@ class Judged:
             first = self.ranks if self.tied_from is None else self.tied_from
             return replace(self._part(first <= n), lengths=np.minimum(self.lengths, n).astype(np.int32))
 
-        return self._view(("cut", n), make)
+        return self.once(("cut", n), make)
 
     def at(self, threshold: float) -> Judged:
         """Return the same lists under another threshold of relevance."""
         if threshold == self.judgments.threshold:
             return self
-        return self._view(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
+        return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
 
     def condensed(self) -> Judged:
         """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
@@ -214,13 +217,13 @@ class Judged:
                 _views={},
             )
 
-        return self if self.is_condensed else self._view("condensed", make)
+        return self if self.is_condensed else self.once("condensed", make)
 
     def with_ties_broken(self) -> Judged:
         """Return the lists as they are stored, ties broken: for metrics without a closed form over tied orders."""
         if self.tied_from is None:
             return self
-        return self._view("broken", lambda: replace(self._inside(), tied_from=None, tied_to=None))
+        return self.once("broken", lambda: replace(self._inside(), tied_from=None, tied_to=None))
 
     def with_ends_broken(self) -> Judged:
         """Return the lists with the stored items down to their ends: what is tied stays so, but not across an end."""
@@ -232,7 +235,7 @@ class Judged:
             assert part.tied_to is not None
             return replace(part, tied_to=np.minimum(part.tied_to, part.lengths[part.lists]))
 
-        return self._view("ends", make)
+        return self.once("ends", make)
 
     def _inside(self) -> Judged:
         """Return the lists without the hits that an end has cut off their tied group."""
@@ -281,7 +284,9 @@ class Judged:
         last = first + np.bincount(group).astype(np.int32) - np.int32(1)
         return first[group], last[group]
 
-    def _view(self, key: Any, make: Any) -> Judged:
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what ``make`` makes, made once and kept under ``key``: views, and what metrics share."""
         if key not in self._views:
             self._views[key] = make()
-        return self._views[key]
+        kept: T = self._views[key]
+        return kept

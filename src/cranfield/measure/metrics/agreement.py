@@ -16,9 +16,13 @@ from cranfield.measure.metric import Values, choice, metric
 
 def _orders(judged: Judged) -> Paired:
     """Pair the user's ratings (the truth) with the system's order, in which items are tied if ties are averaged."""
-    judged = judged.with_ends_broken()
-    ranks = judged.ranks if judged.tied_from is None else judged.tied_from
-    return Paired(judged.lists, judged.n_lists, judged.grades, -ranks.astype(np.float64))
+
+    def pair() -> Paired:
+        whole = judged.with_ends_broken()
+        ranks = whole.ranks if whole.tied_from is None else whole.tied_from
+        return Paired(whole.lists, whole.n_lists, whole.grades, -ranks.astype(np.float64))
+
+    return judged.once("orders", pair)
 
 
 @metric(
@@ -62,7 +66,4 @@ def rbo(judged: Judged, *, p: float = 0.9, ties: str = "system") -> Values:
     choice("RBO", "ties", ties, ("system", "a", "b", "w"))
     share("p", p)
     orders = _orders(judged)
-    defined = ~np.isnan(orders.spearman())
-    if ties == "system":
-        orders, ties = orders.with_ties_of_x_as_in_y(), "a"
-    return np.where(defined, orders.rbo(p, ties), np.nan)
+    return np.where(orders.defined, orders.rbo(p, "y" if ties == "system" else ties), np.nan)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, metric
+from cranfield.rank.lists import stable_argsort
 
 
 @dataclass(frozen=True)
@@ -28,23 +31,38 @@ class _Predicted:
     errors: Values
     """y − p of each."""
 
-    @property
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         return np.bincount(self.lists, minlength=self.n_lists)
 
-    def total(self, values: Values) -> Values:
+    @cached_property
+    def squares(self) -> Values:
+        """SE of each."""
+        return self.errors**2
+
+    @cached_property
+    def worst(self) -> Values:
+        """The squared errors of each list in descending order."""
+        by_error = np.argsort(-self.squares)
+        return self.squares[by_error[stable_argsort(self.lists[by_error])]]
+
+    @cached_property
+    def _discount(self) -> Values:
+        places = np.arange(len(self.lists)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return 1.0 / np.log2(np.arange(2, places.max(initial=0) + 3))[places]
+
+    def total(self, values: NDArray[Any]) -> Values:
         """Return the sum over each list; NaN for a list without items."""
         sums = np.bincount(self.lists, weights=values, minlength=self.n_lists)
         return np.where(self.counts > 0, sums, np.nan)
 
-    def mean(self, values: Values) -> Values:
+    def mean(self, values: NDArray[Any]) -> Values:
         """Return the mean over each list; NaN for a list without items."""
         return self.total(values) / np.maximum(self.counts, 1)
 
     def discounted(self, values: Values) -> Values:
         """Return Σ_k value_k / log2(k + 1) over each list, in the order in which the values stand."""
-        places = np.arange(len(self.lists)) - np.searchsorted(self.lists, self.lists)
-        return self.total(values / np.log2(places + 2.0))
+        return self.total(values * self._discount)
 
 
 def _predicted(judged: Judged, metric_name: str) -> _Predicted:
@@ -56,17 +74,18 @@ def _predicted(judged: Judged, metric_name: str) -> _Predicted:
             f"{metric_name} needs predicted ratings, and {name} has neither predictions nor scores; "
             "give it a column of either"
         )
-    predicted = predictions[judged.places]
+    given, places = predictions, judged.places
+    return judged.once("predicted", lambda: _by_prediction(judged, given[places]))
+
+
+def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
     known = ~np.isnan(predicted)
     lists, predicted, ratings = judged.lists[known], predicted[known], judged.grades[known]
-    order = np.lexsort((-predicted, lists))
-    return _Predicted(lists, judged.n_lists, (ratings - predicted)[order])
-
-
-def _worst(predicted: _Predicted) -> Values:
-    """Return the squared errors of each list in descending order."""
-    squares = predicted.errors**2
-    return squares[np.lexsort((-squares, predicted.lists))]
+    errors = ratings - predicted
+    # Lists are mostly ordered by their predictions already.
+    if not ((predicted[1:] <= predicted[:-1]) | (lists[1:] != lists[:-1])).all():
+        errors = errors[np.lexsort((-predicted, lists))]
+    return _Predicted(lists, judged.n_lists, errors)
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
@@ -79,21 +98,21 @@ def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callab
 def cumulative_squared_error(judged: Judged) -> Values:
     """Cumulative squared error: Σ_{k≤n} SE_k. Aftab and Ramampiaro (2022), equation (10)."""
     predicted = _predicted(judged, "CSE")
-    return predicted.total(predicted.errors**2)
+    return predicted.total(predicted.squares)
 
 
 @_error("DCSE")
 def discounted_error(judged: Judged) -> Values:
     """Discounted cumulative squared error: Σ_{k≤n} SE_k / log2(k + 1). Equation (11)."""
     predicted = _predicted(judged, "DCSE")
-    return predicted.discounted(predicted.errors**2)
+    return predicted.discounted(predicted.squares)
 
 
 @_error("WDCSE")
 def worst_discounted_error(judged: Judged) -> Values:
     """The worst DCSE: the same with the errors in descending order. Equations (12) and (13)."""
     predicted = _predicted(judged, "WDCSE")
-    return predicted.discounted(_worst(predicted))
+    return predicted.discounted(predicted.worst)
 
 
 @_error("SDCSE")
@@ -104,8 +123,8 @@ def standard_discounted_error(judged: Judged) -> Values:
     scaled, and is 1 wherever they stand in descending order, as in any list of one wrong item.
     """
     predicted = _predicted(judged, "SDCSE")
-    worst = predicted.discounted(_worst(predicted))
-    ratio = predicted.discounted(predicted.errors**2) / np.where(worst > 0, worst, 1.0)
+    worst = predicted.discounted(predicted.worst)
+    ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
     # Beside rounding the ratio cannot exceed 1.
     return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
 
@@ -129,7 +148,7 @@ def up_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
     """
     predicted, margin = _predicted(judged, "UpSell"), _margin(margin)
-    return predicted.mean((predicted.errors < -margin).astype(np.float64))
+    return predicted.mean(predicted.errors < -margin)
 
 
 @_error("DownSell")
@@ -140,14 +159,14 @@ def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     documentation.
     """
     predicted, margin = _predicted(judged, "DownSell"), _margin(margin)
-    return predicted.mean((predicted.errors > margin).astype(np.float64))
+    return predicted.mean(predicted.errors > margin)
 
 
 @metric("PerfectSell", family="error", needs=("predictions",), condensed=True)
 def perfect_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
-    return predicted.mean((np.abs(predicted.errors) <= margin).astype(np.float64))
+    return predicted.mean(np.abs(predicted.errors) <= margin)
 
 
 @_error("RMSE")
@@ -157,7 +176,7 @@ def root_mean_squared_error(judged: Judged) -> Values:
     For one figure over all ratings see ``PooledRMSE``.
     """
     predicted = _predicted(judged, "RMSE")
-    return np.sqrt(predicted.mean(predicted.errors**2))
+    return np.sqrt(predicted.mean(predicted.squares))
 
 
 @_error("MAE")
