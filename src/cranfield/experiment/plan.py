@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import inf, log2
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 from cranfield._spelling import parse
 from cranfield.data import simulate
-from cranfield.experiment.assessing import asked
+from cranfield.experiment.assessing import asked as assessing
 from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, State, check_folder
@@ -149,7 +149,7 @@ def _guesses(line: Line, names: set[str]) -> dict[str, float]:
         guess[f"scores/{part.place}"] = max(systems * metrics * users * 5e-6, _LEAST)
         guess[f"splits/{part.split_place}"] = guess[f"data/{part.source.name}"] = max(ratings * 1e-6, _LEAST)
     if line.experiment.assess is not None:
-        options = asked(line.experiment)
+        options = assessing(line.experiment)
         each = options.get("samples", 50) * systems * len(options["metrics"]) * _ASSESSED / settings.workers
         guess |= {f"assess/{name}": _DRAWING + each * ratings for name, (_, _, ratings) in sizes.items()}
     guess["report"] = sum(_DRAWING + _DRAWN * users * systems for users, _, _ in sizes.values())
@@ -176,18 +176,26 @@ def _timed(decisions: Decisions, spelling: str, size: tuple[int, int, int], scal
     users, items = (max(10, round(one * scale)) for one in size[:2])
     ratings = min(max(round(size[2] * scale**2), 5 * users), users * items // 2)
     small = random(simulate.world(users, items, ratings).ratings, train=0.8)
-    found = inf
-    # Again where it was quick: the first time libraries are loaded, and other work may have come between.
-    for _ in range(3):
-        start = time.perf_counter()
-        try:
-            recommend(small, spelling, **decisions.recommending())
-        except CranfieldError:
-            return _LEAST
-        found = min(found, time.perf_counter() - start)
-        if found > 1:
-            break
-    return found
+    asked, threads = decisions.recommending(), settings.threads
+    try:
+        by_clock = _shortest(lambda: recommend(small, spelling, **asked), time.perf_counter)
+        # On a busy machine threads wait for each other much longer than they work.
+        settings.threads = 1
+        return min(by_clock, _shortest(lambda: recommend(small, spelling, **asked), time.process_time))
+    except CranfieldError:
+        return _LEAST
+    finally:
+        settings.threads = threads
+
+
+def _shortest(function: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Return the shorter time of two, the first of which may load libraries; of one, if that was long."""
+    times: list[float] = []
+    while len(times) < 2 and sum(times) < 1:
+        start = clock()
+        function()
+        times.append(clock() - start)
+    return min(times)
 
 
 def _size(line: Line, source: Source) -> tuple[int, int, int]:
