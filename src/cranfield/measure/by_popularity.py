@@ -17,7 +17,7 @@ from cranfield.measure.context import Context
 from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Metric
-from cranfield.measure.metrics._train import item_counts, translated
+from cranfield.measure.metrics._train import translated
 from cranfield.rank.lists import Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
@@ -117,7 +117,7 @@ def _group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray
 
     An item belongs where the middle of its share of the ratings (or of the items) falls.
     """
-    counts = item_counts(train)
+    counts = train.item_counts.astype(np.float64)
     order = np.argsort(-counts, kind="stable")
     weight = counts[order] if of == "ratings" else np.ones(len(counts))
     middles = (np.cumsum(weight) - weight / 2.0) / max(float(weight.sum()), 1.0)

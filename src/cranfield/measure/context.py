@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cranfield.data import Ratings
@@ -23,3 +23,5 @@ class Context:
 
     train: Ratings | None = None
     similarity: Any = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What metrics take from these, made once for all systems."""

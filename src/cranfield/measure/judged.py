@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.measure._once import T, once
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +36,18 @@ class Entries:
     items: NDArray[np.int32]
     ranks: NDArray[np.int32]
     places: NDArray[np.int64]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """The first entry of each list that has any."""
+        return np.flatnonzero(np.append(True, self.lists[1:] != self.lists[:-1])[: len(self.lists)])
+
+    def total(self, values: NDArray[Any], n_lists: int) -> NDArray[np.float64]:
+        """Return the sum over each list of one value an entry."""
+        sums = np.zeros(n_lists)
+        if len(values):
+            sums[self.lists[self._starts]] = np.add.reduceat(values, self._starts)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +150,13 @@ class Judged:
             return Entries(stored.lists, self.run.items[stored.places], stored.ranks, stored.places)
         lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-        steps = np.arange(len(lists)) - before[lists]
-        places = self.offsets[lists] + steps
-        return Entries(lists, self.run.items[places], (steps + 1).astype(np.int32), places)
+        places = np.arange(len(lists))
+        ranks = (places - before[lists] + 1).astype(np.int32)
+        some = self.lengths > 0
+        if len(lists) == len(self.run.items) and np.array_equal(before[some], self.offsets[some]):
+            return Entries(lists, self.run.items, ranks, places)  # the whole run as it stands
+        places += (self.offsets - before)[lists]
+        return Entries(lists, self.run.items[places], ranks, places)
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
@@ -286,7 +301,4 @@ class Judged:
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """Return what ``make`` makes, made once and kept under ``key``: views, and what metrics share."""
-        if key not in self._views:
-            self._views[key] = make()
-        kept: T = self._views[key]
-        return kept
+        return once(self._views, key, make)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield._table import Cell, Table
+from cranfield._table import Cell, Table, places
 from cranfield.data import Vocabulary
 from cranfield.measure.averages import Average, by_user
 
@@ -289,7 +289,7 @@ class Scores:
         bounds = None if self.bounds is None else self.frame(average, **options).select("least", "most").rows()
         cells = [[Cell(name)] for name in self.systems]
         for m, lower in enumerate(self.lower_is_better):
-            order = _order(means[:, m], lower, digits)
+            order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = "–" if np.isnan(means[s, m]) else f"{means[s, m]:.{digits}f}"
                 if bounds is not None and None not in (ends := bounds[s * len(self.metrics) + m]):
@@ -347,12 +347,3 @@ _SCHEMA: Mapping[str, Any] = {
 
 
 _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}
-
-
-def _order(means: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
-    """Return each system's place among the distinct printed values, 0 for the best; NaN comes last."""
-    shown = np.round(means, digits)
-    levels = np.unique(shown[~np.isnan(shown)])
-    place = np.searchsorted(levels, shown)
-    place = place if lower_is_better else len(levels) - 1 - place
-    return np.where(np.isnan(shown), len(means) + 1, place)

@@ -88,6 +88,25 @@ def test_diversity_by_a_given_similarity(judged_of, same):
             Metric.of("ILD")(judged_of(run, test, similarity=wrong))
 
 
+@pytest.mark.parametrize("n", [2, 7, 60])
+def test_diversity_of_lists_of_any_lengths_equals_a_loop_over_their_pairs(judged_of, same, n):
+    rng = np.random.default_rng(n)
+    # Items from 40 on are unknown to the test set, and some lists are empty, single or wholly unknown.
+    lists = {user: rng.permutation(60)[:size].tolist() for user, size in enumerate(rng.integers(1, 60, 40))}
+    lists |= {40: [50, 51, 52], 41: [3], 42: [3, 55]}
+    run = {user: {item: -float(rank) for rank, item in enumerate(own)} for user, own in lists.items()}
+    test = {user: {item: 1 for item in range(40)} for user in range(45)}
+    table = rng.random((40, 40))
+    expected = []
+    for user in range(45):
+        own = lists.get(user, [])[:n]
+        likeness = [table[a, b] if a < 40 and b < 40 else 0.0 for i, a in enumerate(own) for b in own[i + 1 :]]
+        expected.append(1 - np.mean(likeness) if likeness else math.nan)
+    same(Metric.of(f"ILD@{n}")(judged_of(run, test, similarity=table)), expected)
+    sparse = pytest.importorskip("scipy.sparse").csr_array(table)
+    same(Metric.of(f"ILD@{n}")(judged_of(run, test, similarity=sparse)), expected)
+
+
 def test_full_rank_tells_where_the_condensed_items_stand(judged_of, same):
     run = {1: {item: -float(item) for item in range(1, 10)}, 2: {5: 2.0, 6: 1.0}}
     judged = judged_of(run, {1: {2: 5, 4: 1, 9: 3, 77: 2}, 2: {6: 2}})

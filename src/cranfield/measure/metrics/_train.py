@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.measure._once import once
 from cranfield.measure.judged import Judged
 
 
@@ -21,11 +22,16 @@ def train_of(judged: Judged, metric_name: str) -> Ratings:
     return train
 
 
-def item_counts(train: Ratings, threshold: float | None = None) -> NDArray[np.float64]:
-    """Return |R(i)|, the number of ratings of each item, of those that are at least the threshold only."""
-    if threshold is None:
-        return train.item_counts.astype(np.float64)
-    return np.bincount(train.items[train.values >= threshold], minlength=train.n_items).astype(np.float64)
+def item_counts(judged: Judged, metric_name: str, threshold: float | None = None) -> NDArray[np.float64]:
+    """Return |R(i)|, the number of training ratings of each item, of those that are at least the threshold only."""
+    train = train_of(judged, metric_name)
+
+    def count() -> NDArray[np.float64]:
+        if threshold is None:
+            return train.item_counts.astype(np.float64)
+        return np.bincount(train.items[train.values >= threshold], minlength=train.n_items).astype(np.float64)
+
+    return once(judged.context.kept, ("item counts", threshold), count)
 
 
 def translated(values: NDArray[np.float64], own: Vocabulary, theirs: Vocabulary, missing: float) -> NDArray[np.float64]:

@@ -96,8 +96,10 @@ def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: s
         found = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
     else:
         entries = judged.entries
-        worth = by_rank[entries.ranks - 1] * novelty[entries.items]
-        found = np.bincount(entries.lists, weights=worth, minlength=judged.n_lists).astype(np.float64)
+        worth = novelty[entries.items]
+        if discount != "none":
+            worth *= by_rank[entries.ranks - 1]
+        found = entries.total(worth, judged.n_lists)
     return np.divide(found, whole, out=np.full(judged.n_lists, np.nan), where=whole > 0)
 
 
@@ -105,7 +107,7 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
     """Return the training ratings of each item of the run, NaN for one that has none."""
     train = train_of(judged, metric_name)
     assert judged.run is not None
-    counts = translated(item_counts(train), train.item_ids, judged.run.item_ids, missing=0.0)
+    counts = translated(item_counts(judged, metric_name), train.item_ids, judged.run.item_ids, missing=0.0)
     return np.where(counts > 0, counts, np.nan)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data import UNKNOWN, Ratings
@@ -16,6 +17,8 @@ from cranfield.measure.metrics._train import train_of
 
 # A block of lists × training users has about this many cells.
 _CELLS = 1 << 22
+# So many items of lists are looked up at a time that they stay in the processor's cache.
+_PAIRS = 1 << 15
 
 
 @metric("ILD", family="beyond-accuracy", needs=("whole lists", "similarity"), aliases=("IntraListDiversity",))
@@ -31,55 +34,76 @@ def intra_list_diversity(judged: Judged) -> Values:
     if similarity is None:
         total = _sum_of_cosines(judged, entries, train_of(judged, "ILD without similarity"))
     elif callable(similarity):
-        total = _sum_over_pairs(judged, entries, _by_function(judged, similarity))
+        total = _sum_of_function(judged, entries, similarity)
     else:
-        total = _sum_over_pairs(judged, entries, _by_matrix(judged, similarity))
+        total = _sum_of_table(judged, entries, _table(judged, similarity))
     lengths = judged.lengths.astype(np.float64)
     pairs = lengths * (lengths - 1.0) / 2.0
     return 1.0 - np.divide(total, pairs, out=np.full(judged.n_lists, np.nan), where=pairs > 0)
 
 
-Similarity = Callable[[Any, Any], Values]
-
-
-def _by_function(judged: Judged, function: Callable[[Any, Any], Any]) -> Similarity:
+def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any, Any], Any]) -> Values:
     assert judged.run is not None
     ids = judged.run.item_ids
-
-    def similarity(first: Any, second: Any) -> Values:
-        values = np.asarray(function(ids.ids(first), ids.ids(second)), dtype=np.float64)
-        if values.shape != np.shape(first):
+    total = np.zeros(judged.n_lists)
+    for _, below, step in expanded(entries.ranks - 1):
+        first, second = (ids.ids(entries.items[places]) for places in (below - 1 - step, below))
+        values = np.asarray(similarity(first, second), dtype=np.float64)
+        if values.shape != (len(first),):
             raise SettingError(
                 f"the similarity function returned {values.shape} values for {len(first):,} pairs of items; "
                 "return one for each pair"
             )
-        return values
+        total += np.bincount(entries.lists[below], weights=values, minlength=judged.n_lists)
+    return total
 
-    return similarity
 
-
-def _by_matrix(judged: Judged, matrix: Any) -> Similarity:
-    assert judged.run is not None
-    table, items = np.asarray(matrix, dtype=np.float64), judged.judgments.item_ids
-    if table.shape != (len(items), len(items)):
+def _table(judged: Judged, matrix: Any) -> Values:
+    if hasattr(matrix, "toarray"):
+        matrix = matrix.toarray()
+    table, n_items = np.asarray(matrix, dtype=np.float64), len(judged.judgments.item_ids)
+    if table.shape != (n_items, n_items):
         raise SettingError(
             f"the similarity has the shape {table.shape}; give a square array with a row for each of the test set's "
-            f"{len(items):,} items, or a function of two arrays of item ids"
+            f"{n_items:,} items, or a function of two arrays of item ids"
         )
-    codes = items.codes(judged.run.item_ids.all)
-
-    def similarity(first: Any, second: Any) -> Values:
-        rows, columns = codes[first], codes[second]
-        return np.where((rows == UNKNOWN) | (columns == UNKNOWN), 0.0, table[rows, columns])
-
-    return similarity
+    return table
 
 
-def _sum_over_pairs(judged: Judged, entries: Entries, similarity: Similarity) -> Values:
+def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
+    """Return Σ_{k<l} sim(i_k, i_l) of each list.
+
+    Lists of like length stand side by side, and their pairs of each distance l − k are looked up together.
+    """
+    assert judged.run is not None
+    codes = judged.judgments.item_ids.codes(judged.run.item_ids.all)[entries.items].astype(np.intp)
+    known = codes != UNKNOWN
+    codes = codes[known]
+    sizes = np.bincount(entries.lists[known], minlength=judged.n_lists)
+    starts = np.cumsum(sizes) - sizes
+    magnitude = np.where(sizes > 1, np.frexp(sizes)[1], 0)
     total = np.zeros(judged.n_lists)
-    for _, below, step in expanded(entries.ranks - 1):
-        values = similarity(entries.items[below - 1 - step], entries.items[below])
-        total += np.bincount(entries.lists[below], weights=values, minlength=judged.n_lists)
+    for one in np.unique(magnitude[magnitude > 0]):
+        alike = np.flatnonzero(magnitude == one)
+        alike = alike[np.argsort(-sizes[alike], kind="stable")]
+        for block in np.array_split(alike, -(-len(alike) * int(sizes[alike[0]]) // _PAIRS)):
+            places = np.arange(sizes[block[0]])[:, None]
+            # A list that ends before the longest one repeats its last item, which is not counted.
+            items = codes[starts[block] + np.minimum(places, sizes[block] - 1)]
+            total[block] = _sum_by_distance(items, sizes[block], table)
+    return total
+
+
+def _sum_by_distance(items: NDArray[np.intp], sizes: NDArray[np.int64], table: Values) -> Values:
+    """Return the sums of lists that stand in the columns of ``items``, the longest first."""
+    rows, cells = items * len(table), table.reshape(-1)
+    even = bool(sizes[-1] == sizes[0])
+    total = np.zeros(len(sizes))
+    for distance in range(1, int(sizes[0])):
+        values = cells.take(rows[:-distance] + items[distance:])
+        if not even:
+            values[np.arange(len(values))[:, None] >= sizes - distance] = 0.0
+        total += values.sum(axis=0)
     return total
 
 

@@ -17,15 +17,14 @@ from cranfield.measure.metrics.graded import logarithmic
 
 
 def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> tuple[Values, float]:
-    """Return the popularity of each judgment's item, and the highest popularity there is."""
+    """Return the popularity of each item of the test set's vocabulary, and the highest popularity there is."""
     choice(metric_name, "count", count, ("positive", "all"))
     if number("smooth", smooth) < 0:
         raise SettingError(f"smooth={smooth} of {metric_name} is below 0; give 0 or more")
     judgments = judged.judgments
-    train = train_of(judged, metric_name)
-    counts = item_counts(train, judgments.threshold if count == "positive" else None) + smooth
-    own = translated(counts, train.item_ids, judgments.item_ids, missing=smooth)
-    return own[judgments.items], float(counts.max(initial=0.0))
+    counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
+    own = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
+    return own, float(counts.max(initial=0.0))
 
 
 def _powers(counts: Values, exponent: float) -> Values:
@@ -33,11 +32,17 @@ def _powers(counts: Values, exponent: float) -> Values:
     return np.where(counts > 0, np.power(np.where(counts > 0, counts, 1.0), -exponent), 0.0)
 
 
+def _gains(judged: Judged, weights: Values) -> Values:
+    """Return the weight of each hit's item, 0 for one that is not relevant."""
+    return weights[judged.judgments.items[judged.pointers]] * judged.relevant
+
+
 def _totals(judged: Judged, weights: Values) -> Values:
     """Return for each list the sum of the weights of its relevant judgments."""
     judgments = judged.judgments
-    chosen = judgments.relevant
-    return np.bincount(judgments.lists[chosen], weights=weights[chosen], minlength=judged.n_lists).astype(np.float64)
+    if judgments.n_lists == 0:
+        return np.zeros(0)
+    return np.add.reduceat(weights[judgments.items] * judgments.relevant, judgments.indptr[:-1])
 
 
 def _ratio(numerator: Values, denominator: Values) -> Values:
@@ -60,7 +65,7 @@ def stratified_recall(
         raise SettingError(f"gamma={gamma} of StratRecall is below 0; give 0 (recall) or more")
     exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
     weight = _powers(_popularity(judged, "StratRecall", count, smooth)[0], exponent)
-    found = judged.discounted(np.ones(judged.depth), weight[judged.pointers] * judged.relevant)
+    found = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
     whole = _totals(judged, weight)
     if weights == "global":
         whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
@@ -80,7 +85,7 @@ def _utility(judged: Judged, metric_name: str, name: str) -> Values:
 def _inverse_propensities(
     judged: Judged, metric_name: str, gamma: float, count: str, smooth: float, clip: float
 ) -> Values:
-    """Return 1/p of each judgment, p = (n_i / max n)^((γ + 1)/2), at least ``clip``; 0 for items without a count."""
+    """Return 1/p of each item, p = (n_i / max n)^((γ + 1)/2), at least ``clip``; 0 for items without a count."""
     if number("gamma", gamma) < -1 or np.isinf(gamma):
         raise SettingError(f"gamma={gamma} of {metric_name} is not a number of at least -1; write gamma=1.5")
     if not 0.0 <= number("clip", clip) <= 1.0:
@@ -118,7 +123,7 @@ def inverse_propensity(
     ``count=positive``). γ comes from the power law of the popularity. ``clip`` is the lowest propensity that is used.
     """
     inverse = _inverse_propensities(judged, "IPS", gamma, count, smooth, clip)
-    gains = inverse[judged.pointers] * judged.relevant
+    gains = _gains(judged, inverse)
     worth = judged.discounted(_utility(judged, "IPS", utility), gains) / max(len(catalogue(judged)), 1)
     return np.where(_totals(judged, inverse) > 0, worth, np.nan)
 
@@ -139,5 +144,5 @@ def self_normalised(
     Yang et al. (2018).
     """
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
-    gains = inverse[judged.pointers] * judged.relevant
+    gains = _gains(judged, inverse)
     return _ratio(judged.discounted(_utility(judged, "SNIPS", utility), gains), _totals(judged, inverse))
