@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,18 @@ class SortedPairs:
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
     again: NDArray[np.bool_] | None
+
+    def arranged(
+        self, values: NDArray[Any], times: NDArray[np.int64] | None
+    ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        """Bring the ratings that came with the pairs, and their times, into the order of the pairs."""
+        if self.order is None:
+            return values, times
+        if times is None:
+            return values.take(self.order), None
+        with ThreadPoolExecutor(1) as meanwhile:
+            arranged = meanwhile.submit(times.take, self.order)
+            return values.take(self.order), arranged.result()
 
 
 def sort_pairs(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> SortedPairs:

@@ -12,7 +12,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield._settings import settings
 from cranfield.data._columns import Role
 from cranfield.data._layout import Layout, is_number, records
 from cranfield.data._values import Fault
@@ -81,11 +80,13 @@ class TextTable:
         self._places = places
         if len(self._data) <= self.layout.start:
             raise InputError("there are no ratings under the header", source=self.label, remedy="check the file")
-        try:
-            frame = self._typed()
-        except pl.exceptions.PolarsError:
-            frame = None
-        if frame is None or self._hides_text_ids(frame):
+        with ThreadPoolExecutor(1) as meanwhile:
+            hides_text_ids = meanwhile.submit(self._hides_text_ids)
+            try:
+                frame = self._typed()
+            except pl.exceptions.PolarsError:
+                frame = None
+        if frame is None or hides_text_ids.result():
             frame = self._as_text()
         if any(frame[role].null_count() for role in ("user", "item")):
             frame = self._without_blank_rows(frame)
@@ -130,17 +131,15 @@ class TextTable:
             remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "mend the row or leave it out",
         )
 
+    def _kind(self, role: Role) -> pl.DataType:
+        """Return the type that the first rows suggest for a column."""
+        if role == "rating":
+            return pl.Float64()
+        return pl.Int64() if all(_is_integer(field) for field in self._field(self._places[role])) else pl.String()
+
     def _typed(self) -> pl.DataFrame:
         """Read straight into the types that the first rows suggest; Polars refuses what does not fit them."""
-        kinds: dict[Role, pl.DataType] = {}
-        for role, place in self._places.items():
-            fields = self._field(place)
-            if role == "rating":
-                kinds[role] = pl.Float64()
-            elif all(_is_integer(field) for field in fields):
-                kinds[role] = pl.Int64()
-            else:
-                kinds[role] = pl.String()
+        kinds = {role: self._kind(role) for role in self._places}
         separator = self.layout.separator
         if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._data, separator[0].encode()):
             # "::" is read as ":" with an empty column between any two: no byte has to be moved.
@@ -184,9 +183,9 @@ class TextTable:
         )
         return frame.select(pl.col(f"column_{place * step}").alias(role) for role, place in self._places.items())
 
-    def _hides_text_ids(self, frame: pl.DataFrame) -> bool:
-        """Tell whether ids read as integers may have been written in another way, such as 007."""
-        if not any(frame[role].dtype == pl.Int64 for role in ("user", "item")):
+    def _hides_text_ids(self) -> bool:
+        """Tell whether ids that seem to be integers may be written in another way, such as 007."""
+        if not any(self._kind(role) == pl.Int64 for role in ("user", "item")):
             return False
         leads = [self.layout.separator.encode()[-1:], b"\n"]
         if self.layout.quote is not None:
@@ -262,9 +261,7 @@ def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
         return True
     data = np.frombuffer(text, dtype=np.uint8, offset=begin)
     patterns = [int(np.frombuffer(lead + b"0", dtype="=u2")[0]) for lead in leads]
-    with ThreadPoolExecutor(settings.workers) as threads:
-        found = threads.map(lambda start: _has_leading_zero(data, start, patterns), range(0, len(data), _BLOCK))
-        return any(found)
+    return any(_has_leading_zero(data, start, patterns) for start in range(0, len(data), _BLOCK))
 
 
 def _has_leading_zero(data: NDArray[np.uint8], start: int, patterns: list[int]) -> bool:

@@ -103,12 +103,9 @@ class Ratings:
         A repeated (user, item) pair is an error, or becomes one rating as ``repeated`` says (see `read`).
         """
         check_policy(repeated)
-        values = _compact(values)
         pairs = sort_pairs(users, items, len(user_ids), len(item_ids))
         items, indptr = pairs.items, pairs.indptr
-        if pairs.order is not None:
-            values = values.take(pairs.order)
-            times = None if times is None else times.take(pairs.order)
+        values, times = pairs.arranged(_compact(values), times)
         if pairs.again is not None:
             if repeated == "error":
                 raise RepeatedPairError.of(pairs, pairs.again, user_ids, item_ids)
