@@ -8,7 +8,9 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -60,13 +62,29 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
+    """Return the place of each value among the distinct printed ones, 0 for the best; NaN comes last.
+
+    Examples
+    --------
+    >>> places(np.array([0.31, 0.5, 0.3, np.nan]), False, 1).tolist()
+    [1, 0, 1, 5]
+    """
+    shown = np.round(values, digits)
+    levels = np.unique(shown[~np.isnan(shown)])
+    place = np.searchsorted(levels, shown)
+    place = place if lower_is_better else len(levels) - 1 - place
+    return np.where(np.isnan(shown), len(values) + 1, place)
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, and whether it is the best or the second best of its column."""
+    """A cell: its text, whether it is the best or the second best of its column, and what stands raised after it."""
 
     text: str
     best: bool = False
     second: bool = False
+    raised: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +114,10 @@ class Table:
     def text(self) -> str:
         """Return the table for a terminal; the best value of a column is starred."""
         marked = [
-            [_one_line(cell.text) + ("*" if cell.best else " " if k else "") for k, cell in enumerate(row)]
+            [
+                _one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else " " if k else "")
+                for k, cell in enumerate(row)
+            ]
             for row in self._cells()
         ]
         head = [_one_line(name) + (" " if k else "") for k, name in enumerate(self.header)]
@@ -110,11 +131,12 @@ class Table:
         return "\n".join([*([self.caption] if self.caption else []), *lines, *(f"· {note}" for note in self.notes)])
 
     def markdown(self) -> str:
-        """Return the table in Markdown; best in bold, second in italics."""
+        """Return the table in Markdown; best in bold, second underlined."""
 
         def cell(one: Cell) -> str:
             text = markdown_text(one.text)
-            return f"**{text}**" if one.best else f"*{text}*" if one.second else text
+            raised = f"<sup>{markdown_text(one.raised)}</sup>" if one.raised else ""
+            return (f"**{text}**" if one.best else f"<u>{text}</u>" if one.second else text) + raised
 
         lines = [
             "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
@@ -131,7 +153,8 @@ class Table:
 
         def cell(one: Cell) -> str:
             text = latex_text(one.text)
-            return rf"\textbf{{{text}}}" if one.best else rf"\underline{{{text}}}" if one.second else text
+            raised = f"$^{{{latex_text(one.raised)}}}$" if one.raised else ""
+            return (rf"\textbf{{{text}}}" if one.best else rf"\underline{{{text}}}" if one.second else text) + raised
 
         lines = [
             r"\begin{table}",
@@ -154,7 +177,8 @@ class Table:
 
         def cell(one: Cell) -> str:
             text = html.escape(one.text)
-            return f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text
+            raised = f"<sup>{html.escape(one.raised)}</sup>" if one.raised else ""
+            return (f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text) + raised
 
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
         body = "".join("<tr>" + "".join(f"<td>{cell(one)}</td>" for one in row) + "</tr>" for row in self._cells())

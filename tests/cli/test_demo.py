@@ -18,7 +18,7 @@ def test_the_demo_tells_what_it_found_and_writes_a_report(cranfield, tmp_path):
     assert 'id="truth"' in page
     assert len(page) < 10_000_000
     tables = {path.name for path in (tmp_path / "made" / "tables").iterdir()}
-    assert {"scores-held-out.csv", "scores-truth.csv", "comparison-random-items.tex"} <= tables
+    assert {"scores-held-out.csv", "scores-truth.csv", "scores-random-items.tex", "scores-truth.md", "comparison-held-out.csv"} <= tables
     assert pl.read_csv(tmp_path / "made" / "tables" / "scores-truth.csv").height == 8 * 5
     assert (tmp_path / "made" / "figures" / "orders.pdf").read_bytes().startswith(b"%PDF")
 

@@ -14,6 +14,7 @@ import cranfield as cf
 from cranfield.report import report
 from cranfield.report.explore import explore, label_of
 from cranfield.report.sections.users import quantiles
+from cranfield.report.tables import leaderboard_frame, leaderboard_table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -178,19 +179,23 @@ def numbers(frame: pl.DataFrame) -> dict[str, list[float | None]]:
 def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, measured, assessment, tmp_path):
     page = open_page()
     frames = {
-        "leaderboard": measured.frame(),
+        "leaderboard": leaderboard_frame(measured, cf.compare(measured)),
         "pairs": cf.compare(measured).frame(),
         "quantiles": quantiles(measured),
         "per-user": measured.per_user(),
         **{f"trust-{study}": assessment.frame(study) for study in ("advice", "robustness", "power", "correlation")},
     }
-    buttons = page.locator("button[data-save-table]")
-    assert {buttons.nth(k).inner_text() for k in range(buttons.count())} == {f"{name}.csv" for name in frames}
+    buttons = page.locator("button[data-save-file]")
+    names = {buttons.nth(k).inner_text() for k in range(buttons.count())}
+    assert names == {"leaderboard.tex", "leaderboard.md", *(f"{name}.csv" for name in frames)}
     for name, frame in frames.items():
-        path = download(page, page.locator(f"button[data-save-table='{name}']"), tmp_path)
+        path = download(page, page.locator(f"button[data-save-file='{name}.csv']"), tmp_path)
         assert path.name == f"{name}.csv"
         back = pl.read_csv(path, infer_schema_length=None, schema_overrides=frame.schema, null_values=["", "NaN"])
         assert numbers(back) == numbers(frame), name
+    table = leaderboard_table(measured, cf.compare(measured))
+    for name, content in (("leaderboard.tex", table.latex()), ("leaderboard.md", table.markdown())):
+        assert download(page, page.locator(f"button[data-save-file='{name}']"), tmp_path).read_text() == content
     assert not re.search(r"(^|,)=", (tmp_path / "pairs.csv").read_text(), re.M)
 
 

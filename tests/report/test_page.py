@@ -18,6 +18,7 @@ from cranfield.report import report, write_report
 from cranfield.report.markup import json_text
 from cranfield.report.page import page
 from cranfield.report.section import Section
+from cranfield.report.tables import leaderboard_frame
 
 VOID = {"meta", "input", "img", "br", "hr"}
 
@@ -53,8 +54,8 @@ def read(page_text: str) -> Reader:
 
 def embedded(page_text: str):
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page_text, re.S)[1])
-    tables = {name: zlib.decompress(base64.b64decode(one)).decode() for name, one in data["tables"].items()}
-    return {**data, "tables": tables}
+    files = {name: zlib.decompress(base64.b64decode(one)).decode() for name, one in data["files"].items()}
+    return {**data, "files": files}
 
 
 @pytest.fixture(scope="module")
@@ -106,33 +107,33 @@ def test_the_policy_allows_only_the_pages_own_style_and_script(made):
 
 
 def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, scores, comparison):
-    tables = embedded(made)["tables"]
+    tables = embedded(made)["files"]
     for name, frame in (
-        ("leaderboard", scores.frame()),
+        ("leaderboard", leaderboard_frame(scores, comparison)),
         ("pairs", comparison.frame()),
         ("per-user", scores.per_user()),
     ):
-        back = pl.read_csv(tables[name].encode(), infer_schema_length=None)
+        back = pl.read_csv(tables[f"{name}.csv"].encode(), infer_schema_length=None)
         assert back.columns == frame.columns
         for column, kind in frame.schema.items():
             if kind in (pl.Float64, pl.Int64):
                 given = frame[column].cast(pl.Float64).fill_nan(None)
                 assert back[column].cast(pl.Float64, strict=False).fill_nan(None).to_list() == given.to_list()
-    assert "'=SUM(A1)" in tables["leaderboard"]
-    assert not re.search(r"(^|,)=SUM", tables["leaderboard"], re.M)
+    assert "'=SUM(A1)" in tables["leaderboard.csv"]
+    assert not re.search(r"(^|,)=SUM", tables["leaderboard.csv"], re.M)
 
 
 def test_the_advice_on_metrics_stands_on_the_page_with_its_numbers(made, assessment):
     text = "".join(read(made).texts)
     assert all(one in text for one in assessment.sentences())
-    back = pl.read_csv(embedded(made)["tables"]["trust-advice"].encode())
+    back = pl.read_csv(embedded(made)["files"]["trust-advice.csv"].encode())
     assert back["score"].to_list() == assessment.frame("advice")["score"].to_list()
 
 
 def test_every_button_to_download_has_its_table_and_every_figure_its_drawing(made):
-    reader, tables = read(made), embedded(made)["tables"]
+    reader, files = read(made), embedded(made)["files"]
     buttons = [a for tag, a in reader.elements if tag == "button"]
-    assert {a["data-save-table"] for a in buttons if "data-save-table" in a} == set(tables)
+    assert {a["data-save-file"] for a in buttons if "data-save-file" in a} == set(files)
     drawings = {a.get("id") for tag, a in reader.elements if tag == "svg"}
     assert {f"figure-{a['data-save-figure']}" for a in buttons if "data-save-figure" in a} == drawings
 
@@ -227,7 +228,7 @@ def test_further_sections_stand_before_the_card(scores):
 
 def test_the_leaderboard_averages_as_it_is_asked_to(scores):
     made = report(scores, average="median", coverage="reduced")
-    back = pl.read_csv(embedded(made)["tables"]["leaderboard"].encode())
+    back = pl.read_csv(embedded(made)["files"]["leaderboard.csv"].encode())
     assert back["mean"].to_list() == scores.frame("median", coverage="reduced")["mean"].to_list()
     assert "average: median; coverage: reduced" in made
     explorer = embedded(made)["explorer"]

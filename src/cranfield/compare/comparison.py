@@ -12,7 +12,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield._table import Cell, Table
+from cranfield._table import Cell, Table, places
 from cranfield.compare.equivalence import two_one_sided
 from cranfield.compare.letters import compact_letters
 from cranfield.compare.power import power as power_of
@@ -220,30 +220,34 @@ class Comparison:
         return Table([*header, "p corrected", "better"], rows, self.caption, self.step.notes)
 
     def summary(self) -> Table:
-        """Return systems × metrics with the letters of each system."""
-        found = {(row["metric"], row["system"]): row for row in self.letters().iter_rows(named=True)}
-        best = {metric: self.systems[self._order(m)[0]] for m, metric in enumerate(self.metrics)}
+        """Return systems × metrics with the letters of each system; best in bold, second underlined."""
+        letters = {(row["metric"], row["system"]): row["letters"] for row in self.letters().iter_rows(named=True)}
+        ranks = [places(self.averages[:, m], lower, 4) for m, lower in enumerate(self.lower_is_better)]
         rows = [
             [
-                Cell(system),
+                Cell(self.systems[s]),
                 *(
                     Cell(
-                        f"{_number(found[metric, system]['mean'])}{_OPEN}{found[metric, system]['letters']}{_CLOSE}",
-                        best=best[metric] == system,
+                        _number(self.averages[s, m]),
+                        best=ranks[m][s] == 0,
+                        second=ranks[m][s] == 1,
+                        raised=letters[metric, self.systems[s]],
                     )
-                    for metric in self.metrics
+                    for m, metric in enumerate(self.metrics)
                 ),
             ]
-            for system in (self.systems[s] for s in self._order(0))
+            for s in self._order(0)
         ]
         note = "Systems that share a letter do not differ significantly."
         return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
 
     def latex(self) -> str:
         """Return the systems and metrics with letters as a LaTeX table; with a baseline, the pairs."""
-        if self.baseline is not None:
-            return self.table().latex()
-        return self.summary().latex().replace(_OPEN, "$^{").replace(_CLOSE, "}$")
+        return (self.summary() if self.baseline is None else self.table()).latex()
+
+    def markdown(self) -> str:
+        """Return the systems and metrics with letters as a Markdown table; with a baseline, the pairs."""
+        return (self.summary() if self.baseline is None else self.table()).markdown()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings and the rows, ready for JSON (NaN becomes null)."""
@@ -257,7 +261,7 @@ class Comparison:
     def __str__(self) -> str:
         said = "\n".join(self.sentences())
         if self._is_long:
-            return f"{said}\n\n{self.summary().text().replace(_OPEN, ' ').replace(_CLOSE, '')}"
+            return f"{said}\n\n{self.summary().text()}"
         return f"{said}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:
@@ -268,12 +272,8 @@ class Comparison:
 
         said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
         if self._is_long:
-            return said + self.summary().html().replace(_OPEN, "<sup>").replace(_CLOSE, "</sup>")
+            return said + self.summary().html()
         return said + self.table().html()
-
-
-# Letters between these marks, which no name holds, become superscripts after everything else has been escaped.
-_OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 def _number(value: float | None, sign: str = "", digits: int = 4) -> str:

@@ -22,6 +22,7 @@ from cranfield.report.sections.pairs import pairs
 from cranfield.report.sections.trust import trust
 from cranfield.report.sections.truth import Measured, orders, truth
 from cranfield.report.sections.users import users
+from cranfield.report.tables import leaderboard_frame, leaderboard_table
 
 _WHY = (
     "This world is simulated, so we know what every user thinks of every item. Users rate what they meet, and rather "
@@ -61,11 +62,13 @@ def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> 
     """Write the page, and beside it the tables as CSV and the figures as PDF and SVG; return the page's path."""
     path = write_page(folder / "report.html", demo_page(found))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
-        _write(folder / "tables" / f"scores-{name}.csv", csv_of(found.scores[test].frame()))
-        if test in found.comparisons:
-            comparison = found.comparisons[test]
-            _write(folder / "tables" / f"comparison-{name}.csv", csv_of(comparison.frame()))
-            _write(folder / "tables" / f"comparison-{name}.tex", comparison.latex())
+        tables, comparison = folder / "tables", found.comparisons.get(test)
+        table = leaderboard_table(found.scores[test], comparison)
+        _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(found.scores[test], comparison)))
+        _write(tables / f"scores-{name}.tex", table.latex())
+        _write(tables / f"scores-{name}.md", table.markdown())
+        if comparison is not None:
+            _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
     for name, chart in _charts(found, style).items():
         for ending in ("pdf", "svg"):
             figures.save(chart, folder / "figures" / f"{name}.{ending}")

@@ -52,12 +52,13 @@ def notes(sentences: Sequence[str]) -> str:
     return '<ul class="notes">' + "".join(f"<li>{text(one)}</li>" for one in sentences) + "</ul>"
 
 
-def downloads(*tables: str) -> str:
-    """Return buttons that save tables as CSV; the page's script makes them work."""
+def downloads(*tables: str, files: Iterable[str] = ()) -> str:
+    """Return buttons that save tables as CSV, and other files; the page's script makes them work."""
     buttons = "".join(
-        f'<button type="button" data-save-table="{text(name)}">{text(name)}.csv</button>' for name in tables
+        f'<button type="button" data-save-file="{text(name)}">{text(name)}</button>'
+        for name in (*(f"{table}.csv" for table in tables), *files)
     )
-    return f'<p class="downloads"><span>Download</span> {buttons}</p>' if tables else ""
+    return f'<p class="downloads"><span>Download</span> {buttons}</p>' if buttons else ""
 
 
 def figure(name: str, chart: Any, caption: str) -> str:

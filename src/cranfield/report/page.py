@@ -37,8 +37,12 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     style = _asset("page.css")
     drawn = any(DEFINITION in one.html for one in sections)
     scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
-    tables = {name: _packed(csv_of(frame)) for section in sections for name, frame in section.tables.items()}
-    data = {"tables": tables, **{section.name: section.data for section in sections if section.data is not None}}
+    tables = {f"{name}.csv": csv_of(frame) for section in sections for name, frame in section.tables.items()}
+    files = tables | {name: content for section in sections for name, content in section.files.items()}
+    data = {
+        "files": {name: _packed(content) for name, content in files.items()},
+        **{section.name: section.data for section in sections if section.data is not None},
+    }
     navigation = "".join(f'<li><a href="#{text(one.name)}">{text(one.title)}</a></li>' for one in sections)
     body = "".join(
         f'<section id="{text(one.name)}" aria-labelledby="{text(one.name)}-title">'
@@ -71,9 +75,9 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
     return f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _packed(table: str) -> str:
-    """Return a table deflated, in base64: a quarter of its size. Every browser can inflate it since 2023."""
-    return base64.b64encode(zlib.compress(table.encode(), 9)).decode()
+def _packed(content: str) -> str:
+    """Return a text deflated, in base64: a quarter of its size. Every browser can inflate it since 2023."""
+    return base64.b64encode(zlib.compress(content.encode(), 9)).decode()
 
 
 def _hash(source: str) -> str:

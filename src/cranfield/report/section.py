@@ -23,6 +23,8 @@ class Section:
         Its markup, in which everything that came from a user is escaped (see `cranfield.report.markup`).
     tables
         Frames to download as CSV, by file name without ending.
+    files
+        Further texts to download, by file name.
     data
         What the page's script needs of it, ready for JSON.
     """
@@ -31,4 +33,5 @@ class Section:
     title: str
     html: str
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     data: Any = None

@@ -71,7 +71,7 @@
   const reset = make("button", { type: "button", class: "reset" }, "Back to the decisions of this page");
   reset.addEventListener("click", () => { choice = choiceOf(start); show(); });
   const keep = make("button", { type: "button", class: "reset", id: "explorer-save" }, "explorer.csv");
-  keep.addEventListener("click", () => saveCsv("explorer", shown()));
+  keep.addEventListener("click", () => save("explorer.csv", kindOf("explorer.csv"), shown()));
   controls.append(reset, keep);
   controls.addEventListener("submit", (event) => event.preventDefault());
 

@@ -57,7 +57,7 @@ const csvCell = (value) => {
   const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? "");
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
-const saveCsv = (name, text) => save(`${name}.csv`, "text/csv;charset=utf-8", text);
+const kindOf = (name) => (name.endsWith(".csv") ? "text/csv;charset=utf-8" : "text/plain;charset=utf-8");
 
 (function saving() {
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -65,8 +65,8 @@ const saveCsv = (name, text) => save(`${name}.csv`, "text/csv;charset=utf-8", te
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    const { saveTable, saveFigure } = button.dataset;
-    if (saveTable) inflated(DATA.tables[saveTable]).then((text) => saveCsv(saveTable, text));
+    const { saveFile, saveFigure } = button.dataset;
+    if (saveFile) inflated(DATA.files[saveFile]).then((text) => save(saveFile, kindOf(saveFile), text));
     if (saveFigure) {
       const drawing = document.getElementById(`figure-${saveFigure}`).cloneNode(true);
       drawing.removeAttribute("id");

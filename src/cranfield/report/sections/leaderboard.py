@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
 from cranfield.report import figures
 from cranfield.report.markup import Column, Value, downloads, figure, notes, number, percent, table, text
 from cranfield.report.section import Section
+from cranfield.report.tables import leaderboard_frame, leaderboard_table, letters_of
 
 _SHOWN = 5
 
@@ -30,29 +30,27 @@ def leaderboard(
 
     ``averaging`` are options of `Scores.frame`: the kind of average and who counts.
     """
-    frame = scores.frame(**averaging)
+    frame = leaderboard_frame(scores, comparison, averaging=averaging)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
-    places, letters, hidden = _places(scores, averaging), _letters(comparison), scores.metrics[_SHOWN:]
+    letters, hidden = letters_of(comparison), scores.metrics[_SHOWN:]
     body = [
         [
             Value(text(system), system),
-            *(
-                _average(rows[system, metric], int(places[s, m]), letters.get((metric, system), ""))
-                for m, metric in enumerate(scores.metrics)
-            ),
+            *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
             *_shares([rows[system, metric] for metric in scores.metrics]),
         ]
-        for s, system in sorted(enumerate(scores.systems), key=lambda one: places[one[0], 0])
+        for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
-    caption = f"Averages with 95 % intervals. {scores.only(scores.metrics[:1]).table(**averaging).caption}"
-    shown = table(caption, _columns(scores), body, hidden=hidden)
+    printed = leaderboard_table(scores, comparison, averaging=averaging)
+    shown = table(f"Averages with 95 % intervals. {printed.caption}", _columns(scores), body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging)
         said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
-    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes) + downloads(name)
-    return Section(name, title, markup, tables={name: frame})
+    files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
+    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes)
+    return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
 def _columns(scores: Scores) -> list[Column]:
@@ -75,30 +73,19 @@ def _shares(rows: list[dict[str, Any]]) -> list[Value]:
     return [Value(percent(share), share) for share in shares]
 
 
-def _places(scores: Scores, averaging: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return systems × metrics: how many systems have a better average; those without one stand last."""
-    means = scores.average(**averaging)
-    signed = np.where(np.array(scores.lower_is_better), means, -means)
-    signed = np.where(np.isnan(signed), np.inf, signed)
-    better: NDArray[np.int64] = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
-    return better
+def _place(row: dict[str, Any]) -> float:
+    """Return the place of a row; a system without an average stands last."""
+    return np.inf if row["place"] is None else float(row["place"])
 
 
-def _average(row: dict[str, float | None], place: int, letters: str) -> Value:
+def _average(row: dict[str, Any], letters: str) -> Value:
     value = row["mean"]
     raised = f"<sup>{text(letters)}</sup>" if letters else ""
     interval = ""
     if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
         interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
-    kind = {0: "best", 1: "second"}.get(place, "") if value is not None and value == value else ""
+    kind = {1: "best", 2: "second"}.get(row["place"], "")
     return Value(f'<span class="average">{number(value)}</span>{raised}{interval}', value, kind)
-
-
-def _letters(comparison: Comparison | None) -> dict[tuple[str, str], str]:
-    # Letters of very many systems are longer than what they explain.
-    if comparison is None or comparison.baseline is not None or len(comparison.systems) > figures.MOST_SYSTEMS:
-        return {}
-    return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}
 
 
 def _key(letters: dict[tuple[str, str], str]) -> str:
