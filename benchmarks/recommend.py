@@ -1,16 +1,17 @@
-"""Training and the 100 best items for all users of MovieLens 1M (80/20), each system, beside implicit.
+"""Training and the 100 best items for all users of MovieLens 1M (80/20), each system, beside implicit and LensKit.
 
     python benchmarks/recommend.py [--systems NAME ...] [--large] [--threads N]
 
 Each system runs in a process of its own, so that the peak of its memory is its own. Compiled loops are warmed up on a
 small world first: numba keeps what it compiled. ``--large`` takes a simulated catalogue of BeerAdvocate's size, 33,388
 users, 66,055 items and 1.5 million ratings, instead. Without MovieLens (see benchmarks/published.py) a simulated world
-of its size is used.
+of its size is used. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import resource
 import subprocess
@@ -24,7 +25,9 @@ from cranfield import CranfieldError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measure.measure import measure
+from cranfield.rank.read import read_run
 from cranfield.rank.recommend import recommend
+from cranfield.rank.run import Run
 from cranfield.rank.top import TieOrder, top
 from cranfield.recommend import SYSTEMS, as_recommender
 from cranfield.recommend._model import Model
@@ -35,35 +38,57 @@ PAPER = (
     *("nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir"),
 )
 
-# The same methods in implicit (its ALS takes ratings as confidences: compare times only); its BPR runs on all
-# threads and is not the same twice.
-PEERS = {
-    "wrmf": ("implicit als", "wrmf"),
-    "bprmf": ("implicit bpr", "bprmf(sampling=rating)"),
-    "itemknn": ("implicit bm25", "itemknn"),
-}
+# Our systems and the same methods elsewhere, with the same settings. Compare times: implicit's ALS takes ratings as
+# confidences, its BPR runs on all threads and is not the same twice, and LensKit's neighbourhoods are normalised.
+PEERS = (
+    ("wrmf", "implicit als"),
+    ("bprmf(sampling=rating)", "implicit bpr"),
+    ("itemknn", "implicit bm25"),
+    ("wrmf", "lenskit als"),
+    ("itemknn(weighting=cosine)", "lenskit item knn"),
+    ("knn", "lenskit user knn"),
+    ("ease", "lenskit ease"),
+    ("slim", "lenskit slim"),
+)
 
 
-def implicit_model(name: str) -> Any:
+def installed(peer: str) -> bool:
+    return importlib.util.find_spec(peer.split()[0]) is not None
+
+
+def implicit_model(peer: str, own: Any) -> Any:
     from implicit.als import AlternatingLeastSquares
     from implicit.bpr import BayesianPersonalizedRanking
     from implicit.nearest_neighbours import BM25Recommender
 
-    ours = {key: as_recommender(spelling) for key, (_, spelling) in PEERS.items()}
-    if name == "implicit als":
-        own = ours["wrmf"]
+    if peer == "implicit als":
         return AlternatingLeastSquares(
             factors=own.factors, iterations=own.iterations, regularization=own.regularization, random_state=0,
             num_threads=settings.workers,
         )  # fmt: skip
-    if name == "implicit bpr":
-        own = ours["bprmf"]
+    if peer == "implicit bpr":
         return BayesianPersonalizedRanking(
             factors=own.factors, iterations=own.epochs, learning_rate=own.rate, regularization=own.positive,
             random_state=0, num_threads=settings.workers,
         )  # fmt: skip
-    own = ours["itemknn"]
     return BM25Recommender(K=own.k, K1=own.k1, B=own.b, num_threads=settings.workers)
+
+
+def lenskit_scorer(peer: str, own: Any) -> Any:
+    from lenskit.als import ImplicitMFScorer
+    from lenskit.knn import EASEScorer, ItemKNNScorer, SLIMScorer, UserKNNScorer
+
+    if peer == "lenskit als":
+        return ImplicitMFScorer(
+            embedding_size=own.factors, epochs=own.iterations, regularization=own.regularization, weight=own.alpha
+        )
+    if peer == "lenskit item knn":
+        return ItemKNNScorer(max_nbrs=own.k, save_nbrs=own.k, feedback="implicit")
+    if peer == "lenskit user knn":
+        return UserKNNScorer(max_nbrs=own.k, feedback="implicit")
+    if peer == "lenskit ease":
+        return EASEScorer(regularization=own.l2)
+    return SLIMScorer(l1_reg=own.l1, l2_reg=own.l2, max_nbrs=own.neighbours)
 
 
 def large_world() -> Ratings:
@@ -111,29 +136,51 @@ class Trained(Model):
         return self.system.score(users)
 
 
+def trained_and_ranked(name: str, split: Split) -> tuple[float, float, Run]:
+    """Return the seconds that training and ranking took, and the run."""
+    own = {peer: ours for ours, peer in PEERS}.get(name)
+    if name.startswith("lenskit"):
+        return with_lenskit(lenskit_scorer(name, as_recommender(own)), split)
+    if own is None:
+        warm = np.random.default_rng(0).integers(0, 9, (2, 60))
+        cells = np.unique(warm[0] * 9 + warm[1])
+        as_recommender(name).fit(Ratings.of(cells // 9, cells % 9, np.ones(len(cells))))
+    system = as_recommender(name if own is None else implicit_model(name, as_recommender(own)))
+    start = time.perf_counter()
+    system.fit(split.train)
+    fitted = time.perf_counter()
+    (run,) = recommend(split, {name: Trained(system)}, n=100)
+    return fitted - start, time.perf_counter() - fitted, run
+
+
+def with_lenskit(scorer: Any, split: Split) -> tuple[float, float, Run]:
+    from lenskit.batch import recommend as in_batch
+    from lenskit.data import from_interactions_df
+    from lenskit.pipeline import topn_pipeline
+
+    train = split.train.frame().select("user", "item", "rating").to_pandas()
+    data = from_interactions_df(train, user_col="user", item_col="item", rating_col="rating")
+    pipeline = topn_pipeline(scorer, n=100)
+    start = time.perf_counter()
+    pipeline.train(data)
+    fitted = time.perf_counter()
+    lists = in_batch(pipeline, split.train.user_ids.ids(np.arange(split.train.n_users)).to_list(), n=100)
+    end = time.perf_counter()
+    found = lists.to_df()[["user_id", "item_id", "score"]].dropna()
+    return fitted - start, end - fitted, read_run(found, user="user_id", item="item_id")
+
+
 def one_system(name: str, large: bool) -> dict[str, Any]:
     """Train, rank and measure one system in this process."""
     split = world(large)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    system = as_recommender(implicit_model(name) if name.startswith("implicit") else name)
-    warm = np.random.default_rng(0).integers(0, 9, (2, 60))
-    cells = np.unique(warm[0] * 9 + warm[1])
-    small = Ratings.of(cells // 9, cells % 9, np.ones(len(cells)))
-    if not name.startswith("implicit"):
-        as_recommender(name).fit(small)
-    start = time.perf_counter()
-    system.fit(split.train)
-    fitted = time.perf_counter()
-
-    ranked = Trained(system)
-    (run,) = recommend(split, {name: ranked}, n=100)
-    end = time.perf_counter()
+    fit, rank, run = trained_and_ranked(name, split)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     value = measure([run], split.test, ["nDCG@100"], threshold=4).average()[0, 0]
     return {
-        "fit": fitted - start,
-        "rank": end - fitted,
-        "total": end - start,
+        "fit": fit,
+        "rank": rank,
+        "total": fit + rank,
         "peak": peak / 2**20,
         "own": (peak - before) / 2**20,
         "ndcg": float(value),
@@ -144,7 +191,7 @@ def extraction() -> float:
     """Seconds to take the 100 best of 6,040 × 3,706 scores, in blocks, on one thread."""
     order = TieOrder(Vocabulary.of(range(3706)))
     scores = np.random.default_rng(0).random((6040, 3706))
-    assert len(order.items) == 3706
+    top(scores[:1024], 100, order)  # loads what is compiled
     start = time.perf_counter()
     for first in range(0, 6040, 1024):
         top(scores[first : first + 1024], 100, order)
@@ -166,7 +213,8 @@ def main() -> None:
             print(json.dumps({"error": str(error)}))
         return
     print(f"the 100 best of 6,040 × 3,706 scores, one thread: {extraction():.2f} s")
-    names = asked.systems or [*SYSTEMS, *(peer for peer, _ in PEERS.values()), "bprmf(sampling=rating)"]
+    names = asked.systems or [*dict.fromkeys([*SYSTEMS, *(one for pair in PEERS for one in pair)])]
+    names = [name for name in names if name not in dict(PEERS).values() or installed(name)]
     print(f"{'system':<26}{'fit s':>9}{'rank s':>9}{'total s':>9}{'peak GiB':>10}{'its own':>10}{'nDCG@100':>10}")
     results: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -186,7 +234,7 @@ def main() -> None:
             f"{result['peak']:>10.2f}{result['own']:>10.2f}{result['ndcg']:>10.4f}",
             flush=True,
         )
-    for peer, ours in PEERS.values():
+    for ours, peer in PEERS:
         if peer in results and ours in results:
             ratio = results[ours]["fit"] / results[peer]["fit"]
             whole = results[ours]["total"] / results[peer]["total"]
