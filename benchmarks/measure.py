@@ -2,6 +2,7 @@
 
     python benchmarks/measure.py             # all of it, some minutes
     python benchmarks/measure.py --quick     # the smallest case
+    python benchmarks/measure.py --further   # what each metric costs once the lists are judged
     python benchmarks/measure.py --memory    # peak memory of each tool, one process each
     python benchmarks/measure.py --growth    # up to ten million recommended items
     python benchmarks/measure.py --first     # a fresh process: import and first evaluation
@@ -27,6 +28,8 @@ import pandas as pd
 
 import cranfield as cf
 from cranfield.measure import Judgments, Metric, judge
+from cranfield.measure.context import Context
+from cranfield.measure.metric import known_metrics
 
 NINE = ["P@10", "Recall@100", "F1", "AP@100", "nDCG@10", "nDCG@100", "RR", "bpref", "infAP(pool=judged)"]
 PYTREC = {"P_10", "recall_100", "set_F", "map_cut_100", "ndcg_cut_10", "ndcg_cut_100", "recip_rank", "bpref", "infAP"}
@@ -196,21 +199,51 @@ def growth() -> None:
         print(f"  {users * DEPTH:12,} recommended items {taken:8.3f} s  {taken / users / DEPTH * 1e9:6.1f} ns an item")
 
 
-def memory() -> None:
-    print("\nPeak memory above that of the data, MiB; one process each, 33,388 users x 5 systems, integer ids.")
-    for name in ["ours", *(peer for peer in PEERS if installed(peer))]:
-        run = subprocess.run([sys.executable, __file__, "--alone", name], capture_output=True, text=True, check=True)
-        print(f"  {name:12} {run.stdout.strip():>8}")
+def memory(limit: int) -> None:
+    """Each tool in a process of its own: ours first, then the peers, each stopped after ``limit`` seconds."""
+    tools = ["ours", *(peer for peer in [*PEERS, "rectools"] if installed(peer))]
+    for users in (6_040, 33_388):
+        print(f"\nPeak memory above that of the data, MiB; {users:,} users x 5 systems, integer ids.", flush=True)
+        for name in tools:
+            command = [sys.executable, __file__, "--alone", name, "--users", str(users)]
+            try:
+                run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit)
+                told = f"{run.stdout.strip():>8}"
+            except subprocess.TimeoutExpired:
+                told = f"not done in {limit:,} s"
+            except subprocess.CalledProcessError as error:
+                told = (error.stderr.strip().splitlines() or [f"ended with {error.returncode}"])[-1]
+            print(f"  {name:12} {told}", flush=True)
 
 
-def alone(name: str) -> None:
-    world = World(33_388, 5, text=False)
+def alone(name: str, users: int) -> None:
+    world = World(users, 5, text=False)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # What was freed after building the data would hide what the tool takes: hold it.
     now = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() // 1024  # noqa: PTH123, SIM115
     ballast = np.ones(max(before - now, 0) * 128)
-    {"ours": ours, **PEERS}[name](world)
+    {"ours": ours, "rectools": rectools, **PEERS}[name](world)
     print(round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024), ballast[:0].tolist() or "")
+
+
+def further(users: int) -> None:
+    """What each registered metric costs once the lists are judged: the first time, and beside others of its kind."""
+    world, before = World(users, 1, text=False), World(users, 1, text=False, seed=1).test
+    test, run, train = cf.read(world.test), cf.read_run(world.runs["system0"], name="s"), cf.read(before)
+    likeness = np.random.default_rng(2).random((len(test.item_ids), len(test.item_ids)))
+    judgments = Judgments.of(test, 4.0)
+    print(f"\nOne further metric, {users:,} users x {DEPTH} items x {JUDGED} judgments; ms, best of seven.\n"
+          "  metric                    first  further")  # fmt: skip
+    for name, definition in known_metrics().items():
+        metric = Metric.of(name if definition.cutoff == "none" else f"{name}@{DEPTH}")
+        firsts, furthers = [], []
+        for _ in range(7):
+            judged, _counts = judge(run, judgments, Context(train, likeness))
+            for taken in (firsts, furthers):
+                start = time.perf_counter()
+                metric(judged)
+                taken.append(time.perf_counter() - start)
+        print(f"  {metric!s:22} {min(firsts) * 1e3:8.2f} {min(furthers) * 1e3:8.2f}")
 
 
 def first() -> None:
@@ -232,26 +265,30 @@ def first() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("quick", "memory", "growth", "first"):
+    for option in ("quick", "further", "memory", "growth", "first"):
         parser.add_argument(f"--{option}", action="store_true")
+    parser.add_argument("--limit", type=int, default=1800, help="seconds that --memory gives each tool")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
+    parser.add_argument("--users", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.alone:
-        alone(chosen.alone)
+        alone(chosen.alone, chosen.users)
         return
-    everything = not (chosen.quick or chosen.memory or chosen.growth or chosen.first)
+    everything = not (chosen.quick or chosen.further or chosen.memory or chosen.growth or chosen.first)
     if everything or chosen.quick:
         cases = [(6_040, 1, False), (6_040, 1, True)]
         if everything:
             cases += [(6_040, 5, False), (6_040, 5, True), (33_388, 1, False), (33_388, 1, True), (33_388, 5, False)]
         from_frames(cases)
         ready_made(6_040)
+    if everything or chosen.further:
+        further(6_040)
     if everything or chosen.first:
         first()
     if everything or chosen.growth:
         growth()
     if everything or chosen.memory:
-        memory()
+        memory(chosen.limit)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def test_diversity_of_lists_of_any_lengths_equals_a_loop_over_their_pairs(judged
     lists = {user: rng.permutation(60)[:size].tolist() for user, size in enumerate(rng.integers(1, 60, 40))}
     lists |= {40: [50, 51, 52], 41: [3], 42: [3, 55]}
     run = {user: {item: -float(rank) for rank, item in enumerate(own)} for user, own in lists.items()}
-    test = {user: {item: 1 for item in range(40)} for user in range(45)}
+    test = {user: dict.fromkeys(range(40), 1) for user in range(45)}
     table = rng.random((40, 40))
     expected = []
     for user in range(45):
