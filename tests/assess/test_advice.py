@@ -80,7 +80,8 @@ def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
     ):
         advice = Advice(pl.DataFrame({**columns, "first": shares}), {"power": 1.0}, ("power",), 10)
         assert advice.sentence() == (
-            f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in {told}"
+            f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in "
+            f"{told}"
         )
 
 

@@ -161,6 +161,21 @@ def test_sakais_bootstrap_is_there_if_asked_for(files, cranfield):
     assert "required_difference" in json.loads(cranfield("assess", *asked, "--resamples", "20").out)[0]
 
 
+def test_the_papers_grid_can_be_asked_for(files, cranfield):
+    asked = (*OPTIONS, "--sizes", "top", "--scenario", "items", "--format", "csv")
+    rows = csv.DictReader(io.StringIO(cranfield("assess", *asked).out))
+    assert [row["size"] for row in rows if row["metric"] == "P@5"] == [str(k / 100) for k in range(100, 79, -1)]
+
+
+def test_the_correlation_of_the_top_can_be_asked_for(files, cranfield):
+    asked = (*OPTIONS, "--sizes", "0.05", "--samples", "20", "--scenario", "ratings", "--format", "csv")
+    plain, top = (
+        [row["tau"] for row in csv.DictReader(io.StringIO(cranfield("assess", *asked, *more).out))]
+        for more in ((), ("--correlation", "tau-ap"))
+    )
+    assert all(one != other for one, other in zip(plain, top, strict=True))
+
+
 def test_weights_change_the_advice(files, cranfield):
     none = ("--weight", "agreement=0", "--scenario", "ratings", "--weight", "ratings=0")
     (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)

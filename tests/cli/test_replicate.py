@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from click.testing import CliRunner
 
 from cranfield import simulate, write
@@ -24,6 +26,15 @@ def test_a_study_is_run_from_files_with_a_given_split(tmp_path):
     assert (out / "claims.json").exists()
     assert (out / "tables" / "table-3.tex").exists()
     assert not list((out / "figures").glob("*.svg"))
+
+
+def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch):
+    ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
+    monkeypatch.setattr("cranfield.data.datasets.load", lambda name: replace(ratings, name=name))
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(command, ["valcarce2018", "--data", "ml-100k", *_FEW], catch_exceptions=False)
+    assert "16 claims of valcarce2018 on ml-100k" in found.output
+    assert (tmp_path / "valcarce2018" / "report.html").exists()
 
 
 def test_an_unknown_dataset_or_study_is_refused(tmp_path):
