@@ -52,6 +52,15 @@ def test_run_goes_from_data_to_report_and_says_the_verdict(cranfield, experiment
     assert (folder / "tables" / "tiny-averages.tex").exists()
 
 
+def test_an_assessment_stands_on_the_page(cranfield, experiment):
+    experiment.write_text(experiment.read_text() + "[assess]\nsamples = 2\nscenarios = ['ratings']\n")
+    code, _, err = cranfield("run", experiment, "--jobs", 1)
+    assert code == 0, err
+    page = (experiment.with_suffix("") / "report.html").read_text()
+    assert 'id="trust"' in page
+    assert "assess" in page[page.index('id="card"') :]
+
+
 def test_run_again_says_the_same_and_writes_the_same_report(cranfield, experiment):
     first = cranfield("run", experiment, "--quiet")
     page = experiment.with_suffix("") / "report.html"
@@ -91,6 +100,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cranfield, experimen
     code, out, _ = cranfield("run", experiment, "--dry-run")
     assert code == 0
     assert "runs        2 to make, not made yet" in out
+    assert "report      1 to make, not made yet" in out
+    assert "report" not in cranfield("run", experiment, "--dry-run", "--no-report").out
     assert "roughly" in out
     assert not experiment.with_suffix("").exists()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -345,6 +346,29 @@ def test_several_data_sets_are_kept_apart(tiny, tmp_path):
     assert str(results).splitlines()[0].startswith("tiny: P@10: ")
 
 
+def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
+    asked = {"samples": 3, "scenarios": ["ratings", "users"]}
+    experiment = tiny(assess=asked)
+    results = run(experiment, tmp_path / "out")
+    read = results.assessment("tiny")
+    (part,) = results.measured("tiny")
+    made = cf.assess(
+        part.runs,
+        part.test,
+        list(experiment.decisions.metrics),
+        threshold=4,
+        train=part.train,
+        significance="student",
+        **asked,
+    )
+    assert (read.systems, read.metrics, read.averages) == (made.systems, made.metrics, made.averages)
+    assert read.sentences() == made.sentences()
+    np.testing.assert_array_equal(read.whole, made.whole)
+    for study in ("robustness", "power", "curves", "correlation", "groups", "advice", "samples"):
+        assert_frame_equal(read.frame(study), made.frame(study))
+    assert run(tiny(), tmp_path / "plain").assessment("tiny") is None
+
+
 def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
     asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
     results = run(tiny(assess=asked), tmp_path)
@@ -390,3 +414,33 @@ def test_the_starting_configuration_of_the_paper_on_movielens(real_data, tmp_pat
     # Table 2 of the paper prints .416 and .452 for kNN.
     assert found["kNN", "P@10"] == pytest.approx(0.416, abs=0.006)
     assert found["kNN", "nDCG(gain=binary)@10"] == pytest.approx(0.452, abs=0.006)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monkeypatch, threads):
+    experiment = tiny(
+        decisions=Decisions(split="k_fold(k=2)", fill="random"),
+        systems=tuple(System(one, one) for one in ("random", "knn(k=5)", "bprmf(epochs=2)", "puresvd(factors=3)")),
+    )
+    run(experiment, tmp_path / "one", jobs=1)
+    monkeypatch.setattr(cf.settings, "threads", threads)
+    steps = []
+
+    @contextmanager
+    def stages(what, count=1):
+        yield lambda: steps.append(what)
+
+    run(experiment, tmp_path / "two", jobs=2, stages=stages)
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    differ = {"log.jsonl", ".cranfield/lock", ".cranfield/process"}
+    for file in (file for file in files if file.as_posix() not in differ):
+        assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
+    assert steps.count("Training and ranking") == 8
+    run(experiment, tmp_path / "two", jobs=2)
+    assert _made(tmp_path / "two") == set()
+
+
+def test_the_number_of_jobs_is_checked_first(tiny, tmp_path):
+    with pytest.raises(SettingError, match="jobs=0"):
+        run(tiny(), tmp_path / "out", jobs=0)
+    assert not (tmp_path / "out").exists()

@@ -94,6 +94,7 @@ def _write_report(results: Results) -> list[Path]:
                 results.path / (f"report-{data}.html" if several else "report.html"),
                 found.scores,
                 found.comparison,
+                results.assessment(data),
                 **averaging,
                 variants=variants,
                 title=f"{experiment.title} ({data})" if several else experiment.title,

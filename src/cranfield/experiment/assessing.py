@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from cranfield.assess import Assessment
 from cranfield.data.write import write_table
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Made
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
+from cranfield.experiment.stored import plain, step_of
 
-STUDIES = ("robustness", "power", "correlation", "groups", "advice")
-"""The studies of an assessment that are kept."""
+STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
+"""The frames of an assessment that are kept."""
+
+_NAMES = ("systems", "metrics", "averages", "lower_is_better")
 
 
 def asked(experiment: Experiment) -> dict[str, Any]:
@@ -35,6 +43,7 @@ def assessed(line: Line, source: Source) -> Artifact:
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "runs": [line.made[line.run_name(part, one)].digest for part in parts for one in line.experiment.systems],
         "asked": options,
+        "studies": list(STUDIES),
         "seed": line.experiment.seed,
     }
 
@@ -55,8 +64,22 @@ def assessed(line: Line, source: Source) -> Artifact:
         )
         home = line.folder.path / "results" / source.name
         files = [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
-        return files, {"sentences": found.sentences()}
+        return files, {
+            "sentences": found.sentences(),
+            **{name: list(getattr(found, name)) for name in _NAMES},
+            "whole": plain(found.whole),
+            "step": found.step.as_dict(),
+        }
 
     name = f"assess/{source.name}"
     line.made[name] = line.folder.artifact(name, made_of, make)
     return line.made[name]
+
+
+def read_assessment(folder: Path, artifact: Artifact) -> Assessment:
+    """Return the assessment that `assessed` kept."""
+    files = {Path(file).stem.removeprefix("assess-"): folder / file for file in artifact.files}
+    named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}
+    frames: dict[str, Any] = {name: pl.read_parquet(files[name]) for name in ("samples", "power", "curves")}
+    whole = np.array(artifact.facts["whole"], dtype=np.float64)
+    return Assessment(**named, **frames, whole=whole, step=step_of(artifact.facts["step"]))

@@ -14,7 +14,9 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
+from cranfield.assess import Assessment
 from cranfield.data import Ratings
+from cranfield.experiment.assessing import read_assessment
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.file import experiment_of
 from cranfield.experiment.findings import Findings, findings
@@ -110,6 +112,12 @@ class Results:
     def findings(self, data: str) -> Findings:
         """Return averages and comparisons on a set of ratings as objects, with the scores behind them."""
         return self._findings(self._known(data))
+
+    def assessment(self, data: str) -> Assessment | None:
+        """Return what was found out about the metrics on a set of ratings; None if the experiment did not ask."""
+        if self.experiment.assess is None:
+            return None
+        return read_assessment(self.path, self._artifact(f"assess/{self._known(data)}"))
 
     def _line(self) -> Line:
         line = Line(self.experiment, self.folder)

@@ -136,7 +136,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "step": scores.step.as_dict(),
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "notes": list(scores.notes),
-        **{name: _plain(getattr(scores, name)) for name in _TABLES},
+        **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
     return write_table(pl.DataFrame(columns), path), facts
 
@@ -144,7 +144,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
 _TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 
-def _plain(table: NDArray[np.float64] | None) -> Any:
+def plain(table: NDArray[np.float64] | None) -> Any:
     """Return an array as lists for JSON, which has no NaN."""
     return None if table is None else np.where(np.isnan(table), None, table.astype(object)).tolist()  # type: ignore[call-overload]
 

@@ -166,7 +166,7 @@ def jobs_for(items: int, ratings: int, systems: int) -> int:
         return 1
     # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
     needed = 2**28 + 100 * ratings + 3 * 8 * items**2
-    return max(1, min(wanted, int(available_memory() // needed)))
+    return max(1, int(min(wanted, available_memory() // needed)))
 
 
 @dataclass(frozen=True, eq=False)
