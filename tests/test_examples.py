@@ -20,7 +20,8 @@ def _show(source: str, names: dict[str, object]) -> object:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
-def test_a_notebook_runs_and_its_results_show_themselves(path, capsys):
+def test_a_notebook_runs_and_its_results_show_themselves(path, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     book = json.loads(path.read_text(encoding="utf-8"))
     assert book["nbformat"] == 4
     names: dict[str, object] = {}
@@ -29,8 +30,11 @@ def test_a_notebook_runs_and_its_results_show_themselves(path, capsys):
     assert capsys.readouterr().out
     assert len(shown) >= 5
     tables = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
-    assert len(tables) >= 4
+    assert len(tables) >= 6
     assert all("<table" in table for table in tables)
+    charts = [value._repr_mimebundle_() for value in shown if hasattr(value, "_repr_mimebundle_")]
+    assert len(charts) >= 2
+    assert all("<svg" in chart["image/svg+xml"] for chart in charts)
 
 
 def test_notebooks_are_kept_without_outputs():

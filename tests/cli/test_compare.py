@@ -72,6 +72,7 @@ def test_matrix_and_latex_show_every_system(run):
     assert matrix.count("good") == 2
     assert "$^{a}$" in latex
     assert r"\toprule" in latex
+    assert "<sup>a</sup>" in run("-m", "P@5", "--format", "markdown")
 
 
 def test_sampling_and_subsets_are_options(run):

@@ -85,7 +85,7 @@ Examples:
 @click.option("--margin", type=float, help="Show instead whether systems differ by no more than this (TOST).")
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
 @report_option
-@output_options("table", "matrix", "latex", "csv", "json")
+@output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
 def command(
     measuring: Measuring,
@@ -99,7 +99,7 @@ def command(
     **options: Any,
 ) -> None:
     """Say which system is better, and how sure that is."""
-    if (margin is not None or power is not None) and format in ("matrix", "latex"):
+    if (margin is not None or power is not None) and format in ("matrix", "latex", "markdown"):
         raise click.UsageError(f"--margin and --power have no {format}; use --format table, csv or json")
     if margin is not None and power is not None:
         raise click.UsageError("--margin and --power exclude each other; give one of them")
@@ -114,6 +114,8 @@ def command(
         put("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
         put(result.latex(), out)
+    elif format == "markdown":
+        put(result.markdown(), out)
     elif format == "csv":
         put(written(result.frame(), "csv"), out)
     elif format == "json":

@@ -13,9 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._table import Table
 from cranfield.data._order import sort_pairs
 from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary
+
+# So many ratings are shown in a notebook.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +133,15 @@ class Ratings:
         name = f"{self.name}: " if self.name else ""
         users, items = np.count_nonzero(self.user_counts), np.count_nonzero(self.item_counts)
         return f"Ratings({name}{users:,} users, {items:,} items, {len(self):,} ratings)"
+
+    def _repr_html_(self) -> str:
+        first = np.searchsorted(self.indptr, np.arange(min(_SHOWN, len(self))), side="right") - 1
+        columns = [self.user_ids.ids(first), self.item_ids.ids(self.items[:_SHOWN]), self.values[:_SHOWN].tolist()]
+        header = ["user", "item", "rating"]
+        if self.times is not None:
+            columns, header = [*columns, self.times[:_SHOWN].tolist()], [*header, "time"]
+        more = [f"and {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
+        return Table(header, [[f"{cell}" for cell in row] for row in zip(*columns)], repr(self), more).html()
 
     @property
     def n_users(self) -> int:

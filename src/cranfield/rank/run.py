@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._table import Table
 from cranfield.data import Vocabulary
 from cranfield.rank.lists import Ties
+
+# So many lists are shown in a notebook, and so many items of each.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,18 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name}: {len(self):,} lists, {len(self.items):,} items)"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for place in range(min(_SHOWN, len(self))):
+            held = slice(self.indptr[place], min(self.indptr[place + 1], self.indptr[place] + _SHOWN))
+            ranks = range(1, _SHOWN + 1) if self.ranks is None else self.ranks[held]
+            items = [f"{rank}. {item}" for rank, item in zip(ranks, self.item_ids.ids(self.items[held]))]
+            more = int(self.list_lengths[place]) - len(items)
+            user = f"{self.user_ids.ids(self.users[place : place + 1])[0]}"
+            rows.append([user, ", ".join(items) + (f", and {more:,} more" if more else "")])
+        notes = [f"and {len(self) - _SHOWN:,} more lists"] if len(self) > _SHOWN else []
+        return Table(["user", "list"], rows, repr(self), notes).html()
 
     @property
     def list_lengths(self) -> NDArray[np.int32]:

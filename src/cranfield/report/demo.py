@@ -23,6 +23,8 @@ from cranfield.rank.recommend import recommend_each
 from cranfield.rank.run import Run
 from cranfield.report.decisions import other_decisions
 from cranfield.report.figures import Style
+from cranfield.report.markup import paragraphs
+from cranfield.report.tables import leaderboard_table
 from cranfield.split.random import random as random_split
 from cranfield.split.split import Split
 
@@ -177,6 +179,14 @@ class Demo:
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
+
+    def __repr__(self) -> str:
+        return f"Demo({len(self.systems)} systems, {self.world!r})"
+
+    def _repr_html_(self) -> str:
+        """Show what was found, and the table that everyone publishes with the one that holds."""
+        tables = (leaderboard_table(self.scores[test], one) for test, one in self.comparisons.items())
+        return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
 
 
 def demo(size: str = "medium", *, seed: int = 0, stages: Stages = _silent) -> Demo:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._table import Table
 from cranfield._version import __version__
 from cranfield.data import Ratings
 
@@ -50,6 +51,16 @@ class Split:
         fold = f", fold {self.fold + 1} of {self.folds}" if self.folds > 1 else ""
         sizes = ", ".join(f"{name} {len(part):,}" for name, part in self.parts.items())
         return f"Split({self.step.action.removeprefix('split.')}: {sizes}{fold})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                name,
+                *(f"{count:,}" for count in (len(part), *map(np.count_nonzero, (part.user_counts, part.item_counts)))),
+            ]
+            for name, part in self.parts.items()
+        ]
+        return Table(["part", "ratings", "users", "items"], rows, repr(self), self.notes).html()
 
     def __iter__(self) -> Iterator[Ratings]:
         """Give the training and the test part, for ``train, test = split``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -72,6 +73,9 @@ class World:
             f"World({self.ratings.n_users:,} users, {self.ratings.n_items:,} items, {len(self.ratings):,} ratings "
             f"observed, {100 * relevant:.1f} % of all pairs relevant)"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.ratings._repr_html_()}"
 
     def preference(self, users: Any = None) -> NDArray[np.float32]:
         """Return the true grade of every item, a row for each asked user code (everybody by default)."""
