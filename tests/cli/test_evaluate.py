@@ -26,7 +26,7 @@ def files(tmp_path, monkeypatch):
 @pytest.fixture
 def evaluate(files, cranfield):
     def run(*arguments: str) -> str:
-        code, out, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "other.trec", *arguments)
+        code, out, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "other.trec", "-q", *arguments)
         assert (code, err) == (0, "")
         return out
 
@@ -51,6 +51,41 @@ def test_csv_and_json_have_one_row_a_system_and_metric(evaluate):
     ]
     expected = cf.measure(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
     assert [float(row["mean"]) for row in rows] == expected["mean"].to_list() == [row["mean"] for row in same]
+
+
+def test_what_was_found_out_and_what_happened_is_said_beside_any_format(files, cranfield):
+    command = ("evaluate", "--test", "test.csv", "mine.csv", "other.trec", "-m", "P@1", "--format")
+    said = ["no threshold was given", "mine: 2 recommended items that the test set does not know",
+            "the test set was read as ratings, mine as table, other as trec"]  # fmt: skip
+    for kind in ("table", "csv", "json", "latex", "markdown"):
+        code, out, err = cranfield(*command, kind)
+        notes = err if kind in ("csv", "json") else out
+        assert code == 0
+        assert all(note in notes for note in said)
+
+
+def test_coverage_of_places_and_items_stands_beside_the_averages(evaluate):
+    header, _, mine, _ = evaluate("-m", "P@2", "-m", "RR@3", "--threshold", "4").splitlines()[1:5]
+    assert header.split() == ["system", "P@2", "RR@3", "users", "places", "items", "unjudged"]
+    assert mine.split()[3:] == ["100.0%", "66.7%", "100.0%", "50.0%"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--interval", "analytic"), "in square brackets: 95% Student's t"),
+        (("--interval", "bootstrap"), "in square brackets: 95% bootstrap percentile"),
+        (("--level", "0.8", "--average", "median"), "in square brackets: 80% "),
+    ],
+)
+def test_an_interval_stands_beside_each_average_of_a_table_if_asked(evaluate, options, said):
+    options = ("-m", "P@2", "--threshold", "4", *options)
+    row = json.loads(evaluate(*options, "--format", "json"))[1]
+    out = evaluate(*options)
+    assert said in out
+    if row["lower"] is not None:
+        assert f"{row['mean']:.4f} [{row['lower']:.4f}, {row['upper']:.4f}]" in out
+    assert "[" not in evaluate("-m", "P@2", "--threshold", "4")
 
 
 def test_averages_coverage_and_undefined_values_are_options(evaluate):

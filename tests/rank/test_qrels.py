@@ -36,6 +36,7 @@ def _format(ratings):
         QRELS.replace(" ", "  "),
         QRELS.replace(" ", "\t "),
         QRELS.replace(" 0 ", " Q0 "),
+        QRELS.replace(" 0 ", "   00  "),
         QRELS.replace("\n", " \r\n"),
         gzip.compress(QRELS.encode(), mtime=0),
         "# mine\n" + QRELS + "# end\n",

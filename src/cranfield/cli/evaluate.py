@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.measure import DEFAULT_METRICS
 from cranfield.measure.measure import measure
+from cranfield.measure.notes import notes_on_reading
 
 _EXAMPLES = """\b
 Examples:
@@ -50,16 +53,12 @@ Examples:
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
-    default="analytic",
-    show_default=True,
-    help="How the confidence interval is made.",
+    help="How the confidence interval is made: always in CSV and JSON (analytic unless given), in tables if given.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="The confidence of the interval.",
+    help="The confidence of the interval, 0.95 unless given; shows it in tables.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
@@ -75,17 +74,23 @@ def command(
     format: str,
     out: str | None,
     interval: Any,
-    level: float,
+    level: float | None,
     seed: int,
     **average: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
     loaded = measuring.load()
     scores = measure(**loaded, metrics=metrics, bounds=bounds)
+    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded["runs"], loaded["test"])))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
+    shown = 0.95 if level is None and interval is not None else level
+    how = {**average, "interval": interval or "analytic", "seed": seed}
     if format in ("csv", "json"):
-        put(written(scores.frame(**average, level=level, interval=interval, seed=seed), format), out)
+        put(written(scores.frame(**how, level=shown or 0.95), format), out)
+        if not settings.quiet:
+            for note in scores.notes:
+                click.echo(f"· {note}", err=True)
     else:
-        put_table(scores.table(**average), format, out)
+        put_table(scores.table(**how, level=shown, services=True), format, out)
     write_page(report, loaded, scores, metrics, **average)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from cranfield.data import Ratings
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Metric
 from cranfield.rank.run import Run
@@ -45,6 +46,22 @@ def notes_on(
         *_on_judgments(judgments, threshold),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
+
+
+def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
+    """Return as what each source was read, in a sentence; nothing for what was made here.
+
+    Examples
+    --------
+    >>> from cranfield.rank import read_runs, read_test
+    >>> notes_on_reading(read_runs({"knn": {"ann": ["x"]}}), read_test({"ann": {"x": 1}}))
+    ('the test set was read as qrels, knn as dict',)
+    """
+    said: dict[str, list[str]] = {}
+    for name, history in (("the test set was read", test.history), *((run.name, run.history) for run in runs)):
+        if history and "format" in history[-1].settings:
+            said.setdefault(str(history[-1].settings["format"]), []).append(name)
+    return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
 
 
 def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str]:

@@ -283,27 +283,60 @@ class Scores:
             bounds=None if self.bounds is None else self.bounds[:, :, places],
         )
 
-    def table(self, average: str | Average = "mean", *, digits: int = 4, **options: Any) -> Table:
-        """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption."""
+    def table(
+        self,
+        average: str | Average = "mean",
+        *,
+        digits: int = 4,
+        services: bool = False,
+        level: float | None = None,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+        **options: Any,
+    ) -> Table:
+        """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption.
+
+        With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
+        ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
+        """
         means = self.average(average, **options)
-        bounds = None if self.bounds is None else self.frame(average, **options).select("least", "most").rows()
+        how: dict[str, Any] = {} if level is None else {"level": level, "interval": interval, "seed": seed}
+        columns = ([] if level is None else [("lower", "upper", "[{}, {}]")]) + (
+            [] if self.bounds is None else [("least", "most", "({}–{})")]
+        )
+        ends = self.frame(average, **how, **options) if columns else pl.DataFrame()
         cells = [[Cell(name)] for name in self.systems]
         for m, lower in enumerate(self.lower_is_better):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
-                text = "–" if np.isnan(means[s, m]) else f"{means[s, m]:.{digits}f}"
-                if bounds is not None and None not in (ends := bounds[s * len(self.metrics) + m]):
-                    text += f" ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
+                text = _number(means[s, m], digits)
+                for *names, form in columns:
+                    pair = ends.select(names).row(s * len(self.metrics) + m)
+                    if None not in pair and not np.isnan(pair).any():
+                        text += " " + form.format(*(_number(end, digits) for end in pair))
                 several = len(self.systems) > 1
                 cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
-        header = ["system", *self.metrics, "users"]
-        for s, share in enumerate(self.user_coverage):
-            cells[s].append(Cell(f"{share:.1%}"))
-        if self.unjudged is not None and self.metrics:
-            header.append("unjudged")
-            for s, share in enumerate(self.unjudged.max(axis=1)):
+        header = ["system", *self.metrics]
+        for name, shares in self._services(services).items():
+            header.append(name)
+            for s, share in enumerate(shares):
                 cells[s].append(Cell("–" if np.isnan(share) else f"{share:.1%}"))
-        return Table(header, cells, self._caption(average, options), self.notes)
+        caption = self._caption(average, options)
+        if level is not None:
+            made = list(dict.fromkeys(ends["interval"].drop_nulls()))
+            caption += f"; in square brackets: {', '.join(made) or 'no interval'}"
+        return Table(header, cells, caption, self.notes)
+
+    def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
+        """Return the shares that stand beside the averages, by the heads of their columns."""
+        shares = {"users": self.user_coverage}
+        if all_of_them and self.filled is not None and self.metrics:
+            shares["places"] = self.filled.min(axis=1)
+        if all_of_them and self.item_coverage is not None:
+            shares["items"] = self.item_coverage
+        if self.unjudged is not None and self.metrics:
+            shares["unjudged"] = self.unjudged.max(axis=1)
+        return shares
 
     def _caption(self, average: str | Average, options: Mapping[str, Any]) -> str:
         settings = self.step.settings
@@ -320,13 +353,17 @@ class Scores:
         return "; ".join(parts)
 
     def __str__(self) -> str:
-        return self.table().text()
+        return self.table(services=True).text()
 
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
 
     def _repr_html_(self) -> str:
-        return self.table().html()
+        return self.table(services=True).html()
+
+
+def _number(value: float, digits: int) -> str:
+    return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
 
 _SCHEMA: Mapping[str, Any] = {

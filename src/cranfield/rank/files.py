@@ -23,6 +23,7 @@ from cranfield.rank.table import Roles, Table
 from cranfield.rank.trec import has_wide_gaps, single_tabs, tidy_trec
 
 _ARROW = b"ARROW1"
+_LZ4 = b"\x04\x22\x4d\x18"  # ranx's own files
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 _KINDS = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".json")
 _HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter", ".qrels", ".qrel")
@@ -77,7 +78,10 @@ def file_text(path: Path) -> tuple[bytes, str] | None:
     path, member = file_and_member(path)
     if contents(path, len(PARQUET)) == PARQUET:
         return None
-    return unpacked(contents(path), str(path), member)
+    data, label = unpacked(contents(path), str(path), member)
+    if data.startswith(_LZ4):
+        raise InputError("LZ4 is not read", source=label, remedy="save it as .json, .trec or .parquet instead")
+    return data, label
 
 
 def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:

@@ -11,11 +11,12 @@ from cranfield.data._layout import is_number
 
 _SAMPLE, _BLOCK = 1 << 16, 1 << 20
 _NUMERIC = {6: (3, 4), 4: (3,)}
+_ITERATION = re.compile(rb"Q?0+")
 _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
 def has_qrels(data: bytes) -> bool:
-    """Whether a text holds TREC judgments: rows of four words, the second 0 or Q0, the last a number.
+    """Whether a text holds TREC judgments: rows of four words, the second 0 (00, Q0), the last a number.
 
     Examples
     --------
@@ -23,7 +24,7 @@ def has_qrels(data: bytes) -> bool:
     (True, False)
     """
     words = _first_words(data)
-    return _is_trec(words, 4) and all(fields[1] in (b"0", b"Q0") for fields in words)
+    return _is_trec(words, 4) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
 
 
 def tidy_trec(data: bytes, width: int) -> bytes | None:
