@@ -96,7 +96,8 @@ def test_power_is_that_of_discriminative_power_under_every_average_that_has_a_te
     expected = discriminative_power(scores, average=average, resamples=50)
     known = str(Average.of(average))
     found = averaged.frame("power").filter(pl.col("average") == known).drop("average")
-    assert found.equals(expected.frame())
+    assert found.drop("fold_sd").equals(expected.frame())
+    assert found["fold_sd"].is_null().all()  # there is one fold
     curves = averaged.frame("curves").filter(pl.col("average") == known).drop("average")
     assert curves.equals(expected.curve(first=None))
 
@@ -182,6 +183,11 @@ def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_wo
     assert both.whole.shape == (2, 1, 2, 5)
     assert both.frame("correlation")["fold_sd"].is_not_nan().all()
     assert both.frame("advice").height == 2
+    dp = np.array([one.frame("power").sort("metric")["dp"].to_list() for one in each])
+    assert both.frame("power").sort("metric")["fold_sd"].to_list() == pytest.approx(dp.std(axis=0, ddof=1))
+    values = np.array([one.frame("values")["value"].to_list() for one in each])
+    assert both.frame("values")["fold_sd"].to_list() == pytest.approx(values.std(axis=0, ddof=1))
+    assert both.frame("aggregation")["fold_sd"].to_list() == [0.0, 0.0]  # a metric with itself
     # What is so in every fold is told once.
     assert {note.partition(":")[0] for note in both.step.notes} == {"s0", "fold 1", "fold 2"}
 

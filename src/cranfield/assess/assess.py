@@ -94,7 +94,7 @@ def assess(
         trimmed) has the power of the mean in the advice.
     resamples
         How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
-        default there is none, since it can take longer than everything else. See `discriminative_power`.
+        default there is none, since it takes longer than the tests. See `discriminative_power`.
     weights
         What each criterion counts in the advice; see `Assessment.advice`.
     seed
@@ -167,8 +167,8 @@ def assess_folds(
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
-    Every fold is studied by itself; robustness and correlation are averaged over the folds, with the standard
-    deviation between them (``fold_sd``), and discriminative power averages each user's values over the folds.
+    Every fold is studied by itself; robustness and correlation are averaged over the folds, and discriminative power
+    averages each user's values over the folds. ``fold_sd`` is the standard deviation between the folds, each by itself.
     ``trains`` are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
     """
     if not folds:
@@ -270,11 +270,24 @@ def _power(
     curves: list[pl.DataFrame] = []
     for kind in kinds if tested else ():
         found = discriminative_power(list(scores), metrics=tested, average=kind, **testing)
-        for frames, frame in ((rows, found.frame()), (curves, found.curve(first=None))):
+        power = found.frame().join(
+            _spread(scores, tested, kind, testing), on="metric", how="left", maintain_order="left"
+        )
+        for frames, frame in ((rows, power), (curves, found.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
     if not rows:
         return _NO_POWER, _NO_CURVES
     return pl.concat(rows), pl.concat(curves)
+
+
+def _spread(scores: Sequence[Scores], metrics: Sequence[str], kind: str, testing: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the standard deviation of each metric's DP between the folds, each by itself; null for a single fold."""
+    if len(scores) == 1:
+        return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
+    each = discriminative_power(
+        list(scores), folds="each", metrics=metrics, average=kind, **{**testing, "resamples": 0}
+    )
+    return each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
 
 
 _NO_POWER = pl.DataFrame(
@@ -286,6 +299,7 @@ _NO_POWER = pl.DataFrame(
         "median_p": pl.Float64,
         "significant": pl.Float64,
         "pairs": pl.UInt32,
+        "fold_sd": pl.Float64,
     }
 )
 _NO_CURVES = pl.DataFrame(

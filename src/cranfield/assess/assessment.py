@@ -78,16 +78,18 @@ class Assessment:
             verdicts (Student's paired t-test of the mean difference, whatever the average) the shares that are lost,
             and that turn round; and how many ``ratings`` and ``users`` remain.
         ``values``
-            A row a scenario, size, average, metric and system: its averaged ``value``.
+            A row a scenario, size, average, metric and system: its averaged ``value``, and ``fold_sd``.
         ``power``, ``curves``
-            Discriminative power, and the p-value curves; see `discriminative_power`.
+            Discriminative power, with the ``fold_sd`` of its ``dp``, and the p-value curves; see
+            `discriminative_power`.
         ``correlation``, ``groups``
             tau between metrics, and of a metric with itself under another average; the group of metrics that say the
             same to which each belongs.
         ``cutoffs``
             For metrics measured at several cut-offs: the evidence at each.
         ``aggregation``
-            A row a metric and average: its correlation with the metric's first average, and the evidence.
+            A row a metric and average: its correlation with the metric's first average, that one's ``fold_sd``, and the
+            evidence.
         ``advice``
             The metrics, the recommended one first.
         ``samples``
@@ -220,10 +222,11 @@ class Assessment:
         first = self.averages[0]
         own = self._correlation.filter(
             (pl.col("average_a") == first) & (pl.col("metric_a") == pl.col("metric_b"))
-        ).select(metric="metric_a", average="average_b", tau_with_first="tau")
+        ).select("fold_sd", metric="metric_a", average="average_b", tau_with_first="tau")
         frame = self.advice().frame().join(own, on=["metric", "average"], how="left")
         frame = frame.sort(pl.col("metric").cast(pl.Enum(self.metrics)), pl.col("average").cast(pl.Enum(self.averages)))
-        return frame.select("metric", "average", "tau_with_first", pl.exclude("metric", "average", "tau_with_first"))
+        first_columns = ("metric", "average", "tau_with_first", "fold_sd")
+        return frame.select(*first_columns, pl.exclude(*first_columns))
 
     @cached_property
     def evidence(self) -> Evidence:

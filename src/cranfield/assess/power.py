@@ -129,7 +129,7 @@ def discriminative_power(
         ``average``: a user's values are averaged over the folds in which the user appears; ``pool``: every list of
         every fold is a case of its own; ``each``: every fold by itself.
     resamples
-        How many resamples the bootstrap draws. 0: no bootstrap, which takes longer than all the tests, and no columns
+        How many resamples the bootstrap draws. 0: no bootstrap, which takes longer than the tests, and no columns
         of it.
 
     Examples

@@ -231,8 +231,13 @@ def absolute_values(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFra
     """Return a row a scenario, size, average, metric and system: its value, averaged over samples and folds."""
     by = ["scenario", "size", "average", "metric"]
     names = {str(s): system for s, system in enumerate(systems)}
-    wide = samples.group_by(by, maintain_order=True).agg(
-        pl.col("values").arr.get(s).drop_nans().mean().alias(str(s)) for s in range(len(systems))
-    )
-    long = wide.unpivot(index=by, on=list(names), variable_name="system", value_name="value")
-    return long.with_columns(pl.col("system").replace_strict(names, return_dtype=pl.String))
+
+    def means(by: list[str]) -> pl.DataFrame:
+        wide = samples.group_by(by, maintain_order=True).agg(
+            pl.col("values").arr.get(s).drop_nans().mean().alias(str(s)) for s in range(len(systems))
+        )
+        long = wide.unpivot(index=by, on=list(names), variable_name="system", value_name="value")
+        return long.with_columns(pl.col("system").replace_strict(names, return_dtype=pl.String))
+
+    between = means([*by, "fold"]).group_by([*by, "system"]).agg(fold_sd=pl.col("value").std())
+    return means(by).join(between, on=[*by, "system"], how="left", maintain_order="left")

@@ -161,7 +161,7 @@ def robustness_figure(found: Assessment, scenario: str, name: str, caption: str)
 def values_figure(found: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
     """Return the averaged value of each metric against what remains of the test set."""
     own = replace(found, samples=found.samples.filter(pl.col("scenario") == scenario))
-    return Exhibit(name, caption, own.frame("values"), draw=lambda: figures.values(own))
+    return Exhibit(name, caption, own.frame("values").drop("fold_sd"), draw=lambda: figures.values(own))
 
 
 def power_figure(found: Assessment, name: str, caption: str) -> Exhibit:
