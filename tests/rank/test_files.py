@@ -249,3 +249,8 @@ def test_what_a_format_cannot_hold_is_not_written(tmp_path):
     with pytest.raises(SettingError, match="does not end in a format"):
         write_run(spaced, tmp_path / "x.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_ranx_in_lz4_is_refused_with_what_to_do(written):
+    with pytest.raises(InputError, match=r"run\.lz4: LZ4 is not read; save it as \.json"):
+        read_run(written(b"\x04\x22\x4d\x18@@\xc0", "run.lz4"))
