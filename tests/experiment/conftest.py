@@ -26,7 +26,9 @@ def tiny_file(tmp_path):
     """The file of an experiment of a fraction of a second, with two folds."""
     path = tmp_path / "tiny.toml"
     path.write_text(
-        'systems = ["popularity", "random"]\n[decisions]\nsplit = "k_fold(k=2)"\n'
+        '[systems]\npopularity = "popularity"\nrandom = "random"\n'
+        'liked = { system = "average", search = { damping = [0, 9] } }\n'
+        '[decisions]\nsplit = "k_fold(k=2)"\n'
         '[data.tiny]\nsimulate = "world(users=60, items=40, ratings=900)"\n'
     )
     return path

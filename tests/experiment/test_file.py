@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError
-from cranfield.experiment import Decisions, Experiment, Source, System, new_experiment, read_experiment, schema
+from cranfield.experiment import (
+    Decisions,
+    Experiment,
+    Range,
+    Source,
+    System,
+    Tuning,
+    new_experiment,
+    read_experiment,
+    schema,
+)
 from cranfield.experiment.file import experiment_of, moved, toml_of
 
 
@@ -57,7 +67,11 @@ def test_what_is_written_reads_back(title, seed, notes):
             Source("my films", file="r.csv", reading={"separator": "::", "header": False, "user": 1}),
             Source("b", simulate="world(users=60)"),
         ),
-        systems=(System("a (best)", "knn(k=5)"), System("p", "popularity")),
+        systems=(
+            System("a (best)", "knn(k=5)"),
+            System("p", "popularity"),
+            System("t", "wrmf", tuning=Tuning({"factors": (2, 4), "regularization": Range(0.1, 1, True)}, "P@5", 3)),
+        ),
         notes=notes,
         assess={"samples": 5, "scenarios": ["ratings"]},
     )
@@ -101,6 +115,21 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[systems]\na = { rn = 'x' }", "systems.a: no key 'rn'; did you mean 'run'?"),
         ("[systems]\na = { run = 'x.tsv' }", "it may have seen the test part"),
         ("[decisions]\nbaseline = 'knn'\n[systems]\nknm = 'knn'", "baseline='knn' is not one of the systems; did you"),
+        ("[systems]\na = { system = 'knm' }", "systems.a: there is no system 'knm'"),
+        ("[systems]\na = { system = 'knn', search = { kk = [1] } }", "knn has no parameter 'kk'; did you mean 'k'?"),
+        ("[systems]\na = { system = 'knn', search = { k = [1, 0] } }", "systems.a: k=0 of knn is out of range"),
+        ("[systems]\na = { system = 'knn', search = { k = 5 } }", "k=5 is neither a list of values nor a range"),
+        ("[systems]\na = { system = 'knn', search = {} }", "systems.a: search is empty"),
+        ("[systems]\na = { system = 'knn', search = 5 }", "systems.a: search=5 is not a table"),
+        ("[systems]\na = { system = 'knn(k=5)', search = { k = [1] } }", "k is fixed in 'knn(k=5)' already"),
+        ("[systems]\na = { system = 'knn', search = { k = { low = 1, high = 9 } } }", "k is a range, of which not"),
+        ("[systems]\na = { system = 'knn', search = { k = { low = 9, high = 1 } }, trials = 2 }", "is no range"),
+        ("[systems]\na = { system = 'knn', search = { k = [1] }, trials = 0 }", "trials=0 is not a whole number"),
+        ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'nDGC@5' }", "did you mean 'nDCG'?"),
+        ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'P@500' }", "too short for P@500"),
+        ("[systems]\na = { system = 'knn', metric = 'P@5' }", "systems.a: metric is of a search; add one"),
+        ("[systems]\na = { run = 'x.tsv', search = { k = [1] } }", "is a file, so there is nothing to search"),
+        ("[systems]\na = { search = { k = [1] } }", "needs a recommender"),
         ("[notes]\ndata = 5", "notes.data=5 is not text"),
         ("[notes]\ntunning = 'x'", "notes: no key 'tunning'; did you mean 'tuning'?"),
         ("[assess]\nsample = 5", "assess: no key 'sample'; did you mean 'samples'?"),
@@ -141,9 +170,14 @@ def test_the_schema_accepts_what_the_reader_accepts_and_refuses_misspellings():
         decisions=Decisions(sample=0.5, nonrelevant=100, length="all"),
         assess={"samples": 5},
         notes={"data": "x"},
+        systems=(
+            System("p", "popularity"),
+            System("t", "wrmf", tuning=Tuning({"factors": (2, 4), "alpha": Range(1, 9)}, "P@5", 3)),
+        ),
     )
     for good in ("", toml_of(Experiment()), toml_of(full), "systems = ['knn']\n[decisions]\nmetrics = 'P@10'"):
         jsonschema.validate(tomllib.loads(good), rules)
-    for bad in ("sed = 3", "[decisions]\nlists = 'ful'", "[data.x]\n", "[systems]\na = { rn = 'x' }"):
+    for bad in ("sed = 3", "[decisions]\nlists = 'ful'", "[data.x]\n", "[systems]\na = { rn = 'x' }",
+                "[systems]\na = { system = 'knn', trials = 3 }"):  # fmt: skip
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(bad), rules)

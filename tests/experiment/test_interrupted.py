@@ -35,14 +35,16 @@ def test_twenty_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, t
 
 def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
     # With its record every artifact is two files or more: the counts lie in all stages.
-    told = _killed("files", tiny_file, tmp_path / "home", [2, 6, 12, 18, 24, 36])
-    assert set(told["reached"]) >= {"data", "splits", "runs", "scores", "results"}
+    told = _killed("files", tiny_file, tmp_path / "home", [2, 6, 14, 18, 28, 36, 46])
+    assert set(told["reached"]) >= {"data", "splits", "searches", "runs", "scores", "results"}
 
 
 @pytest.mark.slow
 def test_runs_killed_around_every_file_end_with_the_same_bytes(tiny_file, tmp_path):
-    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 45)))
-    assert set(told["reached"]) >= {"nothing", "experiment", "data", "splits", "runs", "scores", "results", "card"}
+    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 51)))
+    assert set(told["reached"]) >= {
+        *("nothing", "experiment", "data", "splits", "searches", "runs", "scores", "results", "card")
+    }
 
 
 @pytest.mark.slow

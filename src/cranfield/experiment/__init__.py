@@ -12,6 +12,7 @@ from cranfield.experiment.search import Range, Search, Trial, search
 from cranfield.experiment.show import Shown, show
 from cranfield.experiment.source import Source
 from cranfield.experiment.system import System
+from cranfield.experiment.tuning import Tuning
 
 __all__ = [
     "Decisions",
@@ -25,6 +26,7 @@ __all__ = [
     "Source",
     "System",
     "Trial",
+    "Tuning",
     "diff",
     "new_experiment",
     "plan",

@@ -20,8 +20,10 @@ from cranfield.experiment.folder import Made
 from cranfield.experiment.paragraph import paragraph
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
+from cranfield.experiment.system import System
 
 _COMPARED = ("difference", "p", "p_corrected")
+_SEARCHED = ("data", "repetition", "fold", "best", "metric", "value", "trials", "validation")
 _LIBRARIES = ("numpy", "scipy", "polars", "numba")
 
 
@@ -54,13 +56,7 @@ def card(line: Line) -> dict[str, Any]:
         "notes": dict(experiment.notes),
         "data": {source.name: _data(line, source) for source in experiment.data},
         "splits": {source.name: list(_splits(line, source)) for source in experiment.data},
-        "systems": {
-            one.name: {
-                "spelling": one.spelling or f"file {Path(str(one.run)).name}",
-                "parameters": None if one.spelling is None else one.parameters(experiment.seed),
-            }
-            for one in experiment.systems
-        },
+        "systems": {one.name: _system(line, one) for one in experiment.systems},
         "coverage": {name: _coverage(frame) for name, frame in averages.items()},
         "measuring": {source.name: _measuring(line, source) for source in experiment.data},
         "results": {source.name: _results(line, source) for source in experiment.data},
@@ -98,6 +94,27 @@ def _splits(line: Line, source: Source) -> Iterator[dict[str, Any]]:
             "fingerprints": record["fingerprints"],
             "notes": record["split"]["notes"],
         }
+
+
+def _system(line: Line, system: System) -> dict[str, Any]:
+    """Return a system with its parameters; one that a search set differently in each part has the list of them."""
+    if system.spelling is None:
+        return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
+    told = [line.parameters(part, system) for part in line.all_parts]
+    values = {name: [one[name] for one in told] for name in told[0]}
+    searched = () if system.tuning is None else system.tuning.space
+    return {
+        "spelling": system.spelling,
+        "parameters": {
+            name: tried[0] if name not in searched or tried.count(tried[0]) == len(tried) else tried
+            for name, tried in values.items()
+        },
+        "searches": [
+            {"data": part.source.name, "repetition": part.repetition + 1, "fold": part.fold + 1,
+             **line.searches(part)[system.name].facts}
+            for part in line.all_parts if system.tuning is not None
+        ],
+    }  # fmt: skip
 
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
@@ -225,6 +242,13 @@ def _tables(told: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
             ],
         ),
     )
+    searches = [
+        [name, *(_said(found[key]) for key in _SEARCHED)]
+        for name, one in told["systems"].items()
+        for found in one["searches"]
+    ]
+    if searches:
+        yield "Searches of hyper-parameters", Table(["", *_SEARCHED], searches)
     yield (
         "Coverage",
         Table(

@@ -76,12 +76,23 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
     yield Item(
         "systems",
         "how the hyper-parameters were chosen, without the test part",
-        card["notes"].get("tuning"),
-        "say so, as tuning under [notes]",
+        card["notes"].get("tuning") or _searched(card),
+        "say so, as tuning under [notes], or let the file search them",
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
              "condensed": "condensed lists; items without a test rating are taken out"}  # fmt: skip
     yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
+
+
+def _searched(card: Mapping[str, Any]) -> str | None:
+    """Return which systems were searched, and how; None if none was."""
+    said = {
+        name: f"{name}: the best of {found['trials']} by {found['metric']} on {found['validation']}"
+        for name, one in card["systems"].items()
+        for found in one["searches"][:1]
+    }
+    others = [name for name in card["systems"] if name not in said]
+    return "; ".join([*said.values(), *([f"as stated: {', '.join(others)}"] if others else [])]) if said else None
 
 
 def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:

@@ -120,6 +120,7 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
     if asked.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
         yield f"repetitions={asked.repetitions} of split='{split}' would all be the same; set repetitions=1"
+    yield from _unmeasurable(asked)
     for system in asked.systems:
         if system.run is None:
             continue
@@ -133,6 +134,16 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
                 f"systems.{system.name} is a file of whole lists; relevant='{decisions.relevant}' and "
                 f"nonrelevant={decisions.nonrelevant!r} need systems that are trained here"
             )
+
+
+def _unmeasurable(asked: Experiment) -> Iterator[str]:
+    """Give the metrics that a search is by, and that the lists are too short for."""
+    length = asked.decisions.length
+    for system in asked.systems:
+        metric = None if system.tuning is None else system.tuning.metric
+        depth = None if metric is None else parse(metric).cutoff
+        if length != "all" and depth is not None and depth > int(length):
+            yield f"length={length} is too short for {metric}, by which systems.{system.name} is searched"
 
 
 def _check_twice(kind: str, names: list[str]) -> None:

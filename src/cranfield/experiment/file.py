@@ -18,9 +18,13 @@ from cranfield.experiment.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiment.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiment.source import KINDS, READING, Source
 from cranfield.experiment.system import System
+from cranfield.experiment.tuning import Tuning, space_of
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
 """The keys of an experiment file."""
+
+SYSTEM = ("system", "run", "search", "metric", "trials")
+"""The keys of a system that is more than a spelling."""
 
 _LETTERS = {
     "A1": "data selection",
@@ -53,6 +57,8 @@ _SYSTEMS = """
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
 # and a file of ranked lists, where the split is given, is
 #   "mine" = { run = "mine.tsv" }
+# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
+#   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
 
 _NOTES = """
@@ -136,10 +142,23 @@ def _systems(stated: object) -> Iterator[System]:
             yield System(str(parse(one)), one)
         return
     for name, one in _table("systems", stated).items():
-        if isinstance(one, dict):
-            yield System(name, run=_known(f"systems.{name}", one, ("run",)).get("run"))
-        else:
-            yield System(name, one)
+        yield _system(name, one) if isinstance(one, dict) else System(name, one)
+
+
+def _system(name: str, table: Mapping[str, Any]) -> System:
+    where = f"systems.{name}"
+    _known(where, table, SYSTEM)
+    if "search" not in table:
+        for key in ("metric", "trials"):
+            if key in table:
+                raise SettingError(f"{where}: {key} is of a search; add one, as in search = {{ k = [50, 100] }}")
+        return System(name, table.get("system"), table.get("run"))
+    try:
+        space = space_of(_table("search", table["search"]))
+        tuning = Tuning(space, table.get("metric"), table.get("trials"))
+    except SettingError as error:
+        raise SettingError(f"{where}: {error}") from error
+    return System(name, table.get("system"), table.get("run"), tuning)
 
 
 def _table(where: str, value: object) -> Mapping[str, Any]:
@@ -175,12 +194,17 @@ def toml_of(experiment: Experiment) -> str:
         lines += [f"{key} = {_value(value)}" for key, value in {**where, **source.reading}.items()]
     lines.append(_SYSTEMS + "[systems]")
     for system in experiment.systems:
-        told = _value(system.spelling) if system.run is None else f"{{ run = {_value(system.run)} }}"
-        lines.append(f"{_key(system.name)} = {told}")
+        lines.append(f"{_key(system.name)} = {_value(_stated(system))}")
     lines.append(_NOTES + "[notes]")
     lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
     lines += _assess_lines(experiment.assess)
     return "\n".join(lines) + "\n"
+
+
+def _stated(system: System) -> Any:
+    if system.run is not None:
+        return {"run": system.run}
+    return system.spelling if system.tuning is None else {"system": system.spelling, **system.tuning.as_dict()}
 
 
 def _decision_lines(decisions: Decisions) -> Iterator[str]:
@@ -215,6 +239,8 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items()) + " }"
     # JSON's text, numbers, true and false are those of TOML, save that TOML forbids a bare DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -180,6 +180,19 @@ class Folder:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
+    def unfinished(self, made_of: Mapping[str, Any]) -> Path:
+        """Return where long work on an artifact may keep what it has done so far, for a run after this one.
+
+        It is there until an experiment is finished, and nobody reads it then.
+        """
+        path = self.path / HOME / "unfinished" / f"{_key(made_of)}.json"
+        with suppress(OSError):
+            try:
+                json.loads(path.read_text(encoding="utf-8"))
+            except ValueError:
+                path.unlink()
+        return path
+
     def prune(self) -> None:
         """Remove the artifacts that nobody asked for: of systems, data or folds that are no longer in the file."""
         with self.writing():
@@ -190,6 +203,7 @@ class Folder:
                 for file in set(record["files"]) - kept:
                     self._remove(file)
                 self._record_path(name).unlink(missing_ok=True)
+            shutil.rmtree(self.path / HOME / "unfinished", ignore_errors=True)
 
     def _remove(self, file: str) -> None:
         path = self.path / file

@@ -69,6 +69,12 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
     )
     systems = [_system(name, one["parameters"]) for name, one in card["systems"].items()]
     yield f"We compare {listed(systems)}"
+    for name, one in card["systems"].items():
+        for found in one["searches"][:1]:
+            yield (
+                f"The hyper-parameters of {name} are the best of {found['trials']} settings by "
+                f"{metric_phrase(found['metric'])} on {found['validation']}"
+            )
     unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
     items = "all items" if decisions["candidates"] == "all" else "the items of the test set"
     kind = f"{decisions['lists']} lists of {items}" + (
@@ -83,7 +89,9 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
-    inside = {} if parameters is None else {key: value for key, value in parameters.items() if value is not None}
+    # A search may have found another value in each part.
+    said = {key: "/".join(map(str, one)) if isinstance(one, list) else one for key, one in (parameters or {}).items()}
+    inside = {key: value for key, value in said.items() if value is not None}
     told = str(Spelling(name, tuple(inside.items()))).removeprefix(name)
     return f"{name} {told}" if told else name
 

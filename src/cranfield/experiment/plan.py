@@ -27,7 +27,7 @@ from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
 from cranfield.split import random
 
-_STAGES = ("experiment", "data", "splits", "runs", "scores", "results", "assess", "card", "report")
+_STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
 # What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
 _SMALL = 350_000
@@ -146,6 +146,9 @@ def _guesses(line: Line, names: set[str]) -> dict[str, float]:
             name = line.run_name(part, system)
             if name in names and system.spelling is not None:
                 guess[name] = _extrapolated(line.decisions, system.spelling, sizes[part.source.name])
+            if system.tuning is not None and system.spelling is not None:
+                once = _extrapolated(line.decisions, system.spelling, sizes[part.source.name])
+                guess[line.search_name(part, system)] = once * system.tuning.size
         guess[f"scores/{part.place}"] = max(systems * metrics * users * 5e-6, _LEAST)
         guess[f"splits/{part.split_place}"] = guess[f"data/{part.source.name}"] = max(ratings * 1e-6, _LEAST)
     if line.experiment.assess is not None:

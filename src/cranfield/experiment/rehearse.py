@@ -10,6 +10,7 @@ from cranfield._errors import MissingExtraError, SettingError
 from cranfield.compare import compare
 from cranfield.data import Ratings
 from cranfield.experiment.assessing import asked
+from cranfield.experiment.search import Range, search
 from cranfield.experiment.stages import Line
 from cranfield.measure import measure
 from cranfield.rank import recommend
@@ -28,6 +29,12 @@ def rehearse(line: Line) -> None:
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
         with _forgiving():
             recommend(few, spelling, fill=decisions.recommending()["fill"])
+    for system in line.experiment.systems:
+        if (tuning := system.tuning) is None:
+            continue
+        first = {name: one if isinstance(one, Range) else one[:1] for name, one in tuning.space.items()}
+        with _forgiving():
+            search(few, str(system.spelling), first, tuning.metric or "P@1", trials=tuning.trials and 1, threshold=4)
     if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):
         from cranfield.assess import assess
 

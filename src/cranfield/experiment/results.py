@@ -156,7 +156,10 @@ class Results:
         done += [
             (step["action"], step_of(step)) for step in (ranked[0] if ranked else ()) if step["action"] != "recommend"
         ]
-        systems = {one.name: one.spelling or f"file {Path(str(one.run)).name}" for one in self.experiment.systems}
+        systems = {
+            one.name: f"file {Path(str(one.run)).name}" if one.spelling is None else line.spelling(part, one)
+            for one in self.experiment.systems
+        }
         return [*done, ("systems", Step("recommend", {**systems, "seeds": list(self.experiment.seeds)}))]
 
     @property

@@ -119,6 +119,13 @@ def go(line: Line, stages: Stages = _silent) -> None:
                 line.split(source, repetition)
             advance()
     parts = list(line.all_parts)
+    tuned = [system for system in experiment.systems if system.tuning is not None]
+    if tuned:
+        with stages("Searching settings", len(parts) * len(tuned)) as advance:
+            for part in parts:
+                for system in tuned:
+                    line.search(part, system)
+                    advance()
     with stages("Training and ranking", len(parts) * len(experiment.systems)) as advance:
         for part in parts:
             line.runs(part, advance)

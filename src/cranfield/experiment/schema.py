@@ -76,5 +76,15 @@ def _source() -> dict[str, Any]:
 
 def _systems() -> dict[str, Any]:
     run = {**_table({"run": _TEXT}), "required": ["run"]}
-    named = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_TEXT, run]}}
+    number: dict[str, Any] = {"type": "number"}
+    between = {**_table({"low": number, "high": number, "log": {"type": "boolean"}}), "required": ["low", "high"]}
+    values = {"anyOf": [{"type": "array", "minItems": 1}, between]}
+    space = {"type": "object", "minProperties": 1, "additionalProperties": values}
+    whole = {"type": "integer", "minimum": 1}
+    trained = {
+        **_table({"system": _TEXT, "search": space, "metric": _TEXT, "trials": whole}),
+        "required": ["system"],
+        "dependentRequired": {"metric": ["search"], "trials": ["search"]},
+    }
+    named = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_TEXT, run, trained]}}
     return {"anyOf": [{**_LIST, "minItems": 1}, named]}

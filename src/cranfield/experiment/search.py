@@ -81,7 +81,7 @@ def search(
     trials: int | None = None,
     record: str | Path | None = None,
     threshold: float | None = None,
-    n: int = 100,
+    n: int | None = 100,
     seed: int = 0,
     **asking: Any,
 ) -> Search:
@@ -119,9 +119,8 @@ def search(
         raise SettingError("the space to search is empty; give a parameter and its values, such as {'k': [50, 100]}")
     split = _validation(data, seed)
     fixed = parse(system)
-    known = _Record(
-        record, {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "n": n, "seed": seed}
-    )
+    conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "n": n, "seed": seed}
+    known = _Record(record, {**conditions, **{name: str(value) for name, value in sorted(asking.items())}})
     tried: list[Trial] = []
 
     def value(parameters: Mapping[str, Any]) -> float:

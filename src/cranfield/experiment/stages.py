@@ -12,9 +12,11 @@ import numpy as np
 
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
+from cranfield.data.write import write_table
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made
 from cranfield.experiment.inputs import input_checksum, load, origin, together
+from cranfield.experiment.search import search
 from cranfield.experiment.source import Source
 from cranfield.experiment.stored import (
     read_own_run,
@@ -30,6 +32,7 @@ from cranfield.measure import Scores, measure
 from cranfield.rank import Run, read_run
 from cranfield.rank.recommend import timed_each
 from cranfield.rank.serve import served_users
+from cranfield.recommend import recommender
 from cranfield.split import Split, apply, given
 from cranfield.split import registry as split_registry
 from cranfield.split import write as write_split
@@ -157,6 +160,63 @@ class Line:
         """Return the split of a part."""
         return self._last_split(part.source.name, part.split_place, part.fold)
 
+    # hyper-parameters
+
+    def search(self, part: Part, system: System) -> Artifact:
+        """Search the hyper-parameters of a system on a validation part; the test part is not looked at."""
+        assert system.tuning is not None
+        measuring = self.decisions.measuring()
+        made_of = {
+            "split": self.made[f"splits/{part.split_place}"].digest,
+            "fold": part.fold,
+            "system": system.spelling,
+            **system.tuning.as_dict(),
+            "metric": system.tuning.metric or measuring["metrics"][0],
+            "asked": {**self.decisions.recommending(), "threshold": measuring["threshold"]},
+            "seed": self.seed(part),
+        }
+        return self._artifact(self.search_name(part, system), made_of, lambda: self._make_search(part, system, made_of))
+
+    def search_name(self, part: Part, system: System) -> str:
+        """Return the name of the search of a system's hyper-parameters."""
+        return self.run_name(part, system).replace("runs/", "searches/", 1)
+
+    def _make_search(self, part: Part, system: System, made_of: Mapping[str, Any]) -> Made:
+        assert system.tuning is not None
+        split, path = self.split_of(part), self.folder.path / f"{self.search_name(part, system)}.parquet"
+        tried = search(
+            split,
+            str(system.spelling),
+            system.tuning.space,
+            made_of["metric"],
+            trials=system.tuning.trials,
+            record=self.folder.unfinished(made_of),
+            seed=self.seed(part),
+            **made_of["asked"],
+        )
+        facts = {
+            "best": tried.best.system,
+            "metric": tried.metric,
+            "value": tried.best.value,
+            "trials": len(tried.trials),
+            "validation": "the validation part" if split.validation is not None else "a fifth of the training part",
+        }
+        return [write_table(tried.frame().drop("seconds"), path)], facts
+
+    def spelling(self, part: Part, system: System) -> str:
+        """Return a recommender as it is trained on a part: with what its search found best, if it has one."""
+        found = self.made.get(self.search_name(part, system))
+        return str(system.spelling if found is None else found.facts.get("best", system.spelling))
+
+    def parameters(self, part: Part, system: System) -> dict[str, Any]:
+        """Return all parameters of a recommender on a part, those left at their defaults too."""
+        return dict(vars(recommender(self.spelling(part, system), self.seed(part))))
+
+    def searches(self, part: Part) -> dict[str, Artifact]:
+        """Return what was searched on a part, by the name of the system."""
+        tuned = [one for one in self.experiment.systems if one.tuning is not None]
+        return {one.name: self.made[self.search_name(part, one)] for one in tuned}
+
     # recommend and rank: B1, B2, C1
 
     def run_name(self, part: Part, system: System) -> str:
@@ -187,8 +247,8 @@ class Line:
         return {
             "split": self.made[f"splits/{part.split_place}"].digest,
             "fold": part.fold,
-            "system": system.spelling,
-            "parameters": system.parameters(self.seed(part)),
+            "system": self.spelling(part, system),
+            "parameters": self.parameters(part, system),
             "asked": self.decisions.recommending(),
             "seed": self.seed(part),
         }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._spelling import parse
+from cranfield.experiment.tuning import Tuning
 from cranfield.recommend import recommender
 
 # Names become names of files and folders.
@@ -26,11 +26,14 @@ class System:
         The recommender, with its parameters.
     run
         The file; ``{data}`` in its name stands for the name of the data.
+    tuning
+        What is searched of the recommender's hyper-parameters, on a validation part; None if nothing is.
     """
 
     name: str
     spelling: str | None = None
     run: str | None = None
+    tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
         check_name("systems", self.name)
@@ -45,10 +48,13 @@ class System:
             except SettingError as error:
                 raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))
-
-    def parameters(self, seed: int) -> dict[str, Any]:
-        """Return all parameters of the recommender, those left at their defaults too."""
-        return {} if self.spelling is None else dict(vars(recommender(self.spelling, seed)))
+        if self.tuning is not None:
+            if self.spelling is None:
+                raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")
+            try:
+                self.tuning.check(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
 
     def run_file(self, data: str) -> str | None:
         """Return the file of ranked lists for a set of ratings."""
