@@ -181,7 +181,7 @@ def test_scores_taken_for_predicted_ratings_are_said():
 def test_what_holds_for_every_run_is_said_once():
     runs = {"a": {"ann": ["v"], "zed": ["v"]}, "b": {"ann": ["w"], "zed": ["v"]}}
     told = [note for note in measure(runs, TEST, "P@1", threshold=4).notes if "without a test rating" in note]
-    assert told == ["every run: 1 lists for users without a test rating, not measured"]
+    assert told == ["every run: 1 list for users without a test rating, not measured"]
 
 
 def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin():

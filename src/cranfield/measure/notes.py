@@ -19,13 +19,13 @@ _SENTENCES: Mapping[str, str] = {
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
-    "nan_scores": "items",
-    "duplicate_items": "items",
-    "rank_disagreements": "lists",
-    "users without test ratings": "lists",
-    "test users without a list": "test users",
-    "recommended items unknown to the test set": "recommended items",
-    "lists whose relevant item was not ranked": "lists",
+    "nan_scores": "item",
+    "duplicate_items": "item",
+    "rank_disagreements": "list",
+    "users without test ratings": "list",
+    "test users without a list": "test user",
+    "recommended items unknown to the test set": "recommended item",
+    "lists whose relevant item was not ranked": "list",
 }
 
 
@@ -76,7 +76,7 @@ def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str
 def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
     for name, sentence in _SENTENCES.items():
         if counts.get(name):
-            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}")
+            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}{'' if counts[name] == 1 else 's'}")
 
 
 def _on_ties(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:

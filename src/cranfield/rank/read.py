@@ -100,7 +100,9 @@ def read_run(
     given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
     opened = _open(source, format, given, separator, header)
     if tag and opened.rows.tag is None:
-        raise SettingError(f"{opened.source} has no tag to name the system by; only TREC runs have; give name=...")
+        raise SettingError(
+            f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
+        )
     chosen = name or (opened.rows.tag if tag else opened.name)
     return _run(opened, chosen or "run", ties)
 

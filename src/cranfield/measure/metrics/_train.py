@@ -16,7 +16,7 @@ def train_of(judged: Judged, metric_name: str) -> Ratings:
     """Return the training ratings, or say that the metric needs them."""
     train = None if judged.context is None else judged.context.train
     if train is None:
-        raise SettingError(f"{metric_name} needs the training ratings; give them as train=...")
+        raise SettingError(f"{metric_name} needs the training ratings; give them as train=... (--train FILE)")
     if not isinstance(train, Ratings):
         raise SettingError(f"train={type(train).__name__} of {metric_name} is not Ratings; read them with cf.read")
     return train
