@@ -22,7 +22,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in sorted(files.items()) if name not in DIFFER}
 
 
-def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None) -> int:
+def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None, jobs: int = 1) -> int:
     """Run the experiment in a child; ``at`` kills it before or after the n-th file gets its name."""
     child = os.fork()
     if child:
@@ -32,7 +32,7 @@ def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None) -> 
 
         if at is not None:
             _deadly(*at)
-        run(experiment, folder, report=_report)
+        run(experiment, folder, jobs=jobs, report=_report)
         os._exit(0)
     except BaseException as error:
         print(repr(error), file=sys.stderr, flush=True)
@@ -63,22 +63,22 @@ def _deadly(count: int, when: str) -> None:
     Path.replace = replace  # type: ignore[method-assign]
 
 
-def finish(experiment: Path, folder: Path) -> None:
-    _, status = os.waitpid(start(experiment, folder), 0)
+def finish(experiment: Path, folder: Path, jobs: int = 1) -> None:
+    _, status = os.waitpid(start(experiment, folder, jobs=jobs), 0)
     assert status == 0, f"the run after the kill ended with {status}"
 
 
-def at_random_times(experiment: Path, home: Path, kills: int, seed: int) -> dict[str, object]:
-    """Kill children at random times, finish each experiment, and compare."""
+def at_random_times(experiment: Path, home: Path, kills: int, seed: int, jobs: int) -> dict[str, object]:
+    """Kill children that train so many systems at a time, at random times; finish each experiment, and compare."""
     draw, killed, number = random.Random(seed), 0, 0
     begun = time.monotonic()
-    finish(experiment, home / "whole")
+    finish(experiment, home / "whole", jobs)
     long = time.monotonic() - begun
     whole, reached = contents(home / "whole"), set()
     while killed < kills:
         number += 1
         folder = home / f"killed-{number}"
-        begun, child = time.monotonic(), start(experiment, folder)
+        begun, child = time.monotonic(), start(experiment, folder, jobs=jobs)
         time.sleep(draw.uniform(0, long))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -121,10 +121,13 @@ def _differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]
 
 
 if __name__ == "__main__":
-    import cranfield.experiment  # noqa: F401  before the children, so that none has to
+    # Before the children, so that none has to.
+    import scipy.special  # noqa: F401
 
-    kind, experiment, home, argument, seed = sys.argv[1:]
+    import cranfield.experiment  # noqa: F401
+
+    kind, experiment, home, argument, seed, jobs = sys.argv[1:]
     if kind == "times":
-        print(json.dumps(at_random_times(Path(experiment), Path(home), int(argument), int(seed))))
+        print(json.dumps(at_random_times(Path(experiment), Path(home), int(argument), int(seed), int(jobs))))
     else:
         print(json.dumps(at_files(Path(experiment), Path(home), json.loads(argument))))

@@ -16,9 +16,9 @@ SCRIPT = Path(__file__).parent / "killed.py"
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are forked")
 
 
-def _killed(kind, experiment, home, argument, seed=0):
+def _killed(kind, experiment, home, argument, seed=0, jobs=1):
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), kind, str(experiment), str(home), str(argument), str(seed)],
+        [sys.executable, str(SCRIPT), kind, str(experiment), str(home), str(argument), str(seed), str(jobs)],
         capture_output=True,
         text=True,
         timeout=900,
@@ -31,6 +31,11 @@ def test_twenty_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, t
     told = _killed("times", tiny_file, tmp_path / "home", 20, seed=1)
     assert told["killed"] == 20
     assert told["files"] > 20
+
+
+def test_runs_killed_while_systems_are_trained_side_by_side_end_with_the_same_bytes(tiny_file, tmp_path):
+    # What was killed is finished with one at a time.
+    assert _killed("times", tiny_file, tmp_path / "home", 4, seed=3, jobs=2)["killed"] == 4
 
 
 def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
