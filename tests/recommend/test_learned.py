@@ -169,7 +169,7 @@ def test_plsa_passes_are_those_of_the_definition(world, dense):
 
 
 def test_topic_scores_are_probabilities_of_items(world):
-    for name in ("lda(topics=3)", "plsa(topics=3)"):
+    for name in ("lda(topics=3, beta=0.001)", "plsa(topics=3)"):
         scores = _fitted(name, world)
         sums = np.nansum(scores, axis=1)[world.user_counts > 0]
         assert (np.abs(sums - 1) < 0.01).all()

@@ -77,7 +77,7 @@ class ProbabilisticLatentSemantics(_Topics):
     Parameters
     ----------
     topics, iterations
-        The number of topics, and of passes. Many passes fit the training ratings too well.
+        The number of topics, and of passes.
     binary
         Whether every rating counts 1, or as much as it says.
     seed
@@ -87,7 +87,7 @@ class ProbabilisticLatentSemantics(_Topics):
     name: ClassVar[str] = "plsa"
 
     topics: int = setting(50, low=1)
-    iterations: int = setting(50, low=1)
+    iterations: int = setting(300, low=1)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 
@@ -95,10 +95,10 @@ class ProbabilisticLatentSemantics(_Topics):
         self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
-        return of_users / np.maximum(of_users.sum(axis=1, keepdims=True), np.float32(1e-30))
+        return _shares(of_users, axis=1)
 
     def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
-        return of_items / np.maximum(of_items.sum(axis=0), np.float32(1e-30))
+        return _shares(of_items, axis=0)
 
 
 @dataclass
@@ -128,8 +128,8 @@ class LatentDirichlet(_Topics):
 
     topics: int = setting(50, low=1)
     iterations: int = setting(100, low=1)
-    alpha: float = setting(1.0, above=0)
-    beta: float = setting(0.01, above=0)
+    alpha: float = setting(0.3, above=0)
+    beta: float = setting(1.0, above=0)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 
@@ -145,6 +145,14 @@ class LatentDirichlet(_Topics):
     def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
         gamma, lambda_ = self.alpha + of_users, self.beta + of_items
         return gamma / gamma.sum(axis=1, keepdims=True), lambda_ / lambda_.sum(axis=0)
+
+
+def _shares(counts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    """Return the counts divided by their sums along an axis."""
+    shares = counts / np.maximum(counts.sum(axis=axis, keepdims=True), np.float32(1e-30))
+    # Shares that vanish, pass by pass, would become denormal numbers, which processors multiply very slowly.
+    shares[shares < 1e-15] = 0
+    return shares
 
 
 def _geometric_mean(parameters: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
