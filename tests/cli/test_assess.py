@@ -62,7 +62,7 @@ def test_csv_and_json_hold_a_study_and_the_seed_fixes_it(files, cranfield):
 
 
 def test_out_keeps_parts_frames_and_figures_and_a_second_run_goes_on(files, cranfield):
-    asked = (*OPTIONS, "--cutoffs", "2,5", "--average", "mean", "--average", "geometric", "--out", "found")
+    asked = (*OPTIONS, "--cutoffs", "2,5", "--out", "found")
     first = cranfield("assess", *asked)
     assert first.code == 0
     parts = {path: path.stat().st_mtime_ns for path in (files / "found/samples").iterdir()}
