@@ -7,6 +7,7 @@ vl-convert are imported when a figure is asked for.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,8 @@ The page's style sheet has lighter ones for each of these in the dark.
 ACCENT, WARN = PALETTE[:2]
 _DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
+
+_MARKED = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="([^"]+)"')
 
 # A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. The fonts are those whose widths are known
 # where figures are drawn and common where they are shown. A step is the height of a row, a panel a small chart.
@@ -119,9 +122,14 @@ def definition(chart: Any) -> dict[str, Any]:
     return made
 
 
-def svg(chart: Any) -> str:
-    """Return a figure as SVG."""
-    return str(vl_convert().vegalite_to_svg(definition(chart)))
+def svg(chart: Any, prefix: str = "") -> str:
+    """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
+    drawn = str(vl_convert().vegalite_to_svg(definition(chart)))
+    # Gradients and clips are numbered through all that the process has drawn; here they start anew.
+    for k, one in enumerate(_MARKED.findall(drawn)):
+        own = f"{prefix}{one.rstrip('0123456789')}{k}"
+        drawn = drawn.replace(f' id="{one}"', f' id="{own}\0"').replace(f"url(#{one})", f"url(#{own}\0)")
+    return drawn.replace("\0", "")
 
 
 def save(chart: Any, path: str | Path) -> None:
@@ -130,7 +138,7 @@ def save(chart: Any, path: str | Path) -> None:
     made: bytes
     match path.suffix.lower():
         case ".svg":
-            made = vl_convert().vegalite_to_svg(vega).encode()
+            made = svg(chart).encode()
         case ".pdf":
             made = vl_convert().vegalite_to_pdf(vega)
         case ".png":

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 import polars as pl
 import pytest
 
@@ -18,7 +22,13 @@ def test_the_demo_tells_what_it_found_and_writes_a_report(cranfield, tmp_path):
     assert 'id="truth"' in page
     assert len(page) < 10_000_000
     tables = {path.name for path in (tmp_path / "made" / "tables").iterdir()}
-    assert {"scores-held-out.csv", "scores-truth.csv", "scores-random-items.tex", "scores-truth.md", "comparison-held-out.csv"} <= tables
+    assert {
+        "scores-held-out.csv",
+        "scores-truth.csv",
+        "scores-random-items.tex",
+        "scores-truth.md",
+        "comparison-held-out.csv",
+    } <= tables
     assert pl.read_csv(tmp_path / "made" / "tables" / "scores-truth.csv").height == 8 * 5
     assert (tmp_path / "made" / "figures" / "orders.pdf").read_bytes().startswith(b"%PDF")
 
@@ -28,6 +38,29 @@ def test_the_quiet_demo_says_only_the_result(cranfield, tmp_path):
     code, out, err = cranfield("demo", "--size", "small", "--out", str(tmp_path), "--quiet", "--style", "screen")
     assert (code, err) == (0, "")
     assert out.startswith("The table everyone publishes")
+
+
+@pytest.mark.slow
+def test_open_shows_the_page_in_a_browser(cranfield, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    assert cranfield("demo", "--size", "small", "--out", str(tmp_path), "--quiet", "--open").code == 0
+    assert shown == [(tmp_path / "report.html").as_uri()]
+
+
+def test_an_interrupted_demo_leaves_no_half_file(tmp_path):
+    code = "import sys; from cranfield.cli import main; main(sys.argv[1:])"
+    asked = [sys.executable, "-c", code, "demo", "--size", "small", "--out", str(tmp_path)]
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as running:
+        # The last stage before the page is written has just been told of.
+        while (line := running.stderr.readline()) and not line.startswith("Taking other decisions"):
+            pass
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+        assert running.wait(60) not in (0, 2)
+    assert "Traceback" not in rest
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(path.name != "report.html" and not path.name.startswith(".") for path in left)
 
 
 def test_a_missing_library_is_told_before_any_work(cranfield, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -271,6 +272,67 @@ def test_the_page_follows_the_system_and_the_switch(open_page, scheme):
     page.locator("#theme").click()
     assert dark() == (scheme == "light")
     assert label.evaluate("node => getComputedStyle(node).fill") != before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+
+    def light(name: str) -> float:
+        """Return the relative luminance of a colour of the style sheet (WCAG 2.2)."""
+        code = page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+        parts = [int(code[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one: str, other: str) -> float:
+        high, low = sorted((light(one), light(other)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for ink in ("ink", "muted", "accent", "warn"):
+        assert contrast(ink, "paper") >= 4.5, ink
+    assert contrast("muted", "raised") >= 4.5
+    # Lines and bars need less, 3.
+    for colour in ("blue", "vermilion", "green"):
+        assert contrast(colour, "paper") >= 3, colour
+
+
+def test_the_page_can_be_walked_and_worked_with_the_keyboard(open_page):
+    page = open_page()
+    focused = "document.activeElement"
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{focused}.textContent") == "Skip to the results"
+    assert page.evaluate(f"{focused}.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#main"
+    seen = []
+    while page.keyboard.press("Tab") or page.evaluate(f"{focused} !== document.body"):
+        seen.append(page.evaluate(f"{focused}.tagName + '|' + {focused}.textContent.trim().slice(0, 20)"))
+        assert page.evaluate(f"getComputedStyle({focused}).outlineStyle") != "none", seen[-1]
+    assert "BUTTON|P@5" in seen
+    assert "BUTTON|leaderboard.csv" in seen
+    assert seen.index("BUTTON|P@5") < seen.index("BUTTON|leaderboard.csv")
+    before = page.locator(".said-live").inner_text()
+    page.locator("[data-dimension='lists'] input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-dimension='lists'] label", has_text="condensed").locator("input").is_checked()
+    assert page.locator(".said-live").inner_text() != before
+    assert page.evaluate(f"{focused}.name") == "explore-lists"
+
+
+def test_everything_that_can_be_worked_has_a_name_and_every_change_is_told(open_page):
+    page = open_page()
+    nameless = page.evaluate(
+        """[...document.querySelectorAll('button, select, input, a, [role=region], [role=img]')].filter(one =>
+        !(one.getAttribute('aria-label') || one.textContent.trim() || (one.labels && one.labels.length))).length"""
+    )
+    assert nameless == 0
+    status = page.locator(".said-live")
+    assert (status.get_attribute("role"), status.get_attribute("aria-live")) == ("status", "polite")
+    assert page.locator(".matrix th[scope='row']").count() == page.locator(".matrix th[scope='col']").count() == 4
+    levels = page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
 
 def test_nothing_hangs_over_the_edge_of_a_phone(open_page):

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cranfield as cf
 from cranfield.report.demo import HELD_OUT, METRIC, RANDOM_ITEMS, TRUTH, demo
+from cranfield.report.demo_page import demo_page
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,9 @@ def test_the_sentences_name_the_published_and_the_true_winner(found):
 def test_the_same_seed_gives_the_same_demo_and_another_another(found):
     again, other = demo("small", seed=0), demo("small", seed=1)
     assert np.array_equal(again.averages(HELD_OUT), found.averages(HELD_OUT))
+    page = demo_page(found)
+    assert demo_page(again) == page
+    assert str(Path.cwd()) not in page
     assert not np.array_equal(other.averages(HELD_OUT), found.averages(HELD_OUT))
 
 

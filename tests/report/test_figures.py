@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -75,3 +76,13 @@ def test_only_the_best_systems_of_very_many_are_drawn(make_scores):
     assert (
         len([text for text in texts(figures.averages(scores, "P@5")) if text.startswith("s")]) == figures.MOST_SYSTEMS
     )
+
+
+def test_a_figure_is_the_same_whatever_was_drawn_before_and_shares_no_id_with_others(assessment):
+    chart = assessment.plot("correlation")
+    first = figures.svg(chart)
+    assert figures.svg(chart) == first
+    ids = re.findall(r' id="([^"]+)"', first)
+    assert ids
+    assert re.findall(r' id="([^"]+)"', figures.svg(chart, prefix="a-")) == [f"a-{one}" for one in ids]
+    assert set(re.findall(r"url\(#([^)]+)\)", first)) <= set(ids)

@@ -276,3 +276,18 @@ def test_two_hundred_systems_and_fifty_metrics_stay_below_ten_megabytes(many_sco
     assert len(made.encode()) < 10_000_000
     assert "The matrix shows the best 40 of 200 systems." in made
     assert "the table to download holds those with the best system of each metric" in made
+
+
+def test_metrics_that_no_system_has_a_value_of_are_named(make_scores):
+    scores = make_scores(systems=("a", "b"), metrics=("P@5", "RR@10"))
+    scores.values[:, 0] = np.nan
+    assert "P@5: no system has a value." in report(scores, undefined="leave out")
+    scores.values[:] = np.nan
+    assert "No system has a value by any metric" in report(scores, undefined="leave out")
+
+
+def test_no_significant_pair_is_said_so(make_scores):
+    scores = make_scores(systems=("a", "b", "c"), metrics=("P@5",), users=6)
+    comparison = cf.compare(scores)
+    assert not comparison.rows["significant"].any()
+    assert "No pair of systems differs significantly, by any metric." in report(scores, comparison)

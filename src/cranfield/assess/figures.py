@@ -223,7 +223,9 @@ def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list
 
 
 def _grid(charts: Sequence[Any], style: Style) -> Any:
-    return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=2), style)
+    # A page is three panels wide, two columns of a paper are two.
+    columns = 3 if style == "screen" else 2
+    return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=columns), style)
 
 
 def _panel(style: Style) -> dict[str, int]:

@@ -165,7 +165,7 @@ def orders(
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    sides = {"width": 1.25 * sizes["width"], "height": 1.25 * sizes["step"] * max(map(len, columns.values()))}
+    sides = {"width": 1.5 * sizes["width"], "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
     return _styled(chart, style).properties(**sides)
 
 

@@ -63,7 +63,7 @@ def downloads(*tables: str, files: Iterable[str] = ()) -> str:
 
 def figure(name: str, chart: Any, caption: str) -> str:
     """Return a figure: a chart as an SVG drawing that can be saved, its definition for Vega, and its caption."""
-    drawn = svg(chart).replace("<svg ", f'<svg id="figure-{text(name)}" ', 1)
+    drawn = svg(chart, prefix=f"{text(name)}-").replace("<svg ", f'<svg id="figure-{text(name)}" ', 1)
     return (
         f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
         f"{DEFINITION}{json_text(definition(chart))}</script>"

@@ -48,7 +48,8 @@ def leaderboard_table(
     rows = [_lettered(made.rows[s], scores.systems[s], scores.metrics, letters) for s in order]
     caption, notes = made.caption, list(made.notes)
     if letters and comparison is not None:
-        caption = f"{caption}. Systems that share a letter do not differ significantly ({comparison.caption})"
+        tested = [one for one in comparison.caption.split("; ") if one not in caption.split("; ")]
+        caption = f"{caption}. Systems that share a letter do not differ significantly ({'; '.join(tested)})"
     return Table(made.header, rows, caption, notes)
 
 

@@ -16,6 +16,7 @@ from cranfield.report.section import Section
 from cranfield.report.tables import leaderboard_frame, leaderboard_table, letters_of
 
 _SHOWN = 5
+_KEY = '<p class="key">The best value of a metric is blue and bold, the second underlined.</p>'
 
 
 def leaderboard(
@@ -49,7 +50,7 @@ def leaderboard(
         said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
-    markup = _chooser(scores.metrics, hidden) + shown + _key(letters) + drawn + notes(scores.notes)
+    markup = _chooser(scores.metrics, hidden) + shown + _KEY + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
@@ -86,13 +87,6 @@ def _average(row: dict[str, Any], letters: str) -> Value:
         interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
     kind = {1: "best", 2: "second"}.get(row["place"], "")
     return Value(f'<span class="average">{number(value)}</span>{raised}{interval}', value, kind)
-
-
-def _key(letters: dict[tuple[str, str], str]) -> str:
-    said = "The best value of a metric is blue and bold, the second underlined."
-    if letters:
-        said += " Systems that share a letter do not differ significantly."
-    return f'<p class="key">{said}</p>'
 
 
 def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
