@@ -6,8 +6,9 @@ The files are written to a temporary folder from ml-1m.parquet, which is looked 
 CRANFIELD_DATA, or in ../shared/data beside the checkout; where it is absent, ratings of the same size are simulated.
 They have a made-up column of times, as the original has. The contestants take turns in rounds, each round in another
 order, because who goes before decides how ready memory is; the best time of each counts. Polars and pandas only read
-the columns; cranfield also checks every row and builds `Ratings`, which "pandas to codes" does with pandas. The targets: CSV within 2 times Polars' time for the same file, "::" within 3 times
-its time for the CSV, both ahead of pandas.
+the columns; cranfield also checks every row and builds `Ratings`, which "pandas to codes" does with pandas. The
+targets: CSV within 2 times Polars' time for the same file, "::" within 3 times its time for the CSV, both ahead of
+pandas.
 """
 
 from __future__ import annotations

@@ -87,3 +87,14 @@ def test_the_help_lists_every_method(capsys):
     _run("split", "--help")
     out = capsys.readouterr().out
     assert all(name in out for name in split.registry)
+
+
+def test_uniform_test_says_how_many_items_and_ratings_of_each(file, tmp_path, capsys):
+    method = "uniform_test(sigma=0.5, epsilon=0.5)"
+    assert not _run("split", file, "--method", method, "--out", tmp_path / "p")
+    assert "the 6 most popular items are T, and 4 ratings of each are test" in capsys.readouterr().out
+
+
+def test_a_name_that_is_neither_file_nor_dataset_is_refused(tmp_path, capsys):
+    assert _run("split", "ml-1mm", "--out", tmp_path / "p") == 2
+    assert "'ml-1mm' is neither a file nor a known dataset; did you mean 'ml-1m'?" in capsys.readouterr().err

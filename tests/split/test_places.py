@@ -28,7 +28,7 @@ class Keys:
         max_size=6,
     ),
     st.booleans(),
-    st.sampled_from([1, 2**60]),
+    st.sampled_from([1, 2**28, 2**60]),
 )
 @example([[], []], True, 1)
 def test_places_are_those_of_a_stable_sort_even_where_keys_tie(segments, timed, scale):

@@ -11,7 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._reading import reading_options
+from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data import read
 from cranfield.data.write import FORMATS
@@ -33,7 +33,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("file")
+@click.argument("file", metavar="FILE|NAME")
 @click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
 @click.option("--test", metavar="FILE", help="A test set that is given; FILE is then the training set.")
 @click.option(
@@ -70,9 +70,9 @@ def command(
 ) -> None:
     """Divide ratings into training and test files, with a record of how it was done.
 
-    FILE may be CSV, TSV or other text, plain or compressed, or Parquet.
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset.
     """
-    ratings = data_filters.apply(read(file, **reading), filters, seed=seed)
+    ratings = data_filters.apply(file_or_dataset(file, reading), filters, seed=seed)
     splits: Sequence[Split]
     if test is None:
         splits = apply(ratings, method or _DEFAULT, seed=seed, validation=validation)

@@ -14,7 +14,7 @@ from cranfield.data.vocabulary import Vocabulary
 
 Repeated = Literal["error", "last", "first", "mean", "max", "sum"]
 
-REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'max' or 'sum'"
+REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'max' or 'sum' (--repeated last, ...)"
 
 
 class RepeatedPairError(InputError):
@@ -39,7 +39,7 @@ class RepeatedPairError(InputError):
         user = user_ids.all[int(np.searchsorted(pairs.indptr, at, side="right")) - 1]
         return cls(
             f"user {user!r} rates item {item_ids.all[int(pairs.items[at])]!r} more than once "
-            f"({len(repeats):,} repeated ratings in all)",
+            f"({len(repeats):,} repeated rating{'s' if len(repeats) > 1 else ''} in all)",
             int(rows[at]),
             int(rows[at - 1]),
         )

@@ -205,7 +205,9 @@ def _step(
     if "rating" not in places:
         notes.append("There is no rating column: every rating is 1 (implicit feedback).")
     if rows > len(ratings):
-        notes.append(f"{rows - len(ratings):,} repeated ratings were merged (repeated={repeated!r}).")
+        merged = rows - len(ratings)
+        repeats = "1 repeated rating was" if merged == 1 else f"{merged:,} repeated ratings were"
+        notes.append(f"{repeats} merged (repeated={repeated!r}).")
     return Step("read", settings, effect, tuple(notes))
 
 

@@ -75,7 +75,7 @@ def _stamps(segment: NDArray[np.int32], times: NDArray[np.int64]) -> NDArray[np.
     if newest - oldest >= _SPAN:
         times = np.unique(times, return_inverse=True)[1]
         oldest, newest = 0, len(times)
-    return segment * np.int64(newest - oldest + 1) + (times - oldest)
+    return segment.astype(np.int64) * (newest - oldest + 1) + (times - oldest)
 
 
 def _blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -158,7 +158,8 @@ def uniform_test(
         "test_share": len(chosen) * eta / len(ratings),
         "least_train_share": float(kept.min()),
     }
-    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=[note] if below else [])
+    sizes = f"the {len(chosen):,} most popular items are T, and {eta:,} ratings of each are test"
+    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=[sizes, note] if below else [sizes])
 
 
 def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cranfield.cli._group import process_options
 from cranfield.cli._output import put, written
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import describe
@@ -33,6 +34,7 @@ Examples:
 )
 @click.option("--out", metavar="FILE", help="Write it to a file instead of printing it.")
 @reading_options
+@process_options
 def command(source: str, form: str, out: str | None, reading: dict[str, Any]) -> None:
     """Say what is in a file of ratings, or in a known dataset (see: cranfield data list).
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cranfield._settings import settings
+from cranfield.cli._group import process_options
 
 _EXAMPLES = """\b
 Examples:
@@ -27,8 +27,8 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Fetch it again though it is in the cache.")
 @click.option("--no-verify", is_flag=True, help="Take it as it is, whatever it counts.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-def command(name: str, from_path: Path | None, force: bool, no_verify: bool, quiet: bool) -> None:
+@process_options
+def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> None:
     """Download the dataset NAME, or take it from a file you have, and say where it lies.
 
     The names are those of: cranfield data list. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else
@@ -36,7 +36,6 @@ def command(name: str, from_path: Path | None, force: bool, no_verify: bool, qui
     """
     from cranfield.data.datasets import fetch, find
 
-    settings.quiet = quiet
     dataset = find(name)
     there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)
     for part, cached in there.parts.items():

@@ -13,9 +13,8 @@ from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.cli._group import common_options
 from cranfield.cli._output import put
-from cranfield.cli._reading import reading_options
+from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.data import read
 from cranfield.data.write import check_format, write
 
 _EPILOG = "\b\nFilters:\n" + "\n".join(f"  {line}" for line in data_filters.registry.signatures(without=("seed",)))
@@ -31,7 +30,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("file")
+@click.argument("file", metavar="FILE|NAME")
 @click.option(
     "--filter",
     "filters",
@@ -46,11 +45,11 @@ Examples:
 def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, Any], seed: int) -> None:
     """Write a part of the ratings, and say what was removed.
 
-    FILE may be CSV, TSV or other text, plain or compressed, or Parquet. Filters apply in the order in which they stand.
-    Beside the ratings goes a record of the chain: the same name, ending in .json.
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters apply
+    in the order in which they stand. Beside the ratings goes a record of the chain: the same name, ending in .json.
     """
     check_format(out)
-    ratings = read(file, **reading)
+    ratings = file_or_dataset(file, reading)
     kept = data_filters.apply(ratings, filters, seed=seed)
     write(kept, out)
     record = {

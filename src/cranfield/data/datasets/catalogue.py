@@ -32,7 +32,7 @@ def _movielens() -> list[Dataset]:
         ("10m", (69_878, 10_677, 10_000_054), colons, "ratings.dat", half, "ce571fd55effeba0271552578f2648bd"),
         ("20m", (138_493, 26_744, 20_000_263), commas, "ratings.csv", half, "cd245b17a1ae2cc31bb14903e1204af3"),
         ("25m", (162_541, 59_047, 25_000_095), commas, "ratings.csv", half, "6b51fb2759a8657d3bfcbfc42b592ada"),
-        ("32m", (200_948, None, 32_000_204), commas, "ratings.csv", half, "d472be332d4daa821edc399621853b57"),
+        ("32m", (200_948, 84_432, 32_000_204), commas, "ratings.csv", half, "d472be332d4daa821edc399621853b57"),
         ("latest-small", (610, 9724, 100_836), commas, "ratings.csv", half, None),
     )
     return [
