@@ -16,6 +16,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import Style
 from cranfield._files import whole_file
+from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import csv_of
@@ -181,15 +182,20 @@ class Assessment:
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             self.samples.write_parquet(temporary)
         written.append(folder / "frames" / "samples.parquet")
-        if figures:
-            from cranfield.assess.figures import save_all
+        return written + (self._draw(folder / "figures", style) if figures else [])
 
-            written += save_all(self, folder / "figures", style=style)
+    def _draw(self, folder: Path, style: Style) -> list[Path]:
+        from cranfield.assess.figures import save_all
+
+        with progress("Drawing", total=len(self.averages), unit="averages") as bar:
+            written = save_all(self, folder, style=style)
+            bar.advance()
             for average, stem in file_name(self.averages[1:]).items():
                 own = self.part(average=average)
                 if not (own.power["average"] == average).any():  # without a test of its own it has no curves
                     own = replace(own, power=own.power.clear(), curves=own.curves.clear())
-                written += save_all(own, folder / "figures" / stem, style=style)
+                written += save_all(own, folder / stem, style=style)
+                bar.advance()
         return written
 
     @cached_property

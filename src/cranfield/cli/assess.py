@@ -73,8 +73,8 @@ Examples:
     default=("mean",),
     show_default=True,
     metavar="AVERAGE",
-    help="mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', 'weighted(by=relevant)', trimmed. "
-    "Repeat for more.",
+    help="mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', 'weighted(by=relevant)', "
+    "trimmed. Repeat for more.",
 )
 @click.option("--cutoffs", metavar="LIST", help="Take every metric at these cut-offs too: 5,10,20, or all (5 to 100).")
 @click.option(
