@@ -42,6 +42,17 @@ class Fold:
         What is asked of every smaller test set.
     undefined
         What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> from cranfield.assess import SCENARIOS
+    >>> from cranfield.measure.averages import Average
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 4, 5])
+    >>> runs = {"one": {"ann": ["x", "y"], "bob": ["x", "y"]}, "two": {"ann": ["z", "y"], "bob": ["z", "x"]}}
+    >>> fold = Fold(runs, test, [Metric.of("P@2")], Sampling((Average.of("mean"),), samples=10))
+    >>> fold.whole.tolist(), fold.n_samples([SCENARIOS["ratings"]], {"ratings": [1.0, 0.5]})
+    ([[[0.75, 0.5]]], 11)
     """
 
     def __init__(
