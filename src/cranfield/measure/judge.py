@@ -15,9 +15,6 @@ from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
 
-# The look-up table of a block of users has about this many cells, so that it stays in the processor's cache.
-_TABLE_CELLS = 1 << 19
-
 
 def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, Mapping[str, int]]:
     """Meet the lists of a run with the judgments of a test set.
@@ -102,10 +99,8 @@ def _hits(
     Works by blocks of lists: a table of block × items holds the place of each judgment, is asked for every entry, and
     is emptied again by the same judgments, so its cost does not grow with the catalogue.
     """
-    width = len(judgments.item_ids) + 1  # the last column stands for items the test set does not know
-    block = max(16, _TABLE_CELLS // width)
+    width, block = judgments.width, judgments.block
     table = np.full(block * width, UNKNOWN, dtype=np.int32)
-    judgment_lists, judgment_items = judgments.lists, judgments.items
     first_of_block = np.arange(0, judgments.n_lists + block, block)
     judgment_bounds = judgments.indptr[np.minimum(first_of_block, judgments.n_lists)]
     row_bounds = np.searchsorted(number, first_of_block)
@@ -119,7 +114,7 @@ def _hits(
         if entries.start == entries.stop:
             continue
         rows = slice(row_bounds[b], row_bounds[b + 1])
-        cells = (judgment_lists[start:stop] - first).astype(np.intp) * width + judgment_items[start:stop]
+        cells = judgments.cells[start:stop]
         table[cells] = np.arange(stop - start, dtype=np.int32)
         base = (number[rows] - first).astype(np.intp) * width
         items = run.items[entries] if item_codes is None else item_codes[run.items[entries]]

@@ -175,6 +175,16 @@ class Judged:
         return counts[:-1] - counts[self.starts][self.lists]
 
     @cached_property
+    def relevant_above(self) -> NDArray[np.int64]:
+        """How many relevant hits stand above each hit in its list."""
+        return self.above(self.relevant)
+
+    @cached_property
+    def nonrelevant_above(self) -> NDArray[np.int64]:
+        """How many judged hits that are not relevant stand above each hit in its list."""
+        return self.above(~self.relevant)
+
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """The first hit of each list."""
         return np.cumsum(self._counts) - self._counts

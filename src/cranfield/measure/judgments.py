@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings, Vocabulary
+from cranfield.measure._once import once
 
 # Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
 _GRAIN = 2.0**20
+# The look-up table of a block of lists has about this many cells.
+_TABLE_CELLS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,7 @@ class Judgments:
     threshold: float
     user_ids: Vocabulary
     item_ids: Vocabulary
-    _sorted_gains: dict[tuple[str, float], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    _sorted_gains: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, test: Ratings, threshold: float) -> Judgments:
@@ -99,6 +103,25 @@ class Judgments:
         """One number for each judgment, user × items + item, ascending."""
         return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
 
+    @cached_property
+    def block(self) -> int:
+        """How many lists are met at a time, so that the look-up table of the join stays in the processor's cache."""
+        return max(16, _TABLE_CELLS // self.width)
+
+    @property
+    def width(self) -> int:
+        """The columns of that table: the items, and the last for those that the test set does not know."""
+        return len(self.item_ids) + 1
+
+    @cached_property
+    def cells(self) -> NDArray[np.intp]:
+        """The cell of each judgment in the table of its block."""
+        cells = self.lists.astype(np.intp)
+        cells %= self.block
+        cells *= self.width
+        cells += self.items
+        return cells
+
     @property
     def top_grade(self) -> float:
         """The highest rating there is."""
@@ -138,15 +161,19 @@ class Judgments:
     ) -> NDArray[np.float64]:
         """Return the best that each list could score: its gains in descending order, discounted by rank.
 
-        The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little.
+        The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little, and the
+        result as well, since it is that of every system.
         """
-        key = (name, self.threshold)
-        if key not in self._sorted_gains:
-            self._sorted_gains[key] = self._descending(gain(self))
         if self.n_lists == 0:
             return np.zeros(0)
-        weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
-        return np.add.reduceat(self._sorted_gains[key] * weights, self.indptr[:-1])
+        key = (name, self.threshold)
+
+        def best() -> NDArray[np.float64]:
+            gains = once(self._sorted_gains, key, lambda: self._descending(gain(self)))
+            weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
+            return np.add.reduceat(gains * weights, self.indptr[:-1])
+
+        return once(self._sorted_gains, (*key, discount.tobytes()), best)
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:

@@ -52,7 +52,7 @@ RELEVANT_GAINS: Mapping[str, Gain] = {
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:
     """Return for each hit how many items that are not relevant stand above it."""
-    return judged.ranks - 1 - judged.above(judged.relevant)
+    return judged.ranks - 1 - judged.relevant_above
 
 
 def pooled(numerator: Values, denominator: NDArray[Any], counted: NDArray[np.bool_]) -> Values:

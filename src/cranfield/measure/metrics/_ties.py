@@ -32,7 +32,7 @@ def _groups(judged: Judged) -> _Groups:
     assert judged.tied_to is not None
     keep = judged.relevant
     lists, first, last = judged.lists[keep], judged.tied_from[keep], judged.tied_to[keep]
-    above = judged.above(judged.relevant)[keep]
+    above = judged.relevant_above[keep]
     new = np.ones(len(lists), dtype=bool)
     new[1:] = (lists[1:] != lists[:-1]) | (first[1:] != first[:-1])
     group = np.cumsum(new) - 1

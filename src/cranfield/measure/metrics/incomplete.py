@@ -24,7 +24,7 @@ def bpref(judged: Judged) -> Values:
     above i, N those of the user; a term is 1 if n_i is 0. Unjudged items play no part. Valcarce et al. (2020),
     equation (9).
     """
-    above = judged.above(~judged.relevant)
+    above = judged.nonrelevant_above
     relevant = judged.n_relevant[judged.lists]
     bound = np.maximum(np.minimum(judged.n_nonrelevant[judged.lists], relevant), 1)
     terms = np.where(above > 0, 1.0 - np.minimum(above, relevant) / bound, 1.0)
@@ -41,9 +41,8 @@ def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
     ``pool=judged`` only judged items do (stock trec_eval).
     """
     choice("infAP", "pool", pool, ("all", "judged"))
-    relevant_above = judged.above(judged.relevant)
-    others_above = judged.above(~judged.relevant)
-    judged_above = relevant_above + others_above
+    relevant_above = judged.relevant_above
+    judged_above = relevant_above + judged.nonrelevant_above
     ranks = judged.ranks.astype(np.float64)
     pooled = ranks - 1.0 if pool == "all" else judged_above.astype(np.float64)
     share = (relevant_above + _EPSILON) / (judged_above + 2.0 * _EPSILON)

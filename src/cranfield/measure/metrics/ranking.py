@@ -75,7 +75,7 @@ def reciprocal_rank(judged: Judged) -> Values:
     """
     if judged.tied_from is not None:
         return _where_relevant(judged, expected_reciprocal_rank(judged))
-    first = judged.relevant & (judged.above(judged.relevant) == 0)
+    first = judged.relevant & (judged.relevant_above == 0)
     return _where_relevant(judged, judged.total(1.0 / judged.ranks, where=first))
 
 
@@ -88,7 +88,7 @@ def average_precision(judged: Judged) -> Values:
     """
     if judged.tied_from is not None:
         return _over(expected_average_precision(judged), judged.n_relevant)
-    precisions = (judged.above(judged.relevant) + 1) / judged.ranks
+    precisions = (judged.relevant_above + 1) / judged.ranks
     return _over(judged.total(precisions, where=judged.relevant), judged.n_relevant)
 
 
@@ -128,7 +128,7 @@ def _mid_ranks(judged: Judged) -> Values:
 
 def _relevant_above(judged: Judged) -> Values:
     """Return how many relevant items stand above each hit; of those tied with it, half of them."""
-    above = judged.above(judged.relevant).astype(np.float64)
+    above = judged.relevant_above.astype(np.float64)
     if judged.tied_from is None:
         return above
     new = np.ones(len(judged), dtype=bool)
