@@ -19,7 +19,7 @@ from cranfield._errors import (
 )
 from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.assess import Assessment, assess, discriminative_power
+from cranfield.assess import Assessment, assess, assess_folds, discriminative_power
 from cranfield.compare import Comparison, compare
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measure import (
@@ -64,6 +64,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "assess",
+    "assess_folds",
     "bounds",
     "by_popularity",
     "celma",
