@@ -154,15 +154,6 @@ def test_a_choice_that_does_not_go_with_the_others_takes_them_along(open_page):
     assert page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").is_checked()
 
 
-def test_significance_against_the_best_is_that_of_compare(open_page, measured):
-    page = open_page()
-    best = order(page)[0]
-    found = cf.compare(measured, test="student", baseline=best, metrics=["P@5"]).frame()
-    for system, p in zip(found["system_a"], found["p_corrected"]):
-        item = page.locator(".ranking li").filter(has_text=system)
-        assert ("level" in item.get_attribute("class")) == (p >= 0.05)
-
-
 def download(page, button, folder):
     with page.expect_download() as waiting:
         button.click()
@@ -175,6 +166,34 @@ def numbers(frame: pl.DataFrame) -> dict[str, list[float | None]]:
     """Return the columns of numbers; NaN is null, as it is in CSV."""
     kinds = pl.selectors.numeric()
     return frame.select(kinds.cast(pl.Float64).fill_nan(None)).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize(
+    ("lists", "average", "policy"),
+    [
+        ("full", "mean", "count as 0"),
+        ("condensed", "mean", "are left out"),
+        ("full", "geometric(form=adjusted, epsilon=0.01)", "count as 0"),
+    ],
+)
+def test_significance_follows_the_decisions_as_compare_finds_it(
+    open_page, measured, variants, lists, average, policy, tmp_path
+):
+    page = open_page()
+    page.locator("[data-dimension='lists'] label", has_text=lists).locator("input").check()
+    page.locator("select[data-dimension='average']").select_option(label=average)
+    page.locator("[data-dimension='coverage'] label", has_text=policy).locator("input").check()
+    scores = measured if lists == "full" else variants[0]
+    best, *others = order(page)
+    coverage = "full" if policy == "count as 0" else "common"
+    options = {"test": "student", "baseline": best, "average": average, "coverage": coverage, "metrics": ["P@5"]}
+    found = cf.compare(scores, **options).frame()
+    p = dict(zip(found["system_a"], found["p_corrected"]))
+    back = pl.read_csv(download(page, page.locator("#explorer-save"), tmp_path))
+    assert back["p_corrected"].to_list() == [None, *(pytest.approx(p[one], rel=1e-6) for one in others)]
+    for k, system in enumerate(others, start=1):
+        shown = page.locator(".ranking li").nth(k).get_attribute("class")
+        assert ("level" in shown) == (p[system] >= 0.05), system
 
 
 def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, measured, assessment, tmp_path):
