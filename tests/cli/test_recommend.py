@@ -89,3 +89,11 @@ def test_mistakes_are_one_line_and_exit_code_2(files, capsys, options, message):
 
 def test_file_names_are_safe_and_distinct():
     assert file_name(["a/b(x=../c)"]) == {"a/b(x=../c)": "a_b(x=.._c)"}
+
+
+def test_systems_trained_side_by_side_write_the_same_files(files):
+    asked = ["--train", files / "train.csv", "-s", "random", "-s", "knn(k=3)", "-s", "puresvd(factors=2)", "-q"]
+    for jobs in (1, 2):
+        assert _run(*asked, "--jobs", jobs, "--out", files / f"jobs-{jobs}") == 0
+    for path in (files / "jobs-1").iterdir():
+        assert (files / "jobs-2" / path.name).read_bytes() == path.read_bytes()

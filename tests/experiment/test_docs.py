@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from cranfield.experiment import Decisions
-from cranfield.experiment.file import TOP, experiment_of
+from cranfield.experiment.file import SYSTEM, TOP, experiment_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "experiment.md"
 
@@ -19,12 +19,13 @@ def test_the_examples_of_the_page_run():
     assert result.failed == 0
 
 
-def test_the_example_file_is_an_experiment():
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.S)
-    assert experiment_of(tomllib.loads(text)).seed == 7
+def test_the_example_files_are_experiments():
+    whole, searched = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.S)
+    assert experiment_of(tomllib.loads(whole)).seed == 7
+    assert experiment_of(tomllib.loads(searched)).systems[0].tuning.trials == 20
 
 
 def test_every_key_and_decision_is_on_the_page():
     page = PAGE.read_text()
-    for name in (*TOP, *Decisions().as_dict()):
-        assert re.search(rf"`\[*{name}[.\w]*\]*`", page), name
+    for name in (*TOP, *SYSTEM[2:], *Decisions().as_dict()):
+        assert re.search(rf"`\[*{name}[.\w]*\]*`|^{name} = ", page, flags=re.M), name

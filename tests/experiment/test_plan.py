@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cranfield._errors import CranfieldError
-from cranfield.experiment import plan, run
+from cranfield.experiment import Decisions, Source, plan, run
 
 
 def test_a_plan_writes_nothing(tiny, tmp_path):
@@ -37,6 +39,24 @@ def test_a_plan_has_the_same_tasks_as_the_run(tiny, tmp_path):
     names = [task.name for task in plan(tiny(repetitions=2), tmp_path / "out").tasks]
     results = run(tiny(repetitions=2), tmp_path / "out")
     assert sorted(names) == sorted(results.records)
+
+
+def test_ratings_that_do_not_admit_the_split_are_told_by_a_plan(tiny, tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,rating\n" + "".join(f"{k},{k % 3},4\n" for k in range(9)))
+    experiment = tiny(data=(Source("x", file=str(tmp_path / "r.csv")),), decisions=Decisions(split="temporal"))
+    with pytest.raises(CranfieldError, match="temporal needs times"):
+        plan(experiment, tmp_path / "out")
+
+
+def test_a_time_is_extrapolated_from_smaller_worlds_of_the_same_shape(monkeypatch):
+    module = sys.modules["cranfield.experiment.plan"]
+    worlds = []
+    true = module.simulate.world
+    monkeypatch.setattr(module.simulate, "world", lambda *size: worlds.append(size) or true(*size))
+    sizes = {"small": (200, 100, 4_000), "large": (7_000, 5_000, 1_000_000)}
+    small, large = (module._extrapolated(Decisions(), "popularity", size) for size in sizes.values())
+    assert worlds == [(200, 100, 4_000), (350, 250, 2_500), (700, 500, 10_000)]
+    assert large >= small
 
 
 def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 from cranfield._spelling import parse
-from cranfield.data import simulate
+from cranfield.data import filters, simulate
 from cranfield.experiment.assessing import asked as assessing
 from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.experiment import Experiment
@@ -25,7 +25,7 @@ from cranfield.experiment.run import go, reported, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
-from cranfield.split import random
+from cranfield.split import apply, random
 
 _STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
@@ -219,6 +219,10 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
     ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
     if ratings < _READ_AT_ONCE:
         there = together(list(load(line.experiment, source, line.decisions.overlap).values()))
+        if line.decisions.overlap is None:
+            # A split that these ratings do not admit is told now.
+            there = filters.apply(there, line.decisions.filters, seed=line.experiment.seed)
+            apply(there, line.decisions.split, seed=line.experiment.seed)
         return there.n_users, there.n_items, len(there)
     return max(ratings // 100, 1), max(ratings // 200, 1), ratings
 
