@@ -104,7 +104,7 @@ def file_or_dataset(source: str, reading: dict[str, Any]) -> Ratings:
     """Read a file of ratings, or load the known dataset of that name."""
     from cranfield.data import datasets
 
-    if Path(source).exists() or Path(source).name != source or Path(source).suffix:
+    if Path(source).is_file() or Path(source).name != source or Path(source).suffix:
         return read(source, **reading)
     if source.lower() not in datasets.known():
         raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
