@@ -110,3 +110,12 @@ def test_mistakes_are_one_line_and_code_2(files, cranfield, arguments, told):
     assert out == ""
     assert told in err
     assert "Traceback" not in err
+
+
+def test_the_page_holds_the_verdict_the_pairs_and_the_explorer(run, files):
+    run("-m", "P@5", "--report", "page.html")
+    made = (files / "page.html").read_text()
+    assert "P@5: good is best (" in made
+    assert all(
+        f'id="{section}"' in made for section in ("verdict", "leaderboard", "pairs", "users", "explorer", "card")
+    )
