@@ -105,6 +105,7 @@ def _hits(
     judgment_bounds = judgments.indptr[np.minimum(first_of_block, judgments.n_lists)]
     row_bounds = np.searchsorted(number, first_of_block)
     entry_bounds = run.indptr[row_bounds]
+    column = None if item_codes is None else np.where(item_codes == UNKNOWN, width - 1, item_codes).astype(np.intp)
     sizes = np.diff(run.indptr)
     even = int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else 0
     found_places, found_rows, found_pointers = [], [], []
@@ -117,9 +118,7 @@ def _hits(
         cells = judgments.cells[start:stop]
         table[cells] = np.arange(stop - start, dtype=np.int32)
         base = (number[rows] - first).astype(np.intp) * width
-        items = run.items[entries] if item_codes is None else item_codes[run.items[entries]]
-        if item_codes is not None:
-            items = np.where(items == UNKNOWN, width - 1, items)
+        items = run.items[entries] if column is None else column[run.items[entries].astype(np.intp)]
         found, row = _asked(table, base, items, sizes[rows], even)
         hits = np.flatnonzero(found != UNKNOWN)
         found_places.append(hits + entries.start)
@@ -135,7 +134,7 @@ def _hits(
 def _asked(
     table: NDArray[np.int32],
     base: NDArray[np.intp],
-    items: NDArray[np.int32],
+    items: NDArray[Any],
     sizes: NDArray[np.int64],
     even: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:

@@ -34,7 +34,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         grade), a dictionary ``{user: {item: grade}}`` as pytrec_eval and ranx have it, or ranx's own.
     format
         ``"ratings"`` or ``"qrels"`` where it is not to be found out. A file holds qrels if its rows are four words,
-        the second 0 or Q0 and the last a number.
+        the second 0 (00, Q0) and the last a number.
     reading
         As for `cranfield.read`.
 

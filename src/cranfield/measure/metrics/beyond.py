@@ -96,7 +96,7 @@ def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: s
         found = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
     else:
         entries = judged.entries
-        worth = novelty[entries.items]
+        worth = novelty[entries.items.astype(np.intp)]  # an index of another type takes thrice as long
         if discount != "none":
             worth *= by_rank[entries.ranks - 1]
         found = entries.total(worth, judged.n_lists)
