@@ -327,16 +327,20 @@ class _Counts:
 def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties: NDArray[Any]) -> Values:
     """Count level by level of x: how many of the better ones, and of this one, stand above in y, and how many tie."""
     above, upto = starts + first - 1, starts + first - 1 + ties.astype(np.intp)
-    counts = np.empty((3, len(levels)))
+    counts = np.ones((3, len(levels)))
+    tied = bool((ties > 1).any())
     better = np.zeros(len(levels) + 1, dtype=np.int32)
     for level in range(int(levels.max()) + 1):
         as_good = np.zeros_like(better)
         np.cumsum(levels <= level, out=as_good[1:])
         here = np.flatnonzero(levels == level)
-        start, top, end = starts[here], above[here], upto[here]
-        counts[0, here] = better[top] - better[start]
-        counts[1, here] = as_good[top] - as_good[start] - counts[0, here]
-        counts[2, here] = (as_good[end] - as_good[top]) - (better[end] - better[top])
+        start, top = starts[here], above[here]
+        ahead = better[top] - better[start]
+        counts[0, here] = ahead
+        counts[1, here] = as_good[top] - as_good[start] - ahead
+        if tied:
+            end = upto[here]
+            counts[2, here] = (as_good[end] - as_good[top]) - (better[end] - better[top])
         better = as_good
     return counts
 

@@ -118,7 +118,7 @@ def _by_user(users: NDArray[np.int32]) -> Positions | None:
     return np.arange(len(users)) + np.repeat(starts[moved] - (ends - sizes), sizes)
 
 
-def stable_argsort(codes: NDArray[np.int32]) -> Positions:
+def stable_argsort(codes: NDArray[Any]) -> Positions:
     """Return the stable order of non-negative codes: (code, position) packed into one integer sorts fastest.
 
     Examples

@@ -20,7 +20,7 @@ def _orders(judged: Judged) -> Paired:
     def pair() -> Paired:
         whole = judged.with_ends_broken()
         ranks = whole.ranks if whole.tied_from is None else whole.tied_from
-        return Paired(whole.lists, whole.n_lists, whole.grades, -ranks.astype(np.float64))
+        return Paired(whole.lists.astype(np.intp), whole.n_lists, whole.grades, -ranks.astype(np.float64))
 
     return judged.once("orders", pair)
 

@@ -26,7 +26,7 @@ from cranfield.rank.lists import stable_argsort
 class _Predicted:
     """The judged items of all lists by descending prediction."""
 
-    lists: NDArray[np.int32]
+    lists: NDArray[np.intp]
     n_lists: int
     errors: Values
     """y − p of each."""
@@ -80,7 +80,7 @@ def _predicted(judged: Judged, metric_name: str) -> _Predicted:
 
 def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
     known = ~np.isnan(predicted)
-    lists, predicted, ratings = judged.lists[known], predicted[known], judged.grades[known]
+    lists, predicted, ratings = judged.lists[known].astype(np.intp), predicted[known], judged.grades[known]
     errors = ratings - predicted
     # Lists are mostly ordered by their predictions already.
     if not ((predicted[1:] <= predicted[:-1]) | (lists[1:] != lists[:-1])).all():
