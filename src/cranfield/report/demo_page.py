@@ -55,7 +55,9 @@ def demo_page(found: Demo) -> str:
         trust(found.assessment),
         _card(found),
     ]
-    return page("The published winner, and the better system", [one for one in sections if one is not None], lead=lead)
+    right = found.order(HELD_OUT)[0] == found.order(TRUTH)[0]
+    title = "The published order, and the true one" if right else "The published winner, and the better system"
+    return page(title, [one for one in sections if one is not None], lead=lead)
 
 
 def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
