@@ -50,6 +50,15 @@ def test_evaluate_reads_what_recommend_writes(files, capsys):
         assert "rw" in capsys.readouterr().out
 
 
+def test_evaluate_reads_one_relevant_lists_too(files, capsys):
+    asked = ["--test", files / "test.csv", "--relevant", "one", "--nonrelevant", 3, "--threshold", 4]
+    assert not _run("--train", files / "train.csv", *asked, "-s", "knn(k=3)", "--out", files / "one", "--quiet")
+    path = files / "one" / "knn(k=3).parquet"
+    main(["evaluate", "--test", str(files / "test.csv"), str(path), "-m", "Recall@2", "--threshold", "4"])
+    assert "Recall@2" in capsys.readouterr().out
+    assert pl.read_parquet(path).columns == ["user", "item", "rank", "length"]
+
+
 def test_resuming_makes_only_what_is_missing(files, capsys):
     out = files / "r"
     out.mkdir()

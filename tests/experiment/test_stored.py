@@ -5,7 +5,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.data import Ratings
-from cranfield.experiment.stored import read_own_run, read_parts, read_scores, read_split, save_run, save_scores
+from cranfield.experiment.stored import read_own_run, read_parts, read_scores, read_split, save_scores
 from cranfield.split import apply, write
 
 
@@ -48,7 +48,7 @@ def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, meth
 def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, system):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     (run,) = cf.recommend(split, {"one": system}, **asked)
-    path = save_run(run, tmp_path / "run.parquet")
+    path = cf.write_run(run, tmp_path / "run.parquet")
     again = read_own_run(path, "one", split, run.counts)
     assert again.frame().equals(run.frame())
     assert again.one_relevant == run.one_relevant

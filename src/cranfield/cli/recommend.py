@@ -26,6 +26,7 @@ Examples:
   cranfield recommend --train train.csv -s popularity -s 'knn(k=50)' --out runs
   cranfield recommend --train train.csv -s knn --fill popularity --min-ratings 5 --out runs --format tsv
   cranfield recommend --train train.csv --test test.csv -s slim --candidates test --out runs
+  cranfield recommend --train train.csv --test test.csv -s slim --relevant one --nonrelevant 99 --threshold 4 --out r
   cranfield evaluate --test test.csv runs/*.parquet -m nDCG@10 --threshold 4
 """
 
@@ -70,6 +71,13 @@ class _ListLength(click.ParamType[Any]):
     default="all",
     show_default=True,
     help="Recommend all items, or those that have a test rating.",
+)
+@click.option(
+    "--relevant",
+    type=click.Choice(["all", "one"]),
+    default="all",
+    show_default=True,
+    help="Rank all relevant items of a user in one list, or each in a list of its own.",
 )
 @click.option(
     "--nonrelevant", type=int, help="Rank only so many items that are not relevant, drawn at random for each user."

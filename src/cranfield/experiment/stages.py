@@ -23,13 +23,12 @@ from cranfield.experiment.stored import (
     read_parts,
     read_scores,
     read_split,
-    save_run,
     save_scores,
     step_of,
 )
 from cranfield.experiment.system import System
 from cranfield.measure import Scores, measure
-from cranfield.rank import Run, read_run
+from cranfield.rank import Run, read_run, write_run
 from cranfield.rank.recommend import timed_each
 from cranfield.rank.serve import served_users
 from cranfield.recommend import recommender
@@ -258,7 +257,7 @@ class Line:
         return Artifact(self.run_name(part, system), {}, {"file": path.name, "sha256": input_checksum(path)})
 
     def _save_run(self, run: Run, name: str) -> Made:
-        path = save_run(run, self.folder.path / f"{name}.parquet")
+        path = write_run(run, self.folder.path / f"{name}.parquet")
         own = [step.as_dict() for step in run.history if step.action in ("serve", "targets", "recommend")]
         return [path], {"lists": len(run), "counts": dict(run.counts), "history": own}
 

@@ -15,7 +15,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary
 from cranfield.data.write import write_table
 from cranfield.measure import Scores
-from cranfield.rank import Run, write_run
+from cranfield.rank import Run
 from cranfield.split import Split
 
 
@@ -65,24 +65,17 @@ def _ratings(
     )
 
 
-def save_run(run: Run, path: Path) -> Path:
-    """Write a run as `write_run` does; of one-relevant lists the rank and length of each are kept."""
-    if run.ranks is None:
-        return write_run(run, path)
-    return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)), path)
-
-
 def read_own_run(path: Path, name: str, split: Split, counts: Mapping[str, int]) -> Run:
-    """Return a run that `save_run` wrote, list for list, over the vocabularies of its split.
+    """Return a run that `write_run` wrote, list for list, over the vocabularies of its split.
 
     Examples
     --------
     >>> import tempfile
-    >>> from cranfield.rank import recommend
+    >>> from cranfield.rank import recommend, write_run
     >>> from cranfield.split import random
     >>> split = random(Ratings.of([1] * 4 + [2] * 4, [*"abcd"] * 2), train=0.5, exact=True)
     >>> run, = recommend(split, "popularity")
-    >>> path = save_run(run, Path(tempfile.mkdtemp()) / "popularity.parquet")
+    >>> path = write_run(run, Path(tempfile.mkdtemp()) / "popularity.parquet")
     >>> read_own_run(path, "popularity", split, run.counts).frame().equals(run.frame())
     True
     """

@@ -17,6 +17,9 @@ from cranfield.data._values import Fault
 from cranfield.rank.roles import find_roles
 from cranfield.rank.table import Roles, Table
 
+ONE_RELEVANT = ("user", "item", "rank", "length")
+"""The columns of a table of one-relevant lists."""
+
 Given = Mapping[str, str | int | None]
 """What the user says of the columns: role to name or place, None where nothing is said."""
 
@@ -25,7 +28,8 @@ Given = Mapping[str, str | int | None]
 class Rows:
     """The columns of a run by what they mean, ids as they came.
 
-    With ``sizes`` there is one user for each list, however long; without, one for each row.
+    With ``sizes`` there is one user for each list, however long; without, one for each row. With ``lengths`` every row
+    is a list of its own, of that length, which is known by the rank of its one relevant item.
     """
 
     users: Any
@@ -35,6 +39,7 @@ class Rows:
     predictions: Any = None
     sizes: NDArray[np.int64] | None = None
     tag: str | None = None
+    lengths: Any = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,16 @@ def _given_roles(table: Table, given: Given) -> dict[str, str]:
     return {role: name for role, name in known.items() if given.get(role) is not None}
 
 
+def _one_relevant_roles(table: Table, _: Given) -> Roles | None:
+    # These very names, as `write_run` writes them: a column called length may be anything elsewhere.
+    return {name: name for name in ONE_RELEVANT} if table.header and list(table.names) == [*ONE_RELEVANT] else None
+
+
+def _take_one_relevant(table: Table, roles: Roles) -> Rows:
+    columns = table.fetch(roles)
+    return Rows(columns["user"], columns["item"], ranks=columns["rank"], lengths=columns["length"])
+
+
 def _bare_roles(*roles: str) -> Callable[[Table, Given], Roles | None]:
     def find(table: Table, _: Given) -> Roles | None:
         fits = not table.header and len(table.names) == len(roles)
@@ -187,6 +202,7 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout("trec", "user Q0 item rank score tag, without a header", _trec_roles, _take_trec),
         Layout("mahout", "user and [item:score,...], without a header", _mahout_roles, _take_mahout),
         Layout("nested", "one row a list, its items in a column of lists", _nested_roles, _take_nested),
+        Layout("one-relevant", "one row a list: user, item, rank, length", _one_relevant_roles, _take_one_relevant),
         Layout("table", "one row an item, columns known by their names", _named_roles, _take_rows),
         Layout("triples", "user item score, without a header", _bare_roles("user", "item", "score"), _take_rows),
         Layout("pairs", "user item, best first, without a header", _bare_roles("user", "item"), _take_rows),

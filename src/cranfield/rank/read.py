@@ -31,12 +31,15 @@ from cranfield.rank.table import Roles, Table, table_of_columns
 Source = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
 
+Codes = NDArray[np.int32]
+
 _NOTES = {
     "nan_scores": "{:,} items without a score (NaN) were dropped: the system could not compute them",
     "duplicate_items": "{:,} items stood in their list more than once; the best ranked was kept",
     "tied_items": "{:,} items share their score with another of their list",
     "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
+    "unranked": "{:,} items were not ranked",
 }
 
 
@@ -69,8 +72,8 @@ def read_run(
         Take the name from the tag of a TREC run instead.
     format
         The layout, where it is not to be detected: ``"trec"``, ``"table"``, ``"triples"``, ``"pairs"``,
-        ``"nested"``, ``"mahout"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``, ``"ranksys"``,
-        ``"recbole"``, ``"rectools"``, ...
+        ``"nested"``, ``"mahout"``, ``"one-relevant"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``,
+        ``"ranksys"``, ``"recbole"``, ``"rectools"``, ...
     ties
         What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
         came in; ``"average"``, metrics in expectation over all orders of the tied items.
@@ -214,8 +217,10 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     item_ids, items = _codes(rows.items, "item", opened)
     if rows.sizes is not None:
         users = np.repeat(users, rows.sizes)
+    if rows.lengths is not None:
+        return _one_relevant_run(opened, name, user_ids, users, item_ids, items)
     scores, ranks, predictions = (
-        _numbers(column, role, opened)
+        None if column is None else _numbers(column, role, opened)
         for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
     )
     scores, ranks = _what_orders(scores, ranks, opened)
@@ -235,6 +240,45 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     )
 
 
+def _one_relevant_run(
+    opened: _Opened, name: str, user_ids: Vocabulary, users: Codes, item_ids: Vocabulary, items: Codes
+) -> Run:
+    """Return the lists of a one-relevant design: a rank among so many items, 0 for an item that was not ranked."""
+    ranks, lengths = (_whole(column, role, opened) for role, column in (
+        ("rank", opened.rows.ranks), ("length", opened.rows.lengths)
+    ))  # fmt: skip
+    beyond = ranks > lengths
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "mend one of them")
+        raise opened.error(fault, "rank")
+    unranked = int(np.count_nonzero(ranks == 0))
+    return Run(
+        name=name,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        users=users,
+        indptr=np.arange(len(users) + 1, dtype=np.int64),
+        items=items,
+        ranks=ranks,
+        lengths=lengths,
+        one_relevant=True,
+        counts={"unranked": unranked},
+        history=(_step(opened, "trec_eval", len(users), len(items), {"unranked": unranked}),),
+    )
+
+
+def _whole(column: Any, role: str, opened: _Opened) -> Codes:
+    """Return a column of whole numbers that are not negative."""
+    found = _numbers(column, role, opened)
+    with np.errstate(invalid="ignore"):
+        wrong = ~((found >= 0) & (found < 2**31) & (found == np.floor(found)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise opened.error(Fault(row, f"{found[row]:g} is not a {role}", "give a whole number from 0"), role)
+    return found.astype(np.int32)
+
+
 def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np.int32]]:
     try:
         vocabulary, codes = encode(ids)
@@ -251,9 +295,7 @@ def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np
     return vocabulary, codes
 
 
-def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64] | None:
-    if column is None:
-        return None
+def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
     try:
         return numbers(column)
     except Fault as fault:

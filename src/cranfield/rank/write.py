@@ -9,6 +9,7 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
 from cranfield.data.write import write_table
+from cranfield.rank.layouts import ONE_RELEVANT
 from cranfield.rank.run import Run
 
 _TREC_ENDINGS = (".trec", ".run")
@@ -23,8 +24,8 @@ def write_run(run: Run, path: str | Path) -> Path:
         The lists to write. An empty list leaves no trace in a file: its user is not covered either way.
     path
         Where, ending in ``.parquet``, ``.csv`` or ``.tsv`` (columns user, item, rank and, where known, score and
-        prediction), or in ``.trec`` or ``.run`` (user Q0 item rank score tag, the tag being the run's name). The file
-        appears whole or not at all.
+        prediction; of one-relevant lists a row a list, with its length), or in ``.trec`` or ``.run`` (user Q0 item
+        rank score tag, the tag being the run's name). The file appears whole or not at all.
 
     Notes
     -----
@@ -40,10 +41,16 @@ def write_run(run: Run, path: str | Path) -> Path:
     ann Q0 y 1 0.75 knn
     ann Q0 x 2 0.5 knn
     """
-    if run.ranks is not None:
-        raise SettingError(f"the lists of {run.name} are not whole and would be read back as if they were; keep them")
     path = Path(path)
-    if path.suffix.lower() not in _TREC_ENDINGS:
+    trec = path.suffix.lower() in _TREC_ENDINGS
+    if run.ranks is not None and (trec or not run.one_relevant):
+        raise SettingError(
+            f"the lists of {run.name} are not whole and would be read back as if they were; "
+            + ("write .parquet or .tsv" if run.one_relevant else "keep them")
+        )
+    if run.one_relevant:
+        return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)).select(ONE_RELEVANT), path)
+    if not trec:
         return write_table(run.frame(), path)
     table = _trec_table(run)
     with whole_file(path) as temporary:

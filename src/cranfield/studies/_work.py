@@ -16,10 +16,10 @@ from cranfield._record import Step
 from cranfield.assess import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
 from cranfield.data.write import write_table
 from cranfield.experiment.folder import Artifact, Folder, Made
-from cranfield.experiment.stored import read_own_run, read_scores, save_run, save_scores
+from cranfield.experiment.stored import read_own_run, read_scores, save_scores
 from cranfield.measure import Metric, Scores
 from cranfield.measure.averages import Average
-from cranfield.rank import Run, file_name, recommend
+from cranfield.rank import Run, file_name, recommend, write_run
 from cranfield.rank.targets import Candidates
 from cranfield.recommend import recommender
 from cranfield.split import Split
@@ -94,7 +94,7 @@ class _FoldWork:
 
     def _train(self, system: str, name: str) -> Made:
         (run,) = recommend(self._split, system, LENGTH, candidates=CANDIDATES, seed=self._asked.seed)
-        path = save_run(run, self._folder.path / f"{name}.parquet")
+        path = write_run(run, self._folder.path / f"{name}.parquet")
         return [path], {"name": run.name, "counts": dict(run.counts)}
 
     @cached_property
