@@ -61,10 +61,11 @@ def test_two_hundred_runs_killed_at_random_times_end_with_the_same_bytes(tiny_fi
 def test_control_c_stops_the_run_and_the_next_one_goes_on(tiny_file, tmp_path):
     # For a minute in the second system, unless it is stopped.
     code = """
-import sys, time
+import signal, sys, time
 from cranfield.experiment import run
 from cranfield.recommend.baselines import Random
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it aside
 score = Random.score
 if sys.argv[3] == "slow":
     Random.score = lambda self, users: time.sleep(60) if len(users) > 12 else score(self, users)

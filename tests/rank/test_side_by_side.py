@@ -16,6 +16,7 @@ import cranfield as cf
 from cranfield import CranfieldError, InputError, MissingExtraError, SettingError
 from cranfield.rank.recommend import jobs_for, recommend_each, timed_each
 from cranfield.rank.side_by_side import side_by_side
+from cranfield.recommend import recommender
 
 SYSTEMS = ["popularity", "knn(k=5)", "random", "puresvd(factors=4)", "bprmf(epochs=3)"]
 
@@ -61,16 +62,19 @@ class Mine:
 
 def test_a_system_of_ones_own_is_trained_here_and_the_others_beside(split):
     mine = Mine()
+    ours = recommender("knn(k=5)")
     systems = {
+        "ours": ours,
         "mine": mine,
         "popularity": "popularity",
-        "lambda": lambda train, users: mine.score(users),
-        "r": "random",
+        "function": lambda _, users: mine.score(users),
+        "random": "random",
     }
     one, two = (cf.recommend(split, systems, jobs=jobs) for jobs in (1, 2))
     assert [run.name for run in two] == list(systems)
     assert [_told(run) for run in one] == [_told(run) for run in two]
     assert mine.process == os.getpid()
+    assert ours.score([0]).shape == (1, 60)
 
 
 def test_an_error_in_a_worker_is_the_error_that_it_would_be_here(split):
@@ -164,7 +168,9 @@ def _command(process: int) -> bytes:
 @pytest.mark.parametrize("deadly", [signal.SIGINT, signal.SIGKILL])
 def test_workers_do_not_outlive_a_parent_that_is_stopped(deadly):
     code = """
+import signal
 import cranfield as cf
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it aside
 ratings = cf.simulate.world(80, 60, 1_500).ratings
 print("go", flush=True)
 cf.recommend(ratings, ["ease", "lda(iterations=1000000)", "lda(iterations=1000000, topics=20)"], jobs=2)
@@ -183,7 +189,10 @@ cf.recommend(ratings, ["ease", "lda(iterations=1000000)", "lda(iterations=100000
         os.killpg(parent.pid, deadly)  # as a terminal does it
     else:
         os.kill(parent.pid, deadly)
-    said = parent.communicate(timeout=30)[1]
+    try:
+        said = parent.communicate(timeout=30)[1]
+    finally:
+        parent.kill()
     assert said.count("KeyboardInterrupt") == (deadly == signal.SIGINT)
     for _ in range(100):
         if not any(_command(one) for one in workers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,6 @@ from cranfield.recommend._work import available_memory, blas_threads, blocks, ea
 from cranfield.recommend.adapters import checked_scores, named_systems
 from cranfield.recommend.bpr import BayesianPersonalizedRanking
 from cranfield.recommend.recommender import Recommender
-from cranfield.recommend.registry import SYSTEMS
 from cranfield.split.split import Split
 
 # Below so many training ratings most systems are done before a process has started.
@@ -76,8 +75,8 @@ def recommend(
         a seed.
     jobs
         How many systems are trained at a time, each in a process with its share of the threads. None: one for every
-        two threads, if memory allows, and one alone where the ratings are few. Systems that are not of this package
-        are trained in this process, one after another. The lists are the same for any number.
+        two threads, if memory allows, and one alone where the ratings are few. Systems that are not given by
+        name are trained in this process, one after another. The lists are the same for any number.
 
     Returns
     -------
@@ -148,7 +147,7 @@ def timed_each(
     users, served = served_users(train, min_ratings, sample, seed)
     jobs = jobs_for(train.n_items, len(train), len(named)) if jobs is None else check.whole("jobs", jobs)
     asked = _Asked(targets, users, targets.draw(users), length, fill, seed, served)
-    return asked.each(named, jobs)
+    return asked.each(named, _spelled(systems), jobs)
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
@@ -181,11 +180,11 @@ class _Asked:
     seed: int
     served: Step
 
-    def each(self, named: Mapping[str, Recommender], jobs: int) -> Iterator[Done]:
-        """Train and rank each system, ``jobs`` of them at a time."""
+    def each(self, named: Mapping[str, Recommender], spelled: Sequence[bool], jobs: int) -> Iterator[Done]:
+        """Train and rank each system, ``jobs`` of those that are ``spelled`` at a time."""
         numbered = list(enumerate(named.items()))
-        movable = isinstance(self.fill, str | None) and sys.executable
-        beside = [one for one in numbered if jobs > 1 and movable and _is_ours(one[1][1])]
+        movable = jobs > 1 and isinstance(self.fill, str | None) and sys.executable
+        beside = [one for one, ours in zip(numbered, spelled, strict=True) if movable and ours]
         if len(beside) > 1:
             # It learns on one thread, and longest: started last, it would be waited for alone.
             beside.sort(key=lambda one: not isinstance(one[1][1], BayesianPersonalizedRanking))
@@ -289,6 +288,9 @@ class _Asked:
         return (*self.targets.train.history, self.served, targets, ranked)
 
 
-def _is_ours(system: Recommender) -> bool:
-    """Whether a system is one of this package, which any process of it can train."""
-    return type(system) in SYSTEMS.values()
+def _spelled(systems: Any) -> list[bool]:
+    """Return which systems are given by name: any process can make those, and nobody else holds them."""
+    if isinstance(systems, Mapping):
+        return [isinstance(one, str) for one in systems.values()]
+    several = isinstance(systems, Sequence) and not isinstance(systems, str)
+    return [isinstance(one, str) for one in (systems if several else (systems,))]
