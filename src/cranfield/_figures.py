@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,6 +130,14 @@ def svg(chart: Any, prefix: str = "") -> str:
         own = f"{prefix}{one.rstrip('0123456789')}{k}"
         drawn = drawn.replace(f' id="{one}"', f' id="{own}\0"').replace(f"url(#{one})", f"url(#{own}\0)")
     return drawn.replace("\0", "")
+
+
+def inline(draw: Callable[[], Any]) -> str:
+    """Return a figure as markup for a notebook; nothing where the libraries that draw are missing."""
+    try:
+        return f"<figure>{svg(draw())}</figure>"
+    except MissingExtraError:
+        return ""
 
 
 def save(chart: Any, path: str | Path) -> None:

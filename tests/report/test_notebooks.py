@@ -106,3 +106,17 @@ def test_a_world_and_the_demo_show_themselves():
 def test_one_system_shows_itself(split, runs):
     alone = cf.measure(runs[:1], split.test, ["P@2"], threshold=3)
     assert rows_shown(alone) == 1
+
+
+def test_an_assessment_is_drawn_too(assessment):
+    assert "<figure><svg" in assessment._repr_html_()
+
+
+def test_experiments_show_what_they_found(tmp_path):
+    rows = "".join(f"{u},{i},{(u + i) % 5 + 1}\n" for u in range(9) for i in range(9))
+    (tmp_path / "ratings.csv").write_text(f"user,item,rating\n{rows}")
+    systems = f'\'{NASTY}\' = "random"\npopularity = "popularity"\n'
+    (tmp_path / "experiment.toml").write_text(f'[data.mine]\nfile = "ratings.csv"\n[systems]\n{systems}')
+    found = cf.experiment.run(tmp_path / "experiment.toml", tmp_path / "found")
+    assert rows_shown(found) == 2
+    assert "&lt;script&gt;" in found._repr_html_()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._figures import Style
+from cranfield._figures import Style, inline
 from cranfield._files import whole_file
 from cranfield._progress import progress
 from cranfield._record import Step
@@ -345,4 +345,6 @@ class Assessment:
     def _repr_html_(self) -> str:
         import html
 
-        return "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences()) + self.advice().table().html()
+        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        study = "robustness" if self.scenarios else "correlation"
+        return said + self.advice().table().html() + inline(lambda: self.plot(study))

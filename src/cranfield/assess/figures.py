@@ -83,6 +83,30 @@ def values(found: Assessment, *, average: str | None = None, style: Style = "scr
     return _grid(charts, style)
 
 
+def flips(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
+    """Return the shares that flip against what remains of the test set: pairs out of order, and verdicts lost.
+
+    A panel a scenario; above, of the pairs of systems, below, of the significant differences.
+    """
+    rows = found.frame("robustness").filter(pl.col("average") == _one(average, found.averages, "average"))
+    alt = altair()
+    titles = {"flipped": "pairs in another order", "verdicts_lost": "significant verdicts lost"}
+    charts = [
+        alt.Chart(data_of(rows.filter(pl.col("scenario") == name).select("metric", "size", share=share)))
+        .mark_line(point=_POINT)
+        .encode(
+            x=_remaining(),
+            y=alt.Y("share:Q", title=title, axis=alt.Axis(format="%")),
+            tooltip=tips(metric="metric", size=("remains", ".0%"), share=(title, ".1%")),
+            **series("metric", found.metrics),
+        )
+        .properties(title=SCENARIOS[name].title, **_panel(style))
+        for share, title in titles.items()
+        for name in found.scenarios
+    ]
+    return _grid(charts, style, columns=len(found.scenarios) if style == "screen" else 2)
+
+
 def power(
     found: Assessment,
     *,
@@ -197,6 +221,7 @@ def aggregation(found: Assessment, *, style: Style = "screen") -> Any:
 FIGURES: Mapping[str, Callable[..., Any]] = {
     "robustness": robustness,
     "values": values,
+    "flips": flips,
     "power": power,
     "correlation": correlation,
     "cutoffs": cutoffs,
@@ -207,7 +232,7 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
 
 def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:
     """Write every figure that these studies admit as SVG, PDF and PNG, in a style; return the files."""
-    wanted = ["robustness", "values", "correlation"] if found.scenarios else ["correlation"]
+    wanted = ["robustness", "values", "flips", "correlation"] if found.scenarios else ["correlation"]
     wanted += ["power"] if found.curves.height else []
     wanted += ["cutoffs"] if found.frame("cutoffs").height else []
     wanted += ["aggregation"] if len(found.averages) > 1 else []
@@ -222,9 +247,9 @@ def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list
     return written
 
 
-def _grid(charts: Sequence[Any], style: Style) -> Any:
+def _grid(charts: Sequence[Any], style: Style, columns: int | None = None) -> Any:
     # A page is three panels wide, two columns of a paper are two.
-    columns = 3 if style == "screen" else 2
+    columns = columns or (3 if style == "screen" else 2)
     return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=columns), style)
 
 

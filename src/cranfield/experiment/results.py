@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import tomllib
 from collections.abc import Iterator
@@ -195,3 +196,12 @@ class Results:
 
     def __repr__(self) -> str:
         return f"Results({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        if not self.finished:
+            return f"<p>{html.escape(repr(self))}: not finished</p>"
+        parts = []
+        for data in self.data:
+            said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences(data))
+            parts.append(said + self.findings(data).table(self.experiment.decisions).html())
+        return "".join(parts)
