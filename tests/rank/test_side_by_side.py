@@ -205,13 +205,15 @@ def test_jobs_follow_from_threads_memory_and_size(monkeypatch):
     module = sys.modules["cranfield.rank.recommend"]
     monkeypatch.setattr(cf.settings, "threads", 8)
     monkeypatch.setattr(module, "available_memory", lambda: float("inf"))
-    assert jobs_for(items=3_706, ratings=800_000, systems=21) == 4
+    assert jobs_for(items=3_706, ratings=800_000, systems=21) == 8
     assert jobs_for(items=3_706, ratings=800_000, systems=3) == 3
     assert jobs_for(items=3_706, ratings=10_000, systems=21) == 1
     monkeypatch.setattr(module, "available_memory", lambda: 2.0 * 2**30)
     assert jobs_for(items=3_706, ratings=800_000, systems=21) == 3
     assert jobs_for(items=66_055, ratings=1_500_000, systems=21) == 1
     monkeypatch.setattr(cf.settings, "threads", 2)
+    assert jobs_for(items=3_706, ratings=800_000, systems=21) == 2
+    monkeypatch.setattr(cf.settings, "threads", 1)
     assert jobs_for(items=3_706, ratings=800_000, systems=21) == 1
 
 

@@ -23,6 +23,7 @@ class Measuring:
     ties: Any
     train: str | None
     run_format: str | None
+    test_format: Any
     tag: bool
 
     def load(self) -> dict[str, Any]:
@@ -33,7 +34,7 @@ class Measuring:
         several = self.runs if len(self.runs) > 1 else self.runs[0]
         return {
             "runs": read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
-            "test": read_test(self.test),
+            "test": read_test(self.test, format=self.test_format),
             "train": None if self.train is None else read(self.train),
             "threshold": self.threshold,
             "condensed": self.condensed,
@@ -54,6 +55,9 @@ _OPTIONS = (
     ),
     click.option("--train", metavar="FILE", help="The training ratings: the catalogue, popularity and novelty."),
     click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
+    click.option(
+        "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
+    ),
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 

@@ -53,12 +53,16 @@ Examples:
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
-    help="How the confidence interval is made: always in CSV and JSON (analytic unless given), in tables if given.",
+    default="analytic",
+    show_default=True,
+    help="How the confidence interval of an average is made.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="The confidence of the interval, 0.95 unless given; shows it in tables.",
+    default=0.95,
+    show_default=True,
+    help="The confidence of the interval.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
@@ -74,7 +78,7 @@ def command(
     format: str,
     out: str | None,
     interval: Any,
-    level: float | None,
+    level: float,
     seed: int,
     **average: Any,
 ) -> None:
@@ -84,13 +88,12 @@ def command(
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded["runs"], loaded["test"])))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
-    shown = 0.95 if level is None and interval is not None else level
-    how = {**average, "interval": interval or "analytic", "seed": seed}
+    how = {**average, "interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
-        put(written(scores.frame(**how, level=shown or 0.95), format), out)
+        put(written(scores.frame(**how), format), out)
         if not settings.quiet:
             for note in scores.notes:
                 click.echo(f"· {note}", err=True)
     else:
-        put_table(scores.table(**how, level=shown, services=True), format, out)
+        put_table(scores.table(**how, services=True), format, out)
     write_page(report, loaded, scores, metrics, **average)

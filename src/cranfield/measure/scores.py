@@ -301,19 +301,19 @@ class Scores:
         """
         means = self.average(average, **options)
         how: dict[str, Any] = {} if level is None else {"level": level, "interval": interval, "seed": seed}
-        columns = ([] if level is None else [("lower", "upper", "[{}, {}]")]) + (
-            [] if self.bounds is None else [("least", "most", "({}–{})")]
+        pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
+            [] if self.bounds is None else [("least", "most", _span)]
         )
-        ends = self.frame(average, **how, **options) if columns else pl.DataFrame()
+        ends = self.frame(average, **how, **options) if pairs else pl.DataFrame()
         cells = [[Cell(name)] for name in self.systems]
         for m, lower in enumerate(self.lower_is_better):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = _number(means[s, m], digits)
-                for *names, form in columns:
-                    pair = ends.select(names).row(s * len(self.metrics) + m)
-                    if None not in pair and not np.isnan(pair).any():
-                        text += " " + form.format(*(_number(end, digits) for end in pair))
+                for low, high, form in pairs:
+                    below, above = ends.select(low, high).row(s * len(self.metrics) + m)
+                    if None not in (below, above) and not np.isnan([below, above]).any():
+                        text += " " + form(means[s, m], below, above, digits)
                 several = len(self.systems) > 1
                 cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
         header = ["system", *self.metrics]
@@ -324,7 +324,7 @@ class Scores:
         caption = self._caption(average, options)
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
-            caption += f"; in square brackets: {', '.join(made) or 'no interval'}"
+            caption += f"; interval: {', '.join(made) or 'none'}"
         return Table(header, cells, caption, self.notes)
 
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
@@ -353,18 +353,32 @@ class Scores:
         return "; ".join(parts)
 
     def __str__(self) -> str:
-        return self.table(services=True).text()
+        return self.table(services=True, level=_LEVEL).text()
 
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
 
     def _repr_html_(self) -> str:
-        return self.table(services=True).html()
+        return self.table(services=True, level=_LEVEL).html()
 
 
 def _number(value: float, digits: int) -> str:
     return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
+
+def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
+    """Write an interval: by its half width where the mean is in the middle, else by its ends."""
+    if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
+        return f"±{_number(mean - lower, digits)}"
+    return f"[{_number(lower, digits)}, {_number(upper, digits)}]"
+
+
+def _span(_: float, least: float, most: float, digits: int) -> str:
+    return f"({_number(least, digits)}–{_number(most, digits)})"
+
+
+_LEVEL = 0.95
+"""The confidence of the intervals that are shown unless another is asked for."""
 
 _SCHEMA: Mapping[str, Any] = {
     "system": pl.String,

@@ -26,7 +26,6 @@ from cranfield.rank.top import TieOrder, ranks_among, top
 from cranfield.recommend._model import Model
 from cranfield.recommend._work import available_memory, blas_threads, blocks, each
 from cranfield.recommend.adapters import checked_scores, named_systems
-from cranfield.recommend.bpr import BayesianPersonalizedRanking
 from cranfield.recommend.recommender import Recommender
 from cranfield.split.split import Split
 
@@ -151,16 +150,14 @@ def timed_each(
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return how many systems are trained at a time where that is not said: as many as pay, and as memory allows.
-
-    Most systems use two threads well, and two of them on one thread each are not faster: each job has two threads.
+    """Return how many systems are trained at a time where that is not said: one a thread, if memory allows and it pays.
 
     Examples
     --------
     >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
     (1, 1)
     """
-    wanted = min(settings.workers // 2, systems)
+    wanted = min(settings.workers, systems)
     if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1
     # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
@@ -186,8 +183,8 @@ class _Asked:
         movable = jobs > 1 and isinstance(self.fill, str | None) and sys.executable
         beside = [one for one, ours in zip(numbered, spelled, strict=True) if movable and ours]
         if len(beside) > 1:
-            # It learns on one thread, and longest: started last, it would be waited for alone.
-            beside.sort(key=lambda one: not isinstance(one[1][1], BayesianPersonalizedRanking))
+            # What learns on one thread takes longest: started last, it would be waited for alone.
+            beside.sort(key=lambda one: not getattr(one[1][1], "one_thread", False))
             with progress("Training and ranking", total=len(beside), unit="systems") as bar:
                 for done in side_by_side(self.ranked, [pair for _, pair in beside], jobs):
                     place, (name, _) = beside[done.place]

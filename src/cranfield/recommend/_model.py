@@ -45,6 +45,8 @@ class Model:
     name: ClassVar[str]
     predicts_ratings: ClassVar[bool] = False
     """Whether the scores are predicted ratings, on the scale of the training ratings."""
+    one_thread: ClassVar[bool] = False
+    """Whether it learns on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False
     """Whether the method takes ratings for counts or weights, so that none may be negative."""
 

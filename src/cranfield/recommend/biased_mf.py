@@ -35,6 +35,7 @@ class BiasedFactors(Model):
     """
 
     name: ClassVar[str] = "svd"
+    one_thread: ClassVar[bool] = True
     predicts_ratings: ClassVar[bool] = True
 
     factors: int = setting(50, low=1)

@@ -41,6 +41,7 @@ class BayesianPersonalizedRanking(Model):
     """
 
     name: ClassVar[str] = "bprmf"
+    one_thread: ClassVar[bool] = True
 
     factors: int = setting(100, low=1)
     epochs: int = setting(400, low=1)
