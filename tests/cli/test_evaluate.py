@@ -88,6 +88,16 @@ def test_an_interval_stands_beside_each_average_of_a_table(evaluate, options, sa
         assert f"{row['mean']:.4f} {half}" in out or f"{row['mean']:.4f} {ends}" in out
 
 
+def test_repeated_judgments_are_refused_or_merged_and_the_format_can_be_told(files, cranfield):
+    (files / "twice.qrels").write_text("u1 0 a 1\nu1 0 a 5\nu2 0 b 5\n")
+    command = ("evaluate", "--test", "twice.qrels", "mine.csv", "-m", "RR", "--threshold", "4", "--format", "json")
+    code, _, err = cranfield(*command)
+    assert (code, "--repeated" in err) == (2, True)
+    assert cranfield(*command, "--repeated", "max")[0] == 0
+    code, _, err = cranfield(*command, "--repeated", "max", "--test-format", "ratings")
+    assert code == 2
+
+
 def test_averages_coverage_and_undefined_values_are_options(evaluate):
     options = ("-m", "RR", "--threshold", "5", "--format", "json")
     plain = json.loads(evaluate(*options))[0]["mean"]

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from cranfield.cli._reading import repeated_option
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -24,6 +26,7 @@ class Measuring:
     train: str | None
     run_format: str | None
     test_format: Any
+    repeated: str
     tag: bool
 
     def load(self) -> dict[str, Any]:
@@ -34,7 +37,7 @@ class Measuring:
         several = self.runs if len(self.runs) > 1 else self.runs[0]
         return {
             "runs": read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
-            "test": read_test(self.test, format=self.test_format),
+            "test": read_test(self.test, format=self.test_format, repeated=self.repeated),
             "train": None if self.train is None else read(self.train),
             "threshold": self.threshold,
             "condensed": self.condensed,
@@ -58,6 +61,7 @@ _OPTIONS = (
     click.option(
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
+    repeated_option,
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 

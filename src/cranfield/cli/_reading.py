@@ -23,6 +23,14 @@ DEFAULTS = {
 }
 """What ``reading`` holds where no option is given."""
 
+repeated_option = click.option(
+    "--repeated",
+    type=click.Choice(get_args(Repeated)),
+    default=DEFAULTS["repeated"],
+    show_default=True,
+    help="What becomes of several ratings of a user for an item.",
+)
+
 _OPTIONS = (
     click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position from 1."),
     click.option("--item", metavar="COLUMN", help="The column of items."),
@@ -36,13 +44,7 @@ _OPTIONS = (
     click.option(
         "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="How the text is written."
     ),
-    click.option(
-        "--repeated",
-        type=click.Choice(get_args(Repeated)),
-        default=DEFAULTS["repeated"],
-        show_default=True,
-        help="What becomes of several ratings of a user for an item.",
-    ),
+    repeated_option,
     click.option(
         "--counts",
         type=click.Choice(["keep", "celma"]),
