@@ -173,10 +173,14 @@ class RelevanceModel2(_RelevanceModel):
         if not len(near) or not len(profile):
             return
         seen = models.seen[near]
+        # Targets: what a neighbour rated. No other column is needed but those of the profile.
         rated = np.unique(seen.indices)
-        # Targets: what a neighbour rated. Single precision is enough once probabilities are near 1.
-        dense = seen.toarray() + np.outer(models.mass[near], models.background)
-        dense = (dense * (1 / dense[:, rated].max())).astype(np.float32)
-        together = dense[:, rated].T @ dense[:, profile]
+        columns = np.union1d(rated, profile)
+        dense = np.outer(models.mass[near], models.background[columns])
+        dense[row_of_entries(seen), np.searchsorted(columns, seen.indices)] += seen.data
+        targets = np.searchsorted(columns, rated)
+        # Single precision is enough once probabilities are near 1.
+        dense = (dense * (1 / dense[:, targets].max())).astype(np.float32)
+        together = dense[:, targets].T @ dense[:, np.searchsorted(columns, profile)]
         np.log(together, out=together)
         row[rated] = together.sum(axis=1, dtype=np.float64)
