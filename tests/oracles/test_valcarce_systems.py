@@ -12,6 +12,7 @@ from cranfield.measure.measure import measure
 from cranfield.rank.recommend import recommend
 from cranfield.split import Split
 
+QUICK = ("popularity", "kld", "puresvd")
 # P@10, P@100, nDCG@10, nDCG@100 and AP@100 as published, and how near we come (ties are broken otherwise there).
 PUBLISHED = {
     "popularity": ([0.1428, 0.0621, 0.1793, 0.2269, 0.0762], 2e-4),
@@ -21,6 +22,7 @@ PUBLISHED = {
     "lm-wsr-ub": ([0.2803, 0.0994, 0.3641, 0.4306, 0.2021], 1e-4),
     "puresvd": ([0.2853, 0.1032, 0.3618, 0.4281, 0.2024], 1e-4),
     "uir": ([0.1430, 0.0621, 0.1795, 0.2270, 0.0763], 2e-4),
+    "ht": ([0.0067, 0.0184, 0.0091, 0.0754, 0.0082], 1e-4),
 }
 # Trained by chance, on settings that a validation part of the training ratings chose.
 TRAINED = {"bprmf": 0.4566, "wrmf": 0.4347, "svd": 0.0949}
@@ -37,12 +39,15 @@ def split(real_data):
 
 
 def _means(split, system):
-    # 35 users have no relevant item; they count 0 there.
-    return np.nan_to_num(measure(recommend(split, system), split.test, METRICS, threshold=4).values[0]).mean(axis=1)
+    # 35 users have no relevant item; they count 0 there. What is recommended are items of the test set, which matters
+    # for systems that go deep into the long tail (ht).
+    runs = recommend(split, system, candidates="test")
+    return np.nan_to_num(measure(runs, split.test, METRICS, threshold=4).values[0]).mean(axis=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("system", PUBLISHED)
+@pytest.mark.parametrize(
+    "system", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PUBLISHED]
+)
 def test_the_published_values_come_out(split, system):
     values, tolerance = PUBLISHED[system]
     np.testing.assert_allclose(_means(split, system), values, atol=tolerance)
