@@ -74,30 +74,12 @@ def biased_factors(
                 q[f] += step * (error * old - shrink * q[f])
 
 
-@njit(cache=True, fastmath=True)
-def ranked_pairs(
-    users: Any,
-    indptr: Any,
-    items: Any,
-    raters: Any,
-    by_user: bool,
-    user_factors: Any,
-    item_factors: Any,
-    item_bias: Any,
-    rate: float,
-    regularizations: Any,
-    samples: int,
-    seed: Any,
+@njit(cache=True, nogil=True)
+def draw_triples(
+    users: Any, indptr: Any, items: Any, raters: Any, by_user: bool, n_items: int, seed: Any, triples: Any
 ) -> None:
-    """Ascend BPR's criterion by sampled triples: a user, an item of the profile, an item outside it.
-
-    The step falls linearly from ``rate`` to 0, which takes the noise of the samples out of the last of them.
-    ``regularizations`` are those of the user, the positive item, the negative item and the bias.
-    """
-    factors, n_items = user_factors.shape[1], len(item_bias)
-    on_user, on_positive, on_negative, on_bias = regularizations
-    for sample in range(samples):
-        step = np.float32(rate * (1.0 - sample / samples))
+    """Fill the columns of ``triples`` with a user, an item of the profile, and one outside it: −1 if there is none."""
+    for k in range(triples.shape[1]):
         if by_user:
             u = raters[_below(seed, len(raters))]
             i = items[indptr[u] + _below(seed, indptr[u + 1] - indptr[u])]
@@ -105,11 +87,37 @@ def ranked_pairs(
             place = _below(seed, len(items))
             u, i = users[place], items[place]
         start, stop = indptr[u], indptr[u + 1]
-        if stop - start >= n_items:
-            continue
-        j = _below(seed, n_items)
-        while _holds(items, start, stop, j):
+        j = -1
+        if stop - start < n_items:
             j = _below(seed, n_items)
+            while _holds(items, start, stop, j):
+                j = _below(seed, n_items)
+        triples[0, k], triples[1, k], triples[2, k] = u, i, j
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def ascend_triples(
+    triples: Any,
+    user_factors: Any,
+    item_factors: Any,
+    item_bias: Any,
+    rate: float,
+    regularizations: Any,
+    first: int,
+    samples: int,
+) -> None:
+    """Ascend BPR's criterion, one triple after another; these are the ``first`` and following ones of ``samples``.
+
+    The step falls linearly from ``rate`` to 0, which takes the noise of the samples out of the last of them.
+    ``regularizations`` are those of the user, the positive item, the negative item and the bias.
+    """
+    factors = user_factors.shape[1]
+    on_user, on_positive, on_negative, on_bias = regularizations
+    for k in range(triples.shape[1]):
+        step = np.float32(rate * (1.0 - (first + k) / samples))
+        u, i, j = triples[0, k], triples[1, k], triples[2, k]
+        if j < 0:
+            continue
         p, q, o = user_factors[u], item_factors[i], item_factors[j]
         margin = item_bias[i] - item_bias[j]
         for f in range(factors):

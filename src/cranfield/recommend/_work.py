@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -55,6 +55,27 @@ def each(
                 pool.shutdown(cancel_futures=True)
                 raise
             return results
+
+
+def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:
+    """Give the results in order, the next one being made meanwhile, where there is a second thread.
+
+    Examples
+    --------
+    >>> list(one_ahead(lambda number: number**2, [1, 2, 3]))
+    [1, 4, 9]
+    """
+    if settings.workers == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(1) as other:
+        coming: Future[Result] | None = None
+        for argument in arguments:
+            present, coming = coming, other.submit(function, argument)
+            if present is not None:
+                yield present.result()
+        if coming is not None:
+            yield coming.result()
 
 
 @contextmanager

@@ -8,12 +8,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained
-from cranfield.recommend._work import compiled_loops
+from cranfield.recommend._work import compiled_loops, one_ahead
 from cranfield.recommend.factors import normal_factors, random_state
+
+# Triples that are drawn while as many are ascended.
+_AT_A_TIME = 1 << 20
 
 
 @dataclass
@@ -23,8 +27,8 @@ class BayesianPersonalizedRanking(Model):
     .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
 
     over triples with i in the profile of u and j outside it, drawn at random: as many an epoch as there are ratings.
-    The sampling runs on one thread, so that the same seed gives the same lists. NaN for users and items without
-    training ratings.
+    They are ascended on one thread, so that the same seed gives the same lists; another draws the next ones. NaN for
+    users and items without training ratings.
 
     Parameters
     ----------
@@ -65,20 +69,24 @@ class BayesianPersonalizedRanking(Model):
         self._bias = np.zeros(train.n_items, dtype=np.float32)
         if len(train) == 0:
             return
-        loops.ranked_pairs(
-            train.users,
-            train.indptr,
-            train.items,
-            np.flatnonzero(train.user_counts),
-            self.sampling == "user",
-            self._users,
-            self._items,
-            self._bias,
-            np.float32(self.rate),
-            np.array([self.user, self.positive, self.negative, self.bias], dtype=np.float32),
-            self.epochs * len(train),
-            random_state(draw),
-        )
+        samples, state = self.epochs * len(train), random_state(draw)
+        raters = np.flatnonzero(train.user_counts)
+        strengths = np.array([self.user, self.positive, self.negative, self.bias], dtype=np.float32)
+
+        def triples(first: int) -> NDArray[np.int32]:
+            found = np.empty((3, min(_AT_A_TIME, samples - first)), dtype=np.int32)
+            loops.draw_triples(
+                train.users, train.indptr, train.items, raters, self.sampling == "user", train.n_items, state, found
+            )
+            return found
+
+        starts = range(0, samples, _AT_A_TIME)
+        with progress("Fitting bprmf", total=samples, unit="samples") as bar:
+            for first, drawn in zip(starts, one_ahead(triples, starts)):
+                loops.ascend_triples(
+                    drawn, self._users, self._items, self._bias, np.float32(self.rate), strengths, first, samples
+                )
+                bar.advance(drawn.shape[1])
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)
