@@ -29,7 +29,7 @@ from cranfield.rank.read import read_run
 from cranfield.rank.recommend import recommend
 from cranfield.rank.run import Run
 from cranfield.rank.top import TieOrder, top
-from cranfield.recommend import SYSTEMS, as_recommender
+from cranfield.recommend import SYSTEMS, _work, as_recommender
 from cranfield.recommend._model import Model
 from cranfield.split import Split, random
 
@@ -136,15 +136,22 @@ class Trained(Model):
         return self.system.score(users)
 
 
+def warm_up(name: str) -> None:
+    """Load what is compiled, on a small world."""
+    draw = np.random.default_rng(0).integers(0, 9, (2, 60))
+    cells = np.unique(draw[0] * 9 + draw[1])
+    worth, _work._WORTH_COMPILING = _work._WORTH_COMPILING, 0
+    recommend(Ratings.of(cells // 9, cells % 9, np.ones(len(cells))), name, 5)
+    _work._WORTH_COMPILING = worth
+
+
 def trained_and_ranked(name: str, split: Split) -> tuple[float, float, Run]:
     """Return the seconds that training and ranking took, and the run."""
     own = {peer: ours for ours, peer in PEERS}.get(name)
     if name.startswith("lenskit"):
         return with_lenskit(lenskit_scorer(name, as_recommender(own)), split)
     if own is None:
-        warm = np.random.default_rng(0).integers(0, 9, (2, 60))
-        cells = np.unique(warm[0] * 9 + warm[1])
-        as_recommender(name).fit(Ratings.of(cells // 9, cells % 9, np.ones(len(cells))))
+        warm_up(name)
     system = as_recommender(name if own is None else implicit_model(name, as_recommender(own)))
     start = time.perf_counter()
     system.fit(split.train)

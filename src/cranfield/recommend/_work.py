@@ -29,7 +29,7 @@ def blocks(rows: int, width: int) -> list[slice]:
     >>> blocks(5, 1 << 21)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    height = max(1, min(_CELLS // max(width, 1), 1024))
+    height = max(1, min(_CELLS // max(width, 1), 512))
     return [slice(start, min(start + height, rows)) for start in range(0, rows, height)]
 
 
