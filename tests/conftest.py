@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import cranfield
+
 settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("cranfield")
 
@@ -15,6 +17,14 @@ settings.load_profile("cranfield")
 def _data_folder() -> Path:
     beside = Path(__file__).parents[2] / "shared" / "data"
     return Path(os.environ.get("CRANFIELD_DATA", beside))
+
+
+@pytest.fixture(autouse=True)
+def _own_settings():
+    """Give back the settings of the process as they were: commands that run in it change them."""
+    before = dict(vars(cranfield.settings))
+    yield
+    vars(cranfield.settings).update(before)
 
 
 @pytest.fixture(scope="session")

@@ -128,7 +128,7 @@ def test_the_figures_of_every_average_are_saved_and_an_average_without_a_test_ha
     found.save(tmp_path)
     folder = tmp_path / "figures"
     drawn = {str(path.relative_to(folder)) for path in folder.rglob("*.svg")}
-    own = {"robustness.svg", "values.svg", "correlation.svg"}
+    own = {"robustness.svg", "values.svg", "flips.svg", "correlation.svg"}
     assert drawn == {
         *own, "power.svg", "aggregation.svg",
         *(f"geometric(form=adjusted,epsilon=0.01)/{name}" for name in (*own, "power.svg")),
