@@ -83,7 +83,7 @@ def jobs_option(command: Command) -> Command:
         "--jobs",
         type=_AT_LEAST_ONE,
         help="Systems to train at a time, each in a process with its share of the threads.  [default: one for every "
-        "two threads, if memory allows; one where the ratings are few]",
+        "thread, if memory allows; one where the ratings are few]",
     )(command)
 
 

@@ -74,8 +74,8 @@ def recommend(
         a seed.
     jobs
         How many systems are trained at a time, each in a process with its share of the threads. None: one for every
-        two threads, if memory allows, and one alone where the ratings are few. Systems that are not given by
-        name are trained in this process, one after another. The lists are the same for any number.
+        thread, if memory allows, and one alone where the ratings are few. Systems that are not given by name are
+        trained in this process, one after another. The lists are the same for any number.
 
     Returns
     -------
