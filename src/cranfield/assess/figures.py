@@ -67,19 +67,7 @@ def values(found: Assessment, *, average: str | None = None, style: Style = "scr
         .group_by("scenario", "size", "metric", maintain_order=True)
         .agg(pl.col("value").mean())
     )
-    alt = altair()
-    charts = [
-        alt.Chart(data_of(rows.filter(pl.col("scenario") == name)))
-        .mark_line(point=_POINT)
-        .encode(
-            x=_remaining(),
-            y=alt.Y("value:Q", title="average value"),
-            tooltip=tips(metric="metric", size=("remains", ".0%"), value=("average value", ".4f")),
-            **series("metric", found.metrics),
-        )
-        .properties(title=SCENARIOS[name].title, **_panel(style))
-        for name in found.scenarios
-    ]
+    charts = [_lines(rows, name, "value", "average value", found.metrics, style) for name in found.scenarios]
     return _grid(charts, style)
 
 
@@ -89,18 +77,9 @@ def flips(found: Assessment, *, average: str | None = None, style: Style = "scre
     A panel a scenario; above, of the pairs of systems, below, of the significant differences.
     """
     rows = found.frame("robustness").filter(pl.col("average") == _one(average, found.averages, "average"))
-    alt = altair()
     titles = {"flipped": "pairs in another order", "verdicts_lost": "significant verdicts lost"}
     charts = [
-        alt.Chart(data_of(rows.filter(pl.col("scenario") == name).select("metric", "size", share=share)))
-        .mark_line(point=_POINT)
-        .encode(
-            x=_remaining(),
-            y=alt.Y("share:Q", title=title, axis=alt.Axis(format="%")),
-            tooltip=tips(metric="metric", size=("remains", ".0%"), share=(title, ".1%")),
-            **series("metric", found.metrics),
-        )
-        .properties(title=SCENARIOS[name].title, **_panel(style))
+        _lines(rows, name, share, title, found.metrics, style, percent=True)
         for share, title in titles.items()
         for name in found.scenarios
     ]
@@ -245,6 +224,32 @@ def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list
     for path in written:
         save(charts[path.stem], path)
     return written
+
+
+def _lines(
+    rows: pl.DataFrame,
+    scenario: str,
+    value: str,
+    title: str,
+    metrics: Sequence[str],
+    style: Style,
+    *,
+    percent: bool = False,
+) -> Any:
+    """Return a panel of one scenario: a value against what remains of the test set, a line a metric."""
+    alt = altair()
+    own = rows.filter(pl.col("scenario") == scenario).select("metric", "size", value)
+    return (
+        alt.Chart(data_of(own))
+        .mark_line(point=_POINT)
+        .encode(
+            x=_remaining(),
+            y=alt.Y(f"{value}:Q", title=title, axis=alt.Axis(format="%") if percent else alt.Undefined),
+            tooltip=tips(metric="metric", size=("remains", ".0%"), **{value: (title, ".1%" if percent else ".4f")}),
+            **series("metric", metrics),
+        )
+        .properties(title=SCENARIOS[scenario].title, **_panel(style))
+    )
 
 
 def _grid(charts: Sequence[Any], style: Style, columns: int | None = None) -> Any:
