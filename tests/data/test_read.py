@@ -212,6 +212,13 @@ class TestIds:
     def test_quoted_ids_keep_their_zeros(self):
         assert text('user,item,rating\n"1","007","3"\n').frame().rows() == [(1, "007", 3.0)]
 
+    @pytest.mark.parametrize("before", range(1, 12))
+    def test_a_leading_zero_is_seen_wherever_the_file_is_cut_into_blocks(self, before, monkeypatch):
+        monkeypatch.setattr("cranfield.data._text._BLOCK", 8)
+        lines = [f"{10**before},2,3.05", "1,2,0.5", "02,2,3.05"]
+        assert text("\n".join(lines)).user_ids.all.to_list() == sorted([str(10**before), "1", "02"])
+        assert text("\n".join(lines[:2])).user_ids.all.to_list() == [1, 10**before]
+
     def test_a_zero_alone_is_an_integer(self):
         assert rows(text("0,0,0\n0,10,0.5\n")) == [(0, 0, 0.0), (0, 10, 0.5)]
 

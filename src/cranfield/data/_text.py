@@ -17,7 +17,7 @@ from cranfield.data._layout import Layout, is_number, records
 from cranfield.data._values import Fault
 
 _SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
-_BLOCK = 1 << 19
+_BLOCK = 1 << 17
 _OPEN_QUOTE = (
     "a quote that is not closed is the usual cause: mend it, or take quotes for text with quote=None (--no-quote)"
 )
@@ -260,21 +260,15 @@ def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
     if text[begin : begin + 1] == b"0" and text[begin + 1 : begin + 2].isdigit():
         return True
     data = np.frombuffer(text, dtype=np.uint8, offset=begin)
-    patterns = [int(np.frombuffer(lead + b"0", dtype="=u2")[0]) for lead in leads]
-    return any(_has_leading_zero(data, start, patterns) for start in range(0, len(data), _BLOCK))
+    # Two bytes are seen again in the next block: a place needs those behind it.
+    return any(_has_leading_zero(data[start : start + _BLOCK + 2], leads) for start in range(0, len(data), _BLOCK))
 
 
-def _has_leading_zero(data: NDArray[np.uint8], start: int, patterns: list[int]) -> bool:
-    """Tell whether one of the two-byte patterns stands before a digit in the block at ``start``."""
-    for shift in (0, 1):
-        # Two bytes at a time, from the even and from the odd places: a comparison each is quicker than a search.
-        block = data[start + shift : start + shift + _BLOCK]
-        pairs = block[: len(block) // 2 * 2].view("=u2")
-        for pattern in patterns:
-            hits = np.flatnonzero(pairs == pattern)
-            if len(hits):
-                places = start + shift + 2 * hits + 2
-                after = data[places[places < len(data)]]
-                if ((after >= ord("0")) & (after <= ord("9"))).any():
-                    return True
-    return False
+def _has_leading_zero(block: NDArray[np.uint8], leads: list[bytes]) -> bool:
+    """Tell whether a zero stands behind one of ``leads`` and before a digit."""
+    digits = block - np.uint8(ord("0"))
+    is_none = digits > 9
+    suspects = is_none[:-2] > is_none[2:]
+    suspects &= digits[1:-1] == 0
+    # What is left is rare, such as the .05 of 3.05.
+    return bool(suspects.any()) and bool(np.isin(block[:-2][suspects], np.frombuffer(b"".join(leads), np.uint8)).any())
