@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest
+from cranfield._spelling import suggestion
 
 
 def share(name: str, value: object) -> float:
@@ -72,7 +72,5 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     """
     choices = list(choices)
     if value not in choices:
-        raise SettingError(
-            f"{name}={value!r} is not one of {', '.join(choices)}{nearest(str(value), choices).split('; known')[0]}"
-        )
+        raise SettingError(f"{name}={value!r} is not one of {', '.join(choices)}{suggestion(str(value), choices)}")
     return str(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest, parse
+from cranfield._spelling import nearest, parse, suggestion
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -70,8 +70,8 @@ class Registry:
         for name in given:
             if name not in known:
                 raise SettingError(
-                    f"{spelling.name} has no setting {name!r}{nearest(name, known)}; "
-                    f"write {_spelled(spelling.name, known)}"
+                    f"{spelling.name} has no setting {name!r}; write {_spelled(spelling.name, known)}"
+                    f"{suggestion(name, known)}"
                 )
         chosen = {name: value for name, value in offered.items() if name in known} | given
         for name, parameter in known.items():

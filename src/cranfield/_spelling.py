@@ -74,13 +74,25 @@ def _written(value: Any) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or a list of all of them.
 
+    It ends a message: what else there is to say goes before it.
+
     Examples
     --------
     >>> nearest("ndgc", ["nDCG", "P", "Recall"])
     "; did you mean 'nDCG'?"
     """
+    known = list(known)
+    return suggestion(name, known) or "; known: " + ", ".join(sorted(known, key=str.lower))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing if none is like it.
+
+    Examples
+    --------
+    >>> suggestion("ndgc", ["nDCG", "P", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
+    ("; did you mean 'nDCG'?", '')
+    """
     by_lower = {one.lower(): one for one in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {by_lower[close[0]]!r}?"
-    return "; known: " + ", ".join(sorted(by_lower.values(), key=str.lower))
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -164,7 +164,13 @@ def test_a_single_rating_is_no_split(method):
         ("uniform_test(rounding=up)", "rounding='up' is not one of nearest, down"),
         ("percentiles(groups=1)", "groups=1 is not a whole number"),
         ("randm(train=0.8)", "there is no split 'randm'; did you mean 'random'?"),
-        ("random(tain=0.8)", "random has no setting 'tain'; did you mean 'train'?"),
+        ("temporal(at=inf)", "at=inf is not a moment"),
+        (
+            "random(tain=0.8)",
+            "random has no setting 'tain'; write random(train=0.8, exact=false, seed=0, validation=...); "
+            "did you mean 'train'?",
+        ),
+        ("random(zzz=0.8)", "no setting 'zzz'; write random(train=0.8, exact=false, seed=0, validation=...)"),
     ],
 )
 def test_a_wrong_setting_is_named(method, message):

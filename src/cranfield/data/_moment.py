@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, time
 from numbers import Real
 
@@ -18,7 +19,7 @@ def seconds(name: str, moment: object) -> int:
     >>> seconds("start", "2001-01-01")
     978307200
     """
-    if not isinstance(moment, bool) and isinstance(moment, Real) and float(moment) == float(moment):
+    if not isinstance(moment, bool) and isinstance(moment, Real) and math.isfinite(moment):
         return int(float(moment))
     if isinstance(moment, str):
         try:

@@ -8,7 +8,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._files import whole_file
-from cranfield._spelling import nearest
+from cranfield._spelling import suggestion
 from cranfield.data.ratings import Ratings
 
 FORMATS = ("parquet", "csv", "tsv")
@@ -41,8 +41,7 @@ def check_format(path: str | Path) -> str:
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
         raise SettingError(
-            f"{path} does not end in a format to write{nearest(ending, FORMATS) if ending else ''}; "
-            "name it .parquet, .csv or .tsv"
+            f"{path} does not end in a format to write; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
         )
     return ending
 
