@@ -273,6 +273,8 @@ class TestTimes:
             ("2000-12-31T22:12:40.75", 978300760),
             ("2000-12-31T22:12:40Z", 978300760),
             ("2001-01-01T00:12:40+02:00", 978300760),
+            ("2001-01-01 00:12+02:00", 978300720),
+            ("20001231", 978220800),
         ],
     )
     def test_seconds_milliseconds_and_iso_dates(self, written, seconds):
@@ -281,9 +283,16 @@ class TestTimes:
     def test_the_unit_is_that_of_the_largest(self):
         assert text("user,item,timestamp\n1,2,5000\n1,3,978300760000\n").times.tolist() == [5, 978300760]
 
+    def test_numbers_are_dates_only_if_every_one_is(self):
+        assert text("user,item,timestamp\n1,2,20001231\n1,3,20001232\n").times.tolist() == [20001231, 20001232]
+
     def test_what_is_no_time_is_named(self):
         message = refusal("user,item,timestamp\n1,2,2000-12-31\n1,3,soon\n")
         assert "row 3, column 'timestamp': 'soon' is not a time" in message
+
+    @pytest.mark.parametrize("huge", ["99999999999999999999", "1e30", "-1e19"])
+    def test_a_number_too_large_for_a_time_is_named(self, huge):
+        assert "row 3, column 'timestamp'" in refusal(f"user,item,timestamp\n1,2,5\n1,3,{huge}\n")
 
     def test_times_can_be_left_aside(self):
         assert text("user,item,timestamp\n1,2,soon\n", time=False).times is None
@@ -358,7 +367,7 @@ class TestBadText:
     def test_a_missing_rating(self):
         assert "row 2, column 'rating': the rating is missing" in refusal("user,item,rating\n1,2,\n")
 
-    @pytest.mark.parametrize("empty", ["", '""'])
+    @pytest.mark.parametrize("empty", ["", '""', "  ", '" "'])
     def test_a_missing_id(self, empty):
         assert "row 3, column 'item': the item is missing" in refusal(f"user,item,rating\n1,2,3\n1,{empty},3\n")
         assert "row 3, column 'user': the user is missing" in refusal(f"user,item,rating\na,2,3\n{empty},2,3\n")
@@ -390,11 +399,35 @@ class TestBadText:
     def test_one_field_a_row(self):
         assert "separator" in refusal("ann\nbob\n")
 
-    def test_an_unknown_encoding(self):
-        assert "'utf-9' is not known" in refusal(CSV, encoding="utf-9")
+    @pytest.mark.parametrize("encoding", ["utf-9", "base64", "rot13"])
+    def test_an_unknown_encoding(self, encoding):
+        assert f"{encoding!r} is not known" in refusal(CSV, encoding=encoding)
 
-    def test_binary_data(self):
-        assert "not text" in refusal(b"\x00\x01\x02,\x00\n")
+    @pytest.mark.parametrize("data", [b"\x00\x01\x02,\x00\n", b"\x89PNG\r\n\x1a\n\x00\x00\x00"])
+    def test_binary_data(self, data):
+        assert "not text" in refusal(data)
+
+    @pytest.mark.parametrize("data", ['{"user": 1, "item": 2}\n', '[{"user": 1, "item": 2}]'])
+    def test_json(self, data):
+        assert "the file is JSON; give CSV" in refusal(data)
+
+    def test_a_separator_or_a_quote_that_cannot_be_one(self):
+        for separator in ("", "a\nb", 5):
+            assert f"the separator {separator!r} cannot divide fields" in refusal(CSV, separator=separator)
+        for quote in ("", "ab"):
+            assert f"the quote {quote!r} is not a single character" in refusal(CSV, quote=quote)
+
+    def test_a_long_value_is_shown_in_part(self):
+        message = refusal(f"user,item,rating\n1,2,{'x' * 100_000}\n")
+        assert "row 2, column 'rating': 'xxxx" in message
+        assert len(message) < 200
+
+    def test_a_negative_count(self):
+        message = refusal("user,artist,plays\n1,2,3\n1,3,-4\n", counts="celma")
+        assert "row 3, column 'plays': a play count of -4 is negative" in message
+
+    def test_repeated_ratings_whose_sum_is_no_number(self):
+        assert "too large" in refusal("user,item,rating\n1,2,1e308\n1,2,1e308\n", repeated="sum")
 
     def test_a_quote_that_does_not_close(self):
         assert "quote" in refusal('user,item,rating\n1,2,3\n1,"3,4\n1,4,5\n')
@@ -543,6 +576,29 @@ class TestFrames:
         with pytest.raises(InputError, match="row 2, column 'item': the item is missing"):
             read(frame)
 
+    def test_pandas_text_of_any_storage(self):
+        pandas = pytest.importorskip("pandas")
+        for dtype in (object, "string[python]", "category"):
+            frame = pandas.DataFrame({"user": pandas.Series(["b", "a"], dtype=dtype), "item": [1, 2]})
+            assert rows(read(frame)) == [("a", 2, 1.0), ("b", 1, 1.0)]
+
+    def test_pandas_objects_keep_their_type(self):
+        pandas = pytest.importorskip("pandas")
+        for ids in ([2, 1], [b"b", b"a"], [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]):
+            frame = pandas.DataFrame({"user": pandas.Series(ids, dtype=object), "item": [1, 2]})
+            assert read(frame).frame()["user"].to_list() == sorted(ids)
+
+    def test_pandas_without_names_is_taken_in_order(self):
+        pandas = pytest.importorskip("pandas")
+        assert rows(read(pandas.DataFrame([[1, 10, 5.0, 7], [2, 10, 4.0, 8]]))) == [(1, 10, 5.0, 7), (2, 10, 4.0, 8)]
+
+    def test_pandas_columns_that_cannot_be_read_are_named(self):
+        pandas = pytest.importorskip("pandas")
+        with pytest.raises(InputError, match=r"column 'user': the column cannot be read .* one type"):
+            read(pandas.DataFrame({"user": ["ann", 1], "item": [1, 2]}))
+        with pytest.raises(InputError, match="two columns have the name 'user'; rename one"):
+            read(pandas.DataFrame([[1, 2, 3]], columns=["user", "user", "item"]))
+
     def test_pandas_categories_and_dates(self):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame(
@@ -577,6 +633,17 @@ class TestFrames:
         assert rows(read(FRAME.to_dict(as_series=False))) == ROWS
         assert rows(read(FRAME.rows())) == ROWS
         assert rows(read(np.array([[1, 10, 5], [2, 10, 4]]))) == [(1, 10, 5.0), (2, 10, 4.0)]
+
+    def test_a_list_of_dictionaries_names_its_columns(self):
+        assert rows(read([{"item": 10, "user": "ann"}, {"item": 20, "user": "bob"}])) == [
+            ("ann", 10, 1.0),
+            ("bob", 20, 1.0),
+        ]
+
+    @pytest.mark.parametrize("source", [["train.csv", "test.csv"], ("ann", "x", 5), [1, 2]])
+    def test_a_list_of_something_else_is_refused(self, source):
+        with pytest.raises(InputError, match=f"{source[0]!r} is not a rating.*give a path"):
+            read(source)
 
     @pytest.mark.parametrize(
         "ids",
@@ -640,6 +707,9 @@ class TestFrames:
     def test_no_rows_and_no_frame(self):
         with pytest.raises(InputError, match="no ratings"):
             read(FRAME.head(0))
+        for nothing in ([], {}, pl.DataFrame()):
+            with pytest.raises(InputError, match="no ratings"):
+                read(nothing)
         with pytest.raises(InputError, match="cannot be read"):
             read(object())
         with pytest.raises(InputError, match=r"a path, a dataframe"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ class FrameTable:
         self._schema = self._collected(frame.head(0)).schema
         self.names = tuple(self._schema) if named else None
         self.width = len(self._schema)
+        if not self.width:
+            raise self._empty()
         self._places: Mapping[Role, int] = {}
 
     @property
@@ -40,7 +44,7 @@ class FrameTable:
         """Return the column of ``role``."""
         column = self._collected(self._frame.select(pl.nth(self._places[role]))).to_series()
         if not len(column):
-            raise InputError("there are no ratings", source=self.label, remedy="give at least one row")
+            raise self._empty()
         return column
 
     def error(self, fault: Fault, role: Role) -> InputError:
@@ -52,6 +56,9 @@ class FrameTable:
     def lines(self, *rows: int) -> list[int]:
         """Return rows as a person counts them."""
         return [row + 1 for row in rows]
+
+    def _empty(self) -> InputError:
+        return InputError("there are no ratings", source=self.label, remedy="give at least one row")
 
     def _collected(self, frame: pl.LazyFrame) -> pl.DataFrame:
         try:
@@ -73,7 +80,7 @@ def frame_table(source: Any) -> FrameTable:
     """Return the table of a dataframe of any library, a dictionary of columns or a list of tuples."""
     label = "the list" if isinstance(source, list) else f"the {type(source).__name__}"
     try:
-        frame, named = _as_polars(source)
+        frame, named = _as_polars(source, label)
     except (pl.exceptions.PolarsError, TypeError, ValueError, ImportError) as error:
         raise InputError(
             f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
@@ -81,17 +88,20 @@ def frame_table(source: Any) -> FrameTable:
     return FrameTable(frame.lazy(), label, named=named)
 
 
-def _as_polars(source: Any) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:
+def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:
+    """Return the data as a frame, and whether its columns have names."""
     if isinstance(source, (pl.DataFrame, pl.LazyFrame)):
         return source, True
     if isinstance(source, Mapping):
-        return pl.DataFrame({str(name): _plain(column) for name, column in source.items()}), True
+        return pl.DataFrame(_columns(source.items(), label)), True
     if isinstance(source, (list, tuple)):
-        return pl.DataFrame(source, orient="row", infer_schema_length=None), False
+        return _from_rows(source)
     if isinstance(source, np.ndarray):
         return pl.DataFrame(source), source.dtype.names is not None
-    if type(source).__module__.split(".")[0] == "pandas":
-        return pl.DataFrame({str(name): _plain(source[name]) for name in source.columns}), True
+    if _is_pandas(source):
+        # A frame read without a header numbers its columns.
+        named = not all(isinstance(name, Integral) for name in source.columns)
+        return pl.DataFrame(_columns(source.items(), label)), named
     if hasattr(source, "__arrow_c_stream__"):
         return pl.DataFrame(source), True
     if hasattr(source, "pl"):
@@ -104,12 +114,52 @@ def _as_polars(source: Any) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:
     raise TypeError(f"{type(source).__name__} holds no ratings")
 
 
+def _from_rows(rows: list[Any] | tuple[Any, ...]) -> tuple[pl.DataFrame, bool]:
+    """Return rows as a frame; those that are dictionaries name their columns."""
+    # Polars would take a list of texts, such as the names of files, for a single row.
+    odd = next(
+        (row for row in rows if isinstance(row, str) or not isinstance(row, (Sequence, Mapping, np.ndarray))), None
+    )
+    if odd is not None:
+        raise TypeError(f"{odd!r} is not a rating")
+    return pl.DataFrame(rows, orient="row", infer_schema_length=None), bool(rows) and isinstance(rows[0], Mapping)
+
+
+def _columns(columns: Iterable[tuple[Any, Any]], label: str) -> dict[str, Any]:
+    """Return columns in a form Polars reads, by name."""
+    plain: dict[str, Any] = {}
+    for name, column in columns:
+        if str(name) in plain:
+            raise InputError(f"two columns have the name {str(name)!r}", source=label, remedy="rename one of them")
+        try:
+            plain[str(name)] = _plain(column) if _is_pandas(column) else column
+        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            raise InputError(
+                f"the column cannot be read ({str(error).splitlines()[0]})",
+                source=label,
+                column=str(name),
+                remedy="give it values of one type, all numbers or all text",
+            ) from error
+    return plain
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas"
+
+
 def _plain(column: Any) -> Any:
-    """Return a column in a form Polars reads, with pandas' ways of saying "missing" made null."""
-    if type(column).__module__.split(".")[0] != "pandas":
-        return column
+    """Return a column of pandas in a form Polars reads, with pandas' ways of saying "missing" made null."""
+    if column.dtype == object or getattr(column.dtype, "storage", None) == "python":
+        # Mostly this is text without gaps, which needs no detour through Arrow.
+        with suppress(TypeError):
+            direct = pl.Series(column.to_numpy(dtype=object))
+            if direct.dtype == pl.String:
+                return direct
     try:
         return pl.from_pandas(column, nan_to_null=column.dtype == object)
     except ImportError:
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+            return pl.Series(column.to_numpy()).dt.replace_time_zone("UTC")
         missing = column.isna().to_numpy()
         return pl.Series([None if gone else value for value, gone in zip(column.tolist(), missing)])

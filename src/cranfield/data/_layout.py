@@ -49,7 +49,8 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
     """Return text as UTF-8 without a byte order mark and with line feeds, or say which row cannot be read."""
     try:
         kind = codecs.lookup(encoding).name
-    except LookupError as error:
+        "a".encode(encoding)  # base64 and its like are known too, but not of text
+    except (LookupError, UnicodeError) as error:
         raise SettingError(
             f"the encoding {encoding!r} is not known; use utf-8, latin-1, cp1252, utf-16, ..."
         ) from error
@@ -69,6 +70,8 @@ def _decoded(data: bytes, encoding: str, label: str) -> str:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        if b"\0" in data[:_SAMPLE_BYTES] and not wide:
+            raise _not_text(label) from error
         other = "utf-16" if wide else "latin-1"
         raise InputError(
             f"byte 0x{data[error.start]:02x} is not {encoding}",
@@ -80,6 +83,10 @@ def _decoded(data: bytes, encoding: str, label: str) -> str:
         raise InputError(
             f"the text is not {encoding} ({error})", source=label, remedy="try another encoding"
         ) from error
+
+
+def _not_text(label: str) -> InputError:
+    return InputError("the file is not text", source=label, remedy="give CSV, TSV, other text, or Parquet")
 
 
 def find_layout(
@@ -98,10 +105,16 @@ def find_layout(
     if not sample.strip():
         raise InputError("the file is empty", source=label, remedy="check that it was written whole")
     if b"\0" in sample:
-        raise InputError("the file is not text", source=label, remedy="give CSV, TSV, other text, or Parquet")
+        raise _not_text(label)
+    if sample.lstrip().startswith((b'{"', b'[{"')):
+        raise InputError(
+            "the file is JSON", source=label, remedy="give CSV, TSV, other text, or Parquet, or read it as a dataframe"
+        )
+    if quote is not None and len(quote.encode()) != 1:
+        raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
     if separator is None:
         separator = _likeliest_separator(sample, quote)
-    if separator == "" or "\n" in separator:
+    if not isinstance(separator, str) or separator == "" or "\n" in separator:
         raise SettingError(f"the separator {separator!r} cannot divide fields; use ',' or ';' or '::' or a tab, ...")
     if len(separator.encode()) > 1 or (quote is not None and not _encloses(data, separator, quote)):
         quote = None
@@ -194,8 +207,6 @@ def _second(pair: tuple[int, float]) -> float:
 
 def _encloses(data: bytes, separator: str, quote: str) -> bool:
     """Tell whether any field begins with the quote; where none does, quotes are characters like others."""
-    if len(quote.encode()) != 1:
-        raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
     mark = quote.encode()
     return mark in data and (data.startswith(mark) or b"\n" + mark in data or separator.encode() + mark in data)
 

@@ -71,9 +71,14 @@ def merge(
         chosen = _chosen(again, starts, times, last=repeated == "last")
         return starts, values[chosen], None if times is None else times[chosen]
     wide = values.astype(np.float64)
-    merged = (np.maximum if repeated == "max" else np.add).reduceat(wide, starts)
+    with np.errstate(over="ignore"):
+        merged = (np.maximum if repeated == "max" else np.add).reduceat(wide, starts)
     if repeated == "mean":
         merged /= np.diff(starts, append=len(again))
+    if not np.isfinite(merged).all():
+        raise InputError(
+            f"the {repeated} of repeated ratings is too large for a number", remedy="merge them with repeated='max'"
+        )
     return starts, merged, None if times is None else np.maximum.reduceat(times, starts)
 
 

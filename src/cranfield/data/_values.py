@@ -15,6 +15,8 @@ from cranfield.data.vocabulary import Vocabulary
 # are taken for: milliseconds, microseconds, nanoseconds.
 _TOO_LATE = 10**11
 _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+# So much of a value is shown in a message.
+_SHOWN = 60
 
 
 class Fault(Exception):
@@ -33,10 +35,10 @@ def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32
     if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
         column = column.cast(pl.String)
     if column.dtype.is_nested() or column.dtype == pl.Object:
-        raise Fault(0, f"{column[0]!r} cannot be an id", "use numbers, text or dates")
+        raise Fault(0, f"{_shown(column[0])} cannot be an id", "use numbers, text or dates")
     vocabulary, codes = Vocabulary.encode(column)
-    if column.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
-        raise Fault(int(np.argmax(codes == 0)), f"the {role} is missing", remedy)
+    if column.dtype == pl.String and (blank := vocabulary.all.str.strip_chars() == "").any():
+        raise Fault(int(np.argmax(np.isin(codes, blank.arg_true()))), f"the {role} is missing", remedy)
     if column.dtype.is_float() and column.is_nan().any():
         raise Fault(_first(column.is_nan()), f"the {role} is missing (NaN)", remedy)
     return vocabulary, codes
@@ -53,9 +55,10 @@ def ratings(column: pl.Series) -> NDArray[Any]:
         if broken.any():
             row = _first(broken)
             comma = " (with a decimal point)" if "," in column[row] else ""
-            raise Fault(row, f"{column[row]!r} is not a number", f"write a number{comma} or leave the row out")
+            raise Fault(row, f"{_shown(column[row])} is not a number", f"write a number{comma} or leave the row out")
     elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise Fault(0, f"{column[0]!r} is not a number", "choose the column of the ratings, or rating=False for none")
+        problem = f"{_shown(column[0])} is not a number"
+        raise Fault(0, problem, "choose the column of the ratings, or rating=False for none (--no-rating)")
     if numbers.null_count():
         raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
     values = _singles(numbers) if len(numbers) else None
@@ -85,7 +88,8 @@ def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
 def times(column: pl.Series) -> NDArray[np.int64]:
     """Return a column of times as whole seconds since 1970 (UTC).
 
-    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds.
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds. They are dates
+    if every one of them is written as one: 20011231.
     """
     remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
     if column.dtype == pl.String:
@@ -94,19 +98,32 @@ def times(column: pl.Series) -> NDArray[np.int64]:
         broken = (column.is_null() & (text != "")).fill_null(False)
         if broken.any():
             row = _first(broken)
-            raise Fault(row, f"{text[row]!r} is not a time", remedy)
+            raise Fault(row, f"{_shown(text[row])} is not a time", remedy)
     if column.null_count():
         raise Fault(_first(column.is_null()), "the time is missing", remedy)
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        return column.cast(pl.Datetime("us")).dt.epoch("s").cast(pl.Int64).to_numpy()
+        return _since_1970(column)
     if not column.dtype.is_numeric():
-        raise Fault(0, f"{column[0]!r} is not a time", remedy)
-    if not column.dtype.is_integer():
-        if not column.cast(pl.Float64).is_finite().all():
-            row = _first(~column.cast(pl.Float64).is_finite())
-            raise Fault(row, f"{column[row]} is not a time", remedy)
-        column = column.floor()
-    return _seconds(column.cast(pl.Int64).to_numpy())
+        raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
+    # What is no whole number or too large for one becomes null.
+    whole = (column if column.dtype.is_integer() else column.floor()).cast(pl.Int64, strict=False)
+    if whole.null_count():
+        row = _first(whole.is_null())
+        raise Fault(row, f"{column[row]} is not a time", remedy)
+    dates = _basic_dates(whole)
+    return _seconds(whole.to_numpy()) if dates is None else _since_1970(dates)
+
+
+def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
+    return dates.cast(pl.Datetime("us")).dt.epoch("s").cast(pl.Int64).to_numpy()
+
+
+def _basic_dates(numbers: pl.Series) -> pl.Series | None:
+    """Return whole numbers as dates if each is one in ISO 8601's basic form; as seconds they would lie in 1970."""
+    if not numbers.is_between(19_000_101, 21_001_231).all():
+        return None
+    dates = numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+    return None if dates.null_count() or not len(dates) else dates
 
 
 def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,11 +145,19 @@ def _from_text(text: pl.Series) -> pl.Series:
         if numbers.null_count() == text.null_count():
             return numbers
     text = text.str.replace(" ", "T", literal=True)
-    zoned = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", strict=False, time_unit="us", time_zone="UTC")
-    readings = [zoned.dt.replace_time_zone(None)]
+    readings = [
+        text.str.to_datetime(form + "%#z", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        for form in _ISO
+    ]
     readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
     readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
     return pl.select(pl.coalesce(readings)).to_series()
+
+
+def _shown(value: object) -> str:
+    """Return a value as it is shown in a message: on one line, and not all of a long one."""
+    text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def _first(mask: pl.Series) -> int:

@@ -56,7 +56,7 @@ def read(
         A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
         names one of several), or Parquet. The kind is told by the content, not by the name. Or an open binary file,
         or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of columns, or a list
-        of tuples (user, item[, rating[, time]]).
+        of tuples (user, item[, rating[, time]]) or of dictionaries.
     user, item, rating, time
         The columns, by name or by position counted from 1. By default they are found by the names they usually have
         (``userId``, ``movieId``, ``asin``, ``stars``, ``timestamp``, ...); columns without names are taken in the
@@ -111,7 +111,7 @@ def read(
     table = _table(source, chosen, separator, header, quote, encoding)
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
     table.load(places)
-    ratings, rows = _gathered(table, places, repeated)
+    ratings, rows = _gathered(table, places, repeated, counts)
     step = _step(table, places, ratings, rows, encoding, repeated)
     ratings = replace(ratings, name=name or _name(source), history=(step,))
     return celma(ratings) if counts == "celma" else ratings
@@ -144,13 +144,17 @@ def _table(
     return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
 
 
-def _gathered(table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated) -> tuple[Ratings, int]:
+def _gathered(
+    table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated, counts: str
+) -> tuple[Ratings, int]:
     """Make the columns codes and numbers, at most as many at a time as there are threads, and then ratings of them."""
     with ThreadPoolExecutor(settings.workers) as threads:
         made = {role: threads.submit(_MADE[role], table, role) for role in places}
     found: dict[Role, Any] = {role: one.result() for role, one in made.items()}
     (user_ids, users), (item_ids, items) = found["user"], found["item"]
     values = found.get("rating", np.ones(len(users), dtype=np.float32))
+    if counts == "celma":
+        _refuse_negative(values, table)
     try:
         ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, found.get("time"), repeated=repeated)
         return ratings, len(users)
@@ -158,6 +162,14 @@ def _gathered(table: TextTable | FrameTable, places: dict[Role, int], repeated: 
         row, earlier = table.lines(error.place, error.earlier)
         problem = f"{error.problem}, before this in row {earlier}"
         raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
+
+
+def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> None:
+    negative = counts < 0
+    if negative.any():
+        row = int(np.argmax(negative))
+        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
+        raise table.error(Fault(row, f"a play count of {counts[row]:g} is negative", remedy), "rating")
 
 
 def _ids(table: TextTable | FrameTable, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
