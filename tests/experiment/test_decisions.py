@@ -112,7 +112,7 @@ def test_a_spelling_has_one_form():
         ({"test": "studnt"}, "did you mean 'student'?"),
         ({"correction": "hom"}, "did you mean 'holm'?"),
         ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),
-        ({"split": "given(overlp=test)"}, "given has no setting 'overlp'; did you mean 'overlap'?"),
+        ({"split": "given(overlp=test)"}, "did you mean 'overlap'?"),
         ({"split": "given(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
         ({"split": "gven"}, "did you mean 'given'?"),
         ({"split": "given", "filters": ("k_core(k=5)",)}, "split='given' takes the data as they come divided"),

@@ -84,7 +84,9 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("sed = 3", "the file: no key 'sed'; did you mean 'seed'?"),
         ("seed = -1", "seed=-1 is not a whole number"),
         ("repetitions = 0", "repetitions=0 is not a whole number"),
+        ("repetitions = 2.0", None),
         ("title = 5", "title=5 is not text"),
+        ("[decisions]\nthreshold = inf", "decisions: threshold=inf is no rating; give a number"),
         ("decisions = 5", "decisions=5 is not a table"),
         ("[decisions]\nmetric = 'P@10'", "decisions: no key 'metric'; did you mean 'metrics'?"),
         ("[decisions]\nlists = 'ful'", "decisions: lists='ful' is not one of full, condensed"),
@@ -94,6 +96,9 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[data.x]\n", "data.x says not where the ratings come from; give one of file, dataset, simulate, train"),
         ("[data.x]\nfile = 'a'\ndataset = 'ml-1m'", "data.x has file and dataset"),
         ("[data.x]\nfile = 5", "data.x.file=5 is not text"),
+        ("[data.x]\nfile = 'a'\nseparator = 3", "data.x.separator=3 cannot be; give text"),
+        ("[data.x]\nfile = 'a'\nheader = 'no'", "data.x.header='no' cannot be; give true or false"),
+        ("[data.x]\nfile = 'a'\nuser = true", "data.x.user=True cannot be; give text or a position"),
         ("[data.x]\ntrain = 'a'", "give both files"),
         ("[data.x]\ndataset = 'ml-1n'", "did you mean 'ml-1m'"),
         ("[data.x]\nsimulate = 'wrld()'", "did you mean 'world'?"),
@@ -133,6 +138,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[notes]\ndata = 5", "notes.data=5 is not text"),
         ("[notes]\ntunning = 'x'", "notes: no key 'tunning'; did you mean 'tuning'?"),
         ("[assess]\nsample = 5", "assess: no key 'sample'; did you mean 'samples'?"),
+        ("[assess]\naverages = [5]", "assess: averages=[5] is not a list of names"),
         ("seed = ", "it is not TOML"),
     ],
 )  # fmt: skip
@@ -145,6 +151,10 @@ def test_a_mistake_is_one_line_with_the_file_the_key_and_what_to_do(tmp_path, te
     assert said in str(error.value)
     assert str(error.value).startswith(str(tmp_path / "experiment.toml"))
     assert "\n" not in str(error.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path):
+    assert _read(tmp_path, "\ufeffseed = 3").seed == 3
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path):

@@ -63,3 +63,39 @@ def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):
     (tmp_path / "thesis.tex").write_text("years")
     with pytest.raises(CranfieldError, match="holds other files"):
         plan(tiny(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"split": "random(train=2)"}, r"decisions: split='random\(train=2\)': train=2 is not a share"),
+        ({"split": "k_fold(k=abc)"}, r"decisions: split='k_fold\(k=abc\)': k='abc' is not a whole number"),
+        ({"split": "leave_out(l=1000)"}, "fewer than the 1000 ratings to leave out"),
+        ({"filters": ["k_core(k=x)"]}, "decisions: filters: k='x' is not a whole number"),
+        (
+            {"min_ratings": 1000},
+            "none of the 59 users with test ratings is served: none has 1000 training ratings; lower",
+        ),
+    ],
+)
+def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_training(
+    tiny, tmp_path, monkeypatch, changes, said
+):
+    experiment = tiny(decisions=Decisions(**changes))
+    with pytest.raises(CranfieldError, match=said):
+        plan(experiment, tmp_path / "out")
+    monkeypatch.setattr("cranfield.experiment.stages.timed_each", None)
+    with pytest.raises(CranfieldError, match=said):
+        run(experiment, tmp_path / "out")
+
+
+def test_a_changed_split_is_tried_by_a_plan_after_a_run_too(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    with pytest.raises(CranfieldError, match="train=2 is not a share"):
+        plan(tiny(decisions=Decisions(split="random(train=2)")), tmp_path)
+
+
+@pytest.mark.parametrize("size", ["users=x", "users=-3", "users=3, items=2"])
+def test_a_world_that_cannot_be_is_told_by_a_plan(tiny, tmp_path, size):
+    with pytest.raises(CranfieldError):
+        plan(tiny(data=(Source("x", simulate=f"world({size})"),)), tmp_path)

@@ -67,6 +67,10 @@ def main(arguments: list[str] | None = None) -> None:
     except CranfieldError as error:
         click.echo(f"cranfield: {' '.join(str(error).split())}", err=True)
         sys.exit(2)
+    except MemoryError as error:
+        told = f" ({error})" if str(error) else ""
+        click.echo(f"cranfield: memory is short{told}; ask for less, or run one system at a time", err=True)
+        sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from functools import lru_cache
@@ -217,7 +218,7 @@ def _normal(asked: Decisions) -> dict[str, Any]:
         "keep_seen": check.flag("keep_seen", asked.keep_seen),
         "length": _all_or_whole("length", asked.length),
         "metrics": tuple(dict.fromkeys(_metric(one) for one in _texts("metrics", asked.metrics, some=True))),
-        "threshold": check.number("threshold", asked.threshold),
+        "threshold": _finite("threshold", asked.threshold),
         "average": str(Average.of(_text("average", asked.average))),
         "test": _spelled(tests, "test", asked.test),
         "correction": _spelled(corrections, "correction", asked.correction),
@@ -276,6 +277,13 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
             f"test='{test.name}' is not of a {average.name}, since paired tests look at averages of differences; "
             "set test='sign', or average='mean'"
         )
+
+
+def _finite(name: str, value: object) -> float:
+    number = check.number(name, value)
+    if math.isinf(number):
+        raise SettingError(f"{name}={value!r} is no rating; give a number, such as {name}=4")
+    return number
 
 
 def _text(name: str, value: object) -> str:

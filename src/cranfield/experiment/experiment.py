@@ -75,8 +75,8 @@ class Experiment:
     def __post_init__(self) -> None:
         if not isinstance(self.title, str):
             raise SettingError(f"title={self.title!r} is not text; write it in quotes")
-        check.whole("seed", self.seed, at_least=0)
-        check.whole("repetitions", self.repetitions)
+        object.__setattr__(self, "seed", check.whole("seed", self.seed, at_least=0))
+        object.__setattr__(self, "repetitions", check.whole("repetitions", self.repetitions))
         for kind, named in (("data", self.data), ("systems", self.systems)):
             if not named:
                 raise SettingError(f"{kind} is empty; name at least one")
@@ -158,5 +158,9 @@ def _check_assess(asked: Mapping[str, Any], systems: int) -> None:
     for name in asked:
         if name not in ASSESSING:
             raise SettingError(f"assess has no key {name!r}{nearest(name, ASSESSING)}")
+    for name in ("metrics", "scenarios", "averages"):
+        several = [asked[name]] if isinstance(asked.get(name), str) else asked.get(name, [])
+        if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
+            raise SettingError(f"assess: {name}={asked[name]!r} is not a list of names; write {name} = ['...', '...']")
     if systems < 2:
         raise SettingError("assess compares orders of systems; name at least two systems")

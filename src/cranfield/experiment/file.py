@@ -83,7 +83,7 @@ def read_experiment(path: str | Path) -> Experiment:
     """
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise InputError("there is no such file", source=path, remedy="write one with: cranfield new") from error
     except (OSError, UnicodeDecodeError) as error:

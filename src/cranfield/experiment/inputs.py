@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._errors import InputError
+from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
-from cranfield.data import Ratings, read
+from cranfield.data import Ratings, filters, read
 from cranfield.data._sources import PARQUET, contents, file_and_member
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import file_checksum, fingerprint
 from cranfield.experiment.source import Source, simulated
-from cranfield.split import given
+from cranfield.rank.serve import served_users
+from cranfield.split import Split, apply, given
 
 # What a line of text takes, and how much smaller it is when packed.
 _BYTES_A_RATING, _PACKED = 22, 4
@@ -96,6 +98,47 @@ def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[st
     }
     found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
     return found if overlap is None else _disjoint(found["train"], found["test"], overlap)
+
+
+def filtered(experiment: Experiment, ratings: Ratings) -> Ratings:
+    """Apply the filters of an experiment: decision A1."""
+    with named("filters"):
+        return filters.apply(ratings, experiment.decisions.filters, seed=experiment.seed)
+
+
+def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequence[Split]:
+    """Split ratings as an experiment says: decision A2."""
+    method = experiment.decisions.split
+    with named(f"split='{method}'"):
+        made: Split | Sequence[Split] = apply(ratings, method, seed=seed)
+    return made
+
+
+@contextmanager
+def named(decision: str) -> Iterator[None]:
+    """Name the decision that is wrong."""
+    try:
+        yield
+    except SettingError as error:
+        raise SettingError(f"decisions: {decision}: {error}") from error
+
+
+def served_test(split: Split, min_ratings: int, sample: int | float | None, seed: int) -> Ratings:
+    """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
+    if not min_ratings and sample is None:
+        return split.test
+    users, _ = served_users(split.train, min_ratings, sample, seed)
+    served = np.zeros(split.train.n_users, dtype=np.bool_)
+    served[users] = True
+    test = split.test.keep(served[split.test.users])
+    if len(test) == 0:
+        some = "a training rating" if min_ratings <= 1 else f"{min_ratings} training ratings"
+        raise SettingError(
+            f"decisions: none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "
+            + (f"none has {some}" if sample is None else f"of those with {some} none is drawn")
+            + "; lower min_ratings, raise sample, or mend the split: both parts need the same user ids"
+        )
+    return test
 
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:

@@ -14,25 +14,34 @@ from typing import Any
 from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 from cranfield._spelling import parse
-from cranfield.data import filters, simulate
+from cranfield.data import simulate
 from cranfield.experiment.assessing import asked as assessing
 from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, State, check_folder
-from cranfield.experiment.inputs import about_ratings, check_inputs, load, together
+from cranfield.experiment.inputs import (
+    about_ratings,
+    check_inputs,
+    divided,
+    filtered,
+    load,
+    origin,
+    served_test,
+    together,
+)
 from cranfield.experiment.rehearse import rehearse
 from cranfield.experiment.run import go, reported, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
-from cranfield.split import apply, random
+from cranfield.split import Split, given, random
 
 _STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
 # What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
 _SMALL = 350_000
-# A file with fewer ratings is read to know its shape.
-_READ_AT_ONCE = 5_000_000
+# Data with fewer ratings are read, and worlds with fewer pairs of user and item made, to know what they admit.
+_READ_AT_ONCE, _SIMULATED_AT_ONCE = 5_000_000, 20_000_000
 # The least that anything takes, in seconds; and what the report takes, to load what draws and for a user and system.
 _LEAST, _DRAWING, _DRAWN = 0.05, 3.0, 1e-4
 # An assessment in all scenarios on one thread, for a sample, system, metric and rating.
@@ -131,14 +140,16 @@ def plan(
     if report:
         reported(line)
     took = {one["artifact"]: one["seconds"] for one in folder.logged() if one.get("did") == "made"}
-    guess = _guesses(line, {name for name, state in folder.seen.items() if state != "kept"} - set(took))
+    guess = _guesses(line, folder, set(took))
     return Plan(tuple(Task(name, state, took.get(name, guess.get(name))) for name, state in folder.seen.items()))
 
 
-def _guesses(line: Line, names: set[str]) -> dict[str, float]:
-    """Return a guess of the seconds for artifacts that were never made."""
-    sizes = {source.name: _size(line, source) for source in line.experiment.data}
-    guess = {}
+def _guesses(line: Line, folder: _Rehearsal, took: set[str]) -> dict[str, float]:
+    """Return a guess of the seconds for artifacts that are to be made, and never ``took`` any."""
+    wanted = {name for name, state in folder.seen.items() if state != "kept"}
+    anew = {part.source.name for part in line.all_parts if f"splits/{part.split_place}" in wanted}
+    sizes = {source.name: _size(line, source, kept=source.name not in anew) for source in line.experiment.data}
+    names, guess = wanted - took, {}
     systems, metrics = len(line.experiment.systems), len(line.decisions.metrics)
     for part in line.all_parts:
         users, _, ratings = sizes[part.source.name]
@@ -201,15 +212,42 @@ def _shortest(function: Callable[[], object], clock: Callable[[], float]) -> flo
     return min(times)
 
 
-def _size(line: Line, source: Source) -> tuple[int, int, int]:
-    """Return the users, items and ratings of a source, as far as can be known soon."""
+def _size(line: Line, source: Source, *, kept: bool) -> tuple[int, int, int]:
+    """Return the users, items and ratings of a source, as far as can be known soon.
+
+    Unless they are ``kept`` as they were divided, what the ratings do not admit is told now, if they are few.
+    """
     record = line.folder.records().get(f"data/{source.name}")
-    if record is not None:
+    if kept and record is not None:
         told = record["facts"]["description"]
         return told["users"], told["items"], told["ratings"]
+    users, items, ratings = _guessed_size(line, source)
+    if ratings > _READ_AT_ONCE or (source.simulate is not None and users * items > _SIMULATED_AT_ONCE):
+        return users, items, ratings
+    if source.dataset is not None and not origin(line.experiment, source, fetching=False)["parts"]:
+        return users, items, ratings
+    there = load(line.experiment, source, line.decisions.overlap)
+    whole = together(list(there.values()))
+    if line.decisions.overlap is None:
+        whole = filtered(line.experiment, whole)
+        made = divided(line.experiment, whole, line.experiment.seed)
+    else:
+        made = given(there["train"], there["test"])
+    asked = line.decisions.recommending()
+    for split in [made] if isinstance(made, Split) else made:
+        served_test(split, asked["min_ratings"], asked["sample"], line.experiment.seed)
+    return whole.n_users, whole.n_items, len(whole)
+
+
+def _guessed_size(line: Line, source: Source) -> tuple[int, int, int]:
+    """Return about how many users, items and ratings there are, without reading them."""
     if source.simulate is not None:
-        given = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
-        return given["users"], given["items"], given["ratings"]
+        asked = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
+        # Whatever else was written for them is said to be wrong when they are simulated.
+        users, items, ratings = (
+            asked[one] if isinstance(asked[one], int) else 0 for one in ("users", "items", "ratings")
+        )
+        return users, items, ratings
     if source.dataset is not None:
         from cranfield.data.datasets import find
 
@@ -217,13 +255,6 @@ def _size(line: Line, source: Source) -> tuple[int, int, int]:
         ratings = counts.ratings or counts.rows or 1_000_000
         return counts.users or ratings // 100, counts.items or ratings // 200, ratings
     ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
-    if ratings < _READ_AT_ONCE:
-        there = together(list(load(line.experiment, source, line.decisions.overlap).values()))
-        if line.decisions.overlap is None:
-            # A split that these ratings do not admit is told now.
-            there = filters.apply(there, line.decisions.filters, seed=line.experiment.seed)
-            apply(there, line.decisions.split, seed=line.experiment.seed)
-        return there.n_users, there.n_items, len(there)
     return max(ratings // 100, 1), max(ratings // 200, 1), ratings
 
 

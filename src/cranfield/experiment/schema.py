@@ -19,6 +19,7 @@ _ALSO: dict[str, list[dict[str, Any]]] = {
     "filters": [_TEXT],
 }
 _LEAST = {"min_ratings": 0, "length": 1}
+_CALLED = {str: "string", int: "integer", bool: "boolean"}
 
 
 def schema() -> dict[str, Any]:
@@ -70,7 +71,8 @@ def _decision(name: str) -> dict[str, Any]:
 
 def _source() -> dict[str, Any]:
     where = ("file", "dataset", "simulate", "train", "test")
-    found = _table({**dict.fromkeys(where, _TEXT), **{name: {} for name in READING}})
+    reading = {name: {"type": [_CALLED[one] for one in kinds]} for name, kinds in READING.items()}
+    found = _table({**dict.fromkeys(where, _TEXT), **reading})
     return {**found, "oneOf": [{"required": [one]} for one in ("file", "dataset", "simulate", "train")]}
 
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.data import Ratings, read, simulate
 from cranfield.experiment.system import check_name
 
-READING = tuple(name for name in inspect.signature(read).parameters if name not in ("source", "name"))
-"""The options of `read` that an experiment may give for its files."""
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    """Return the types that a parameter takes; its words, if it has a list of them, are text."""
+    if get_origin(hint) is Literal:
+        return (str,)
+    return tuple(one for one in get_args(hint) or (hint,) if one is not type(None))
+
+
+READING: Mapping[str, tuple[type, ...]] = {
+    name: _kinds(hint) for name, hint in get_type_hints(read).items() if name not in ("source", "name", "return")
+}
+"""The options of `read` that an experiment may give for its files, with their types."""
+
+_CALLED = {str: "text", int: "a position", bool: "true or false"}
 
 KINDS = ("file", "dataset", "simulate", "train")
 """Where ratings come from; a source has one of these."""
@@ -60,9 +72,12 @@ class Source:
             raise SettingError(f"data.{self.name} {told}; give one of {', '.join(KINDS)}")
         if (self.train is None) != (self.test is None):
             raise SettingError(f"data.{self.name} has one of train and test; give both files")
-        for name in self.reading:
+        for name, value in self.reading.items():
             if name not in READING:
                 raise SettingError(f"data.{self.name} has no key {name!r}{nearest(name, READING)}")
+            if type(value) not in READING[name]:
+                may = " or ".join(_CALLED[one] for one in READING[name])
+                raise SettingError(f"data.{self.name}.{name}={value!r} cannot be; give {may}")
         if self.reading and not self.files:
             raise SettingError(f"data.{self.name} is no file, so {next(iter(self.reading))} cannot be; leave it out")
         if self.simulate is not None:

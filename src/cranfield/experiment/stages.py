@@ -10,12 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from cranfield import _checks as check
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.data.write import write_table
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Folder, Made
-from cranfield.experiment.inputs import input_checksum, load, origin, together
+from cranfield.experiment.inputs import (
+    divided,
+    filtered,
+    input_checksum,
+    load,
+    named,
+    origin,
+    served_test,
+    together,
+)
 from cranfield.experiment.search import search
 from cranfield.experiment.source import Source
 from cranfield.experiment.stored import (
@@ -30,9 +40,8 @@ from cranfield.experiment.system import System
 from cranfield.measure import Scores, measure
 from cranfield.rank import Run, read_run, write_run
 from cranfield.rank.recommend import timed_each
-from cranfield.rank.serve import served_users
 from cranfield.recommend import recommender
-from cranfield.split import Split, apply, given
+from cranfield.split import Split, given
 from cranfield.split import registry as split_registry
 from cranfield.split import write as write_split
 
@@ -63,7 +72,8 @@ class Line:
         if spelling.name != "k_fold":
             return 1
         usual = next(one for one in map(parse, split_registry.signatures()) if one.name == "k_fold")
-        return int({**dict(usual.parameters), **dict(spelling.parameters)}["k"])
+        with named(f"split='{spelling}'"):
+            return check.whole("k", {**dict(usual.parameters), **dict(spelling.parameters)}["k"], at_least=2)
 
     def parts(self, source: Source) -> list[Part]:
         """Return every fold of every repetition on a set of ratings."""
@@ -101,7 +111,7 @@ class Line:
 
     def _make_data(self, source: Source) -> Made:
         parts = {
-            name: filters.apply(ratings, self.decisions.filters, seed=self.experiment.seed)
+            name: filtered(self.experiment, ratings)
             for name, ratings in load(self.experiment, source, self.decisions.overlap).items()
         }
         home = self.folder.path / "data" / source.name
@@ -145,7 +155,7 @@ class Line:
             made: Any = given(ratings["train"], ratings["test"])
             fingerprint = None
         else:
-            made = apply(ratings["ratings"], self.decisions.split, seed=self.seed(part))
+            made = divided(self.experiment, ratings["ratings"], self.seed(part))
             fingerprint = ratings["ratings"].fingerprint
         record = write_split(made, self.folder.path / "splits" / part.split_place, fingerprint=fingerprint)
         told = json.loads(record.read_text(encoding="utf-8"))
@@ -231,6 +241,7 @@ class Line:
         for _ in range(len(systems) - len(wanted)):
             advance()
         if wanted:
+            self.measured_test(part)  # that nobody is left to measure is known before anything is trained
             spelled = {systems[name].name: made_of[name]["system"] for name in wanted}
             asked = {**self.decisions.recommending(), "seed": self.seed(part), "jobs": self.jobs}
             for done in timed_each(self.split_of(part), spelled, **asked):
@@ -298,13 +309,8 @@ class Line:
 
     def measured_test(self, part: Part) -> Ratings:
         """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-        split, serving = self.split_of(part), self._serving(part)
-        if not serving["min_ratings"] and serving["sample"] is None:
-            return split.test
-        users, _ = served_users(split.train, serving["min_ratings"], serving["sample"], serving["seed"] or 0)
-        served = np.zeros(split.train.n_users, dtype=np.bool_)
-        served[users] = True
-        return split.test.keep(served[split.test.users])
+        asked = self.decisions.recommending()
+        return served_test(self.split_of(part), asked["min_ratings"], asked["sample"], self.seed(part))
 
     def scores_of(self, part: Part) -> Scores:
         """Return the scores of a part."""
