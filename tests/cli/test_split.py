@@ -73,6 +73,8 @@ def test_a_given_test_set_is_a_split(file, tmp_path):
         (["--method", "leave_out(l=9)"], "8 of 8 users have fewer than the 9 ratings to leave out"),
         (["--validation", "2"], "validation=2.0 is not a share"),
         (["--method", "random", "--test", "x.csv"], "--method and --test exclude each other"),
+        (["--method", ""], "'' cannot be read"),
+        (["--overlap", "test"], "--overlap goes with --test"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, options, message):
@@ -81,6 +83,25 @@ def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, options, 
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "p").exists()
+
+
+def test_what_is_in_the_folder_stays_unless_forced(file, tmp_path, capsys):
+    out = tmp_path / "p"
+    assert not _run("split", file, "--out", out, "-q")
+    assert not _run("split", file, "--out", out, "-q")
+    assert _run("split", file, "--seed", 7, "--out", out) == 2
+    assert "p holds another split already; choose another folder with --out, or replace it with --force" in (
+        capsys.readouterr().err
+    )
+    assert not _run("split", file, "--seed", 7, "--out", out, "--force", "-q")
+    assert json.loads((out / "split.json").read_text())["splits"][0]["split"]["settings"]["seed"] == 7
+
+
+def test_the_input_is_not_replaced_by_a_part(file, tmp_path, capsys):
+    train = file.rename(tmp_path / "train.csv")
+    assert _run("split", train, "--out", tmp_path, "--format", "csv") == 2
+    assert "train.csv is there already" in capsys.readouterr().err
+    assert pl.read_csv(train).rows() == RATINGS.frame().rows()
 
 
 def test_the_help_lists_every_method(capsys):
@@ -97,4 +118,14 @@ def test_uniform_test_says_how_many_items_and_ratings_of_each(file, tmp_path, ca
 
 def test_a_name_that_is_neither_file_nor_dataset_is_refused(tmp_path, capsys):
     assert _run("split", "ml-1mm", "--out", tmp_path / "p") == 2
-    assert "'ml-1mm' is neither a file nor a known dataset; did you mean 'ml-1m'?" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "'ml-1mm' is neither a file nor a known dataset" in error
+    assert error.endswith("see: cranfield data list; did you mean 'ml-1m'?\n")
+
+
+def test_a_folder_for_a_file_is_named(tmp_path, capsys, monkeypatch):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "train.csv").write_text("user,item\n1,2\n")
+    monkeypatch.chdir(tmp_path)
+    assert _run("split", "parts", "--out", tmp_path / "p") == 2
+    assert "parts: this is a folder; name a file in it; it holds train.csv" in capsys.readouterr().err

@@ -39,11 +39,46 @@ def test_folds_have_folders_and_an_earlier_split_makes_room(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     split.write(split.k_fold(RATINGS, k=3, validation=0.3), tmp_path)
     assert (tmp_path / "fold-3" / "validation.parquet").exists()
-    split.write(split.k_fold(RATINGS, k=2), tmp_path)
+    split.write(split.k_fold(RATINGS, k=2), tmp_path, force=True)
     files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
     folds = [f"fold-{fold}/{part}.parquet" for fold in (1, 2) for part in ("test", "train")]
     assert files == [*folds, "mine.txt", "split.json"]
     assert len(json.loads((tmp_path / "split.json").read_text())["splits"]) == 2
+    assert not (tmp_path / "fold-3").exists()
+
+
+def test_another_split_stays_unless_forced(tmp_path):
+    split.write(split.random(RATINGS, seed=1), tmp_path)
+    before = (tmp_path / "train.parquet").read_bytes()
+    for other in (split.random(RATINGS, seed=2), split.k_fold(RATINGS, k=2)):
+        with pytest.raises(SettingError, match=r"holds another split already; choose another folder .* --force"):
+            split.write(other, tmp_path)
+    assert (tmp_path / "train.parquet").read_bytes() == before
+    assert (tmp_path / "split.json").exists()
+    split.write(split.random(RATINGS, seed=2), tmp_path, force=True)
+    assert (tmp_path / "train.parquet").read_bytes() != before
+
+
+def test_the_same_split_is_written_anew_in_any_format(tmp_path):
+    for made in (split.random(RATINGS, seed=1), split.k_fold(RATINGS, k=2)):
+        for form in ("parquet", "parquet", "csv"):
+            record = split.write(made, tmp_path / made.__class__.__name__, format=form)
+        assert {path.suffix for path in record.parent.rglob("*.*")} == {".csv", ".json"}
+
+
+@pytest.mark.parametrize("name", ["train.csv", "split.json", "groups.csv"])
+def test_files_that_are_of_no_split_stay_unless_forced(tmp_path, name):
+    (tmp_path / name).write_text("[1]")
+    made = split.percentiles(RATINGS, groups=2)
+    with pytest.raises(SettingError, match=f"{name} is there already"):
+        split.write(made, tmp_path, format="csv")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    split.write(made, tmp_path, format="csv", force=True)
+
+
+def test_splits_that_are_not_folds_do_not_replace_each_other(tmp_path):
+    with pytest.raises(SettingError, match="2 splits that are not folds"):
+        split.write([split.random(RATINGS, seed=seed) for seed in (1, 2)], tmp_path)
 
 
 def test_a_record_cannot_make_us_delete_other_files(tmp_path):
@@ -52,7 +87,7 @@ def test_a_record_cannot_make_us_delete_other_files(tmp_path):
     outside.write_text("precious")
     (home / "split.json").write_text(json.dumps({"files": ["../train.csv", str(outside), "notes.csv", 7, ""]}))
     (home / "notes.csv").write_text("mine")
-    split.write(split.random(RATINGS), home)
+    split.write(split.random(RATINGS), home, force=True)
     assert outside.exists()
     assert (home / "notes.csv").exists()
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest
+from cranfield._spelling import suggestion
 from cranfield.data import Ratings, read
 from cranfield.data._repeated import Repeated
 
@@ -106,10 +106,15 @@ def file_or_dataset(source: str, reading: dict[str, Any]) -> Ratings:
     """Read a file of ratings, or load the known dataset of that name."""
     from cranfield.data import datasets
 
-    if Path(source).is_file() or Path(source).name != source or Path(source).suffix:
+    known = source.lower() in datasets.known()
+    path = Path(source)
+    if path.is_file() or path.name != source or path.suffix or (path.is_dir() and not known):
         return read(source, **reading)
-    if source.lower() not in datasets.known():
-        raise SettingError(f"{source!r} is neither a file nor a known dataset{nearest(source, datasets.known())}")
+    if not known:
+        raise SettingError(
+            f"{source!r} is neither a file nor a known dataset; for these see: cranfield data list"
+            f"{suggestion(source, datasets.known())}"
+        )
     changed = [name for name, value in reading.items() if value != DEFAULTS[name]]
     if changed:
         raise SettingError(

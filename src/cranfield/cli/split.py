@@ -39,9 +39,7 @@ Examples:
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
-    default="error",
-    show_default=True,
-    help="With --test: pairs in both files are an error, or stay in one of them.",
+    help="With --test: pairs in both files are an error, or stay in one of them.  [default: error]",
 )
 @click.option(
     "--validation",
@@ -54,33 +52,39 @@ Examples:
 )
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
 @click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="What to write.")
+@click.option("--force", is_flag=True, help="Replace what is in FOLDER: another split, or files of the same names.")
 @reading_options
 @common_options
 def command(
     file: str,
     method: str | None,
     test: str | None,
-    overlap: str,
+    overlap: str | None,
     validation: float | None,
     filters: tuple[str, ...],
     out: str,
     format: str,
+    force: bool,
     reading: dict[str, Any],
     seed: int,
 ) -> None:
     """Divide ratings into training and test files, with a record of how it was done.
 
-    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset.
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. A FOLDER that
+    holds another split, or files of the same names, stays as it is unless --force is given.
     """
+    if test is None and overlap is not None:
+        raise SettingError("--overlap goes with --test; leave it out, or give the test set")
     ratings = data_filters.apply(file_or_dataset(file, reading), filters, seed=seed)
     splits: Sequence[Split]
     if test is None:
-        splits = apply(ratings, method or _DEFAULT, seed=seed, validation=validation)
+        splits = apply(ratings, _DEFAULT if method is None else method, seed=seed, validation=validation)
     elif method is not None:
         raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
     else:
-        splits = [given(ratings, read(test, **reading), overlap=overlap, validation=validation, seed=seed)]
-    record = write(splits, out, format=format, fingerprint=ratings.fingerprint if test is None else None)
+        splits = [given(ratings, read(test, **reading), overlap=overlap or "error", validation=validation, seed=seed)]
+    whole = ratings.fingerprint if test is None else None
+    record = write(splits, out, format=format, fingerprint=whole, force=force)
     if not settings.quiet:
         steps: list[Step | Split] = [*ratings.history, *splits]
         for made in steps:

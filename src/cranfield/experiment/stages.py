@@ -157,7 +157,8 @@ class Line:
         else:
             made = divided(self.experiment, ratings["ratings"], self.seed(part))
             fingerprint = ratings["ratings"].fingerprint
-        record = write_split(made, self.folder.path / "splits" / part.split_place, fingerprint=fingerprint)
+        home = self.folder.path / "splits" / part.split_place
+        record = write_split(made, home, fingerprint=fingerprint, force=True)
         told = json.loads(record.read_text(encoding="utf-8"))
         return [record, *(record.parent / file for file in told["files"])], {"splits": told["splits"]}
 

@@ -111,9 +111,10 @@ def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: St
     for name, part in named.items():
         if len(part) == 0:
             total = sum(len(part) for part in named.values())
+            asked = ", ".join(f"{key}={value}" for key, value in step.settings.items() if value is not None)
             raise ImpossibleSplitError(
-                f"{step.action}({', '.join(f'{key}={value}' for key, value in step.settings.items())}) leaves the "
-                f"{name} part empty ({total:,} ratings in all); choose another size for it, or use more ratings"
+                f"{step.action.removeprefix('split.')}({asked}) leaves the {name} part empty ({total:,} ratings in "
+                "all); choose another size for it, or use more ratings"
             )
     sizes = {"train": len(train), "validation": None if validation is None else len(validation), "test": len(test)}
     cold, cold_note = _cold(train, test)

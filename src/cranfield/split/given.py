@@ -117,8 +117,8 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
             item = int(parts[name].items[np.argmin(fresh)])
             raise ImpossibleSplitError(
                 f"{again:,} (user, item) pairs of the {name} part are in another part too, "
-                f"{parts[name].user_ids.ids([user])[0]!r} and {parts[name].item_ids.ids([item])[0]!r} the first; "
-                "drop them with overlap=test (kept in the test part only) or overlap=train"
+                f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
+                "first; drop them with overlap='test' (--overlap test: kept in the test part only) or 'train'"
             )
         repeated += again
         taken.append(pairs)

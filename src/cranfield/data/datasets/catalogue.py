@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest
+from cranfield._spelling import suggestion
 from cranfield.data.datasets import parsers
 from cranfield.data.datasets.amazon import amazon
 from cranfield.data.datasets.entry import Counts, Dataset
@@ -292,11 +292,11 @@ def find(name: str | Dataset) -> Dataset:
     --------
     >>> find("ml-1n")
     Traceback (most recent call last):
-    cranfield._errors.SettingError: there is no dataset 'ml-1n'; did you mean 'ml-1m'?
+    cranfield._errors.SettingError: there is no dataset 'ml-1n'; see: cranfield data list; did you mean 'ml-1m'?
     """
     if isinstance(name, Dataset):
         return name
     known = catalogue()
     if name.lower() not in known:
-        raise SettingError(f"there is no dataset {name!r}{nearest(name, known)}")
+        raise SettingError(f"there is no dataset {name!r}; see: cranfield data list{suggestion(name, known)}")
     return known[name.lower()]
