@@ -45,6 +45,21 @@ def test_the_chain_is_applied_printed_and_recorded(file, tmp_path, capsys, endin
     assert record["fingerprint"] == expected.fingerprint
 
 
+@pytest.mark.parametrize("theirs", ['{"precious": 1}', "[1, 2", '{"cranfield": "0.1.0", "ratings": "kept.parquet"}'])
+def test_a_file_where_the_record_goes_stays(file, tmp_path, capsys, theirs):
+    (tmp_path / "kept.json").write_text(theirs)
+    assert _run("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "kept.csv") == 2
+    assert "kept.json, where the record of" in capsys.readouterr().err
+    assert (tmp_path / "kept.json").read_text() == theirs
+    assert not (tmp_path / "kept.csv").exists()
+
+
+def test_filtering_again_replaces_ratings_and_record(file, tmp_path):
+    for k in (1, 2):
+        assert not _run("data", "filter", file, "--filter", f"k_core(k={k})", "--out", tmp_path / "kept.csv", "-q")
+    assert json.loads((tmp_path / "kept.json").read_text())["steps"][-1]["settings"] == {"k": 2}
+
+
 def test_quiet_says_nothing(file, tmp_path, capsys):
     assert not _run("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "a.csv", "--quiet")
     assert capsys.readouterr().out == ""
@@ -55,7 +70,9 @@ def test_quiet_says_nothing(file, tmp_path, capsys):
     [
         (["--filter", "k_cor", "--out", "a.csv"], "there is no filter 'k_cor'; did you mean 'k_core'?"),
         (["--filter", "k_core(k=9)", "--out", "a.csv"], "k_core(k=9) would leave none of the 6 ratings"),
-        (["--filter", "k_core", "--out", "a.xls"], "a.xls does not end in a format to write"),
+        (["--filter", "k_core", "--out", "a.xls"], "a.xls does not end in a format to write; name it .parquet"),
+        (["--filter", "k_core", "--out", "a.parqet"], "name it .parquet, .csv or .tsv; did you mean 'parquet'?"),
+        (["--filter", "time_window(start=inf)", "--out", "a.csv"], "time_window needs times"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, monkeypatch, options, message):

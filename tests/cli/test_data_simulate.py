@@ -83,6 +83,7 @@ def test_without_times_there_is_no_time_column(tmp_path):
         (("--histogram", "1=a"), "--histogram '1=a' cannot be read"),
         (("--histogram", "1"), "--histogram '1' cannot be read"),
         (("--truth", "t.xlsx"), "t.xlsx does not end in a format"),
+        (("--truth", "./made.csv"), "made.csv cannot hold both"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(tmp_path, capsys, monkeypatch, arguments, said):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield._version import __version__
 from cranfield.cli._group import common_options
-from cranfield.cli._output import put
 from cranfield.cli._reading import file_or_dataset, reading_options
+from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import filters as data_filters
-from cranfield.data.write import check_format, write
 
 _EPILOG = "\b\nFilters:\n" + "\n".join(f"  {line}" for line in data_filters.registry.signatures(without=("seed",)))
 _EPILOG += """
@@ -48,17 +44,10 @@ def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, An
     FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters apply
     in the order in which they stand. Beside the ratings goes a record of the chain: the same name, ending in .json.
     """
-    check_format(out)
+    check_outputs(out)
     ratings = file_or_dataset(file, reading)
     kept = data_filters.apply(ratings, filters, seed=seed)
-    write(kept, out)
-    record = {
-        "cranfield": __version__,
-        "ratings": Path(out).name,
-        "fingerprint": kept.fingerprint,
-        "steps": [step.as_dict() for step in kept.history],
-    }
-    put(json.dumps(record, indent=2, ensure_ascii=False), str(Path(out).with_suffix(".json")))
+    write_with_record(kept, out)
     if not settings.quiet:
         for step in kept.history[len(ratings.history) :]:
             click.echo(_removed(step))

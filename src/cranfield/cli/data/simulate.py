@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import click
 
 from cranfield._errors import SettingError
-from cranfield._version import __version__
 from cranfield.cli._group import common_options
-from cranfield.cli._output import put
+from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
 from cranfield.data.ratings import Ratings
 from cranfield.data.read import read
 from cranfield.data.simulate.truth import World, check_pairs
-from cranfield.data.write import check_format, write
+from cranfield.data.write import write
 
 _EXAMPLES = """\b
 Examples:
@@ -71,8 +69,7 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
     """Write simulated ratings, and beside them a record of how they were made (the same name, ending in .json)."""
     given = {name: value for name, value in options.items() if value is not None}
     _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
-    for path in filter(None, (out, truth)):
-        check_format(path)
+    check_outputs(out, *([] if truth is None else [truth]))
     if truth is not None:
         _check_truth(given)
     if like is not None:
@@ -81,21 +78,12 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
     ratings = made.ratings if isinstance(made, World) else made
     whole = made.truth() if truth and isinstance(made, World) else None
 
-    write(ratings, out)
+    record = write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     click.echo(f"{out}: {ratings}")
     if truth and whole is not None:
         write(whole, truth)
         click.echo(f"{truth}: {whole}")
-    record = {
-        "cranfield": __version__,
-        "ratings": Path(out).name,
-        "truth": Path(truth).name if truth else None,
-        "fingerprint": ratings.fingerprint,
-        "steps": [step.as_dict() for step in ratings.history],
-    }
-    beside = str(Path(out).with_suffix(".json"))
-    put(json.dumps(record, indent=2, ensure_ascii=False), beside)
-    click.echo(f"{beside}: how they were made")
+    click.echo(f"{record}: how they were made")
     for step in ratings.history:
         for note in step.notes:
             click.echo(f"note: {note}", err=True)

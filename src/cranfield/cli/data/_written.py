@@ -1,0 +1,53 @@
+"""Ratings written to a file, and beside them the record of how they were made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import SettingError
+from cranfield._version import __version__
+from cranfield.cli._output import put
+from cranfield.data import Ratings
+from cranfield.data.write import check_format, write
+
+
+def check_outputs(out: str, *others: str) -> None:
+    """Refuse, before there is any work to lose, files that cannot be written or would replace what is not ours."""
+    for path in (out, *others):
+        check_format(path)
+    if len({Path(path) for path in (out, *others)}) <= len(others):
+        raise SettingError(f"{out} cannot hold both; choose another file for one of them")
+    beside = _beside(out)
+    if beside.exists() and not _is_record(beside, out):
+        raise SettingError(
+            f"{beside}, where the record of {out} goes, is there already and is something else; choose another name "
+            "with --out, or move it away"
+        )
+
+
+def write_with_record(ratings: Ratings, out: str, **more: Any) -> Path:
+    """Write ratings, and the record with all their steps; return the record."""
+    write(ratings, out)
+    record = {
+        "cranfield": __version__,
+        "ratings": Path(out).name,
+        **more,
+        "fingerprint": ratings.fingerprint,
+        "steps": [step.as_dict() for step in ratings.history],
+    }
+    put(json.dumps(record, indent=2, ensure_ascii=False), str(_beside(out)))
+    return _beside(out)
+
+
+def _beside(out: str) -> Path:
+    return Path(out).with_suffix(".json")
+
+
+def _is_record(path: Path, out: str) -> bool:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return "cranfield" in record and bool(record["ratings"] == Path(out).name)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
