@@ -148,6 +148,15 @@ def test_a_truncated_tar_is_called_damaged(run, tmp_path, keep):
         run(source)
 
 
+@pytest.mark.parametrize("keep", [30, 80, -1])
+def test_a_truncated_zip_is_called_damaged(run, tmp_path, keep):
+    path = _zip(tmp_path / "x.zip", {"ratings.dat": random.Random(0).randbytes(100)})
+    path.write_bytes(path.read_bytes()[:keep])
+    assert is_archive(path)
+    with pytest.raises(InputError, match="damaged"):
+        run(path)
+
+
 def test_a_zip_with_another_content_than_it_says_is_called_damaged(run, tmp_path):
     source = _zip(tmp_path / "x", {"ratings.dat": bytes(range(256)) * 400})
     content = bytearray(source.read_bytes())

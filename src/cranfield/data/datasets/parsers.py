@@ -291,8 +291,10 @@ def ascii_matrix(files: list[Path]) -> pl.DataFrame:
 
 
 def _unreadable(file: Path, error: Exception) -> InputError:
+    # The first sentence says what is wrong; those behind it advise programmers.
+    problem = " ".join(str(error).split()).partition(". ")[0][:200]
     return InputError(
-        f"the file is not what this dataset holds ({' '.join(str(error).split())[:200]})",
+        f"the file is not what this dataset holds ({problem})",
         source=file,
         remedy="check that it is the file that the dataset's page offers",
     )

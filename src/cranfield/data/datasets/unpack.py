@@ -21,6 +21,7 @@ _BLOCK = 1 << 18
 _MOST_MEMBERS = 200_000
 _DEEPEST = 3
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+_ZIP = b"PK\x03\x04"
 _SUFFIXES = (".gz", ".bz2", ".xz")
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
@@ -59,7 +60,7 @@ class _Counted(io.RawIOBase):
 
 def is_archive(path: Path) -> bool:
     """Whether a file is a zip, a tar or compressed, by its content."""
-    return _opener(path) is not None or zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+    return _opener(path) is not None or _is_zip(path) or tarfile.is_tarfile(path)
 
 
 def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> None:
@@ -85,7 +86,7 @@ def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> 
 
 def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _Allowance, depth: int) -> None:
     try:
-        if zipfile.is_zipfile(source):
+        if _is_zip(source):
             _unzip(source, folder, wanted, allowance)
         else:
             _untar_or_expand(source, folder, wanted, allowance)
@@ -190,6 +191,14 @@ def _begins_as_tar(stream: IO[bytes]) -> bool:
 
 
 def _opener(path: Path) -> Any:
+    return next((opener for magic, opener in _COMPRESSED.items() if _head(path).startswith(magic)), None)
+
+
+def _is_zip(path: Path) -> bool:
+    # One that is cut short has lost the list of its members, which makes it a zip to the library.
+    return _head(path).startswith(_ZIP) or zipfile.is_zipfile(path)
+
+
+def _head(path: Path) -> bytes:
     with path.open("rb") as file:
-        head = file.read(6)
-    return next((opener for magic, opener in _COMPRESSED.items() if head.startswith(magic)), None)
+        return file.read(6)
