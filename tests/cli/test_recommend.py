@@ -10,6 +10,7 @@ from cranfield.cli import main
 from cranfield.data import read
 from cranfield.rank.names import file_name
 from cranfield.rank.recommend import recommend
+from cranfield.recommend._model import Model
 
 
 @pytest.fixture
@@ -94,6 +95,21 @@ def test_mistakes_are_one_line_and_exit_code_2(files, capsys, options, message):
     assert _run("--train", files / "train.csv", "--out", files / "r", *options) == 2
     assert message in capsys.readouterr().err
     assert not (files / "r").exists()
+
+
+def test_a_folder_that_cannot_be_is_told_before_anything_is_trained(files, capsys, monkeypatch):
+    monkeypatch.setattr(Model, "fit", None)
+    assert _run("--train", files / "train.csv", "-s", "knn", "--out", files / "train.csv") == 2
+    assert "train.csv cannot be a folder (File exists); choose another with --out" in capsys.readouterr().err
+
+
+def test_pairs_in_both_files_stay_where_the_option_says(files, capsys):
+    asked = ["--train", files / "train.csv", "--test", files / "train.csv", "-s", "knn", "--out", files / "r"]
+    assert _run(*asked) == 2
+    assert "--overlap test" in capsys.readouterr().err
+    (files / "other.csv").write_text((files / "train.csv").read_text().split("\n", 2)[0] + "\n0,0,5\n19,14,5\n")
+    asked[3] = files / "other.csv"
+    assert _run(*asked, "--overlap", "train") == 0
 
 
 def test_file_names_are_safe_and_distinct():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from cranfield import InputError, SettingError
 from cranfield._settings import settings
@@ -265,6 +266,22 @@ def test_an_empty_training_set_and_scores_of_another_shape_are_refused():
         recommend(Split(nothing, split.test, split.step), "popularity")
     with pytest.raises(InputError, match=r"narrow scored a block of shape \(12, 24\)"):
         recommend(split, {"narrow": Given(np.zeros((12, 24)))})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.full((12, 25), "a"), [[1.0], [1.0, 2.0]], np.full((12, 25), 1j), sparse.csr_array((12, 25))],
+    ids=["text", "ragged", "complex", "sparse"],
+)
+def test_scores_that_are_no_numbers_are_refused(wrong):
+    with pytest.raises(InputError, match=r"mine scored by .*, not by an array of real numbers; return one row a user"):
+        recommend(_world(), {"mine": lambda train, users: wrong})
+
+
+@pytest.mark.parametrize("data", ["train.csv", {"user": [1], "item": [2]}, None])
+def test_what_is_neither_a_split_nor_ratings_is_refused(data):
+    with pytest.raises(SettingError, match=r"is neither a split nor ratings; make ratings .* with cf\.read"):
+        recommend(data, "popularity")
 
 
 def test_an_unknown_user_gets_what_needs_no_profile():

@@ -90,6 +90,8 @@ def _fails(name, thing):
         raise MissingExtraError("slim", library="numba", extra="recommend")
     if name == "bug":
         return [][1]
+    if name == "large":
+        return np.empty(1 << 50)
     if name == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     print("a library that prints")
@@ -110,6 +112,7 @@ def importable(monkeypatch):
     [
         ("missing", MissingExtraError, "slim needs numba, which is not installed"),
         ("bug", IndexError, "list index out of range"),
+        ("large", MemoryError, "Unable to allocate 8.00 PiB"),
         ("dies", CranfieldError, r"to train dies ended with signal 9; if memory is short, .* \(--jobs 1\)"),
     ],
 )

@@ -73,13 +73,35 @@ def test_one_profile_of_one_rating_is_enough(name):
     assert scores.shape == (1, 1)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rating", [3.0, 0.0])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_equal_ratings_everywhere_have_a_defined_result(name):
+def test_equal_ratings_everywhere_have_a_defined_result(name, rating):
     users, items = np.divmod(np.arange(24), 4)
-    train = Ratings.of(users, items, np.full(24, 3.0))
+    train = Ratings.of(users, items, np.full(24, rating))
     scores = recommender(QUICK[name]).fit(train).score(np.arange(6))
     assert scores.shape == (6, 4)
     assert not np.isinf(scores).any()
+
+
+@pytest.mark.parametrize("spelling", ["svd(rate=1e30)", "bprmf(rate=1e30)", "ease(l2=1e-300)"])
+def test_a_setting_with_which_nothing_can_be_learned_is_one_line(spelling):
+    users, items = np.divmod(np.arange(23), 4)
+    with pytest.raises(SettingError, match="give a"):
+        recommender(spelling).fit(Ratings.of(users, items, 1.0 + np.arange(23) % 5))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_rating_of_zero_weighs_nothing_in_bm25_without_saturation():
+    train = Ratings.of(["a", "a", "b", "b", "c"], ["x", "y", "x", "z", "y"], [0, 2, 3, 0, 1])
+    scores = recommender("itemknn(k1=0)").fit(train).score([0, 1, 2])
+    assert np.isfinite(scores).any()
+
+
+def test_puresvd_bears_ratings_that_sum_up_to_nothing():
+    opposed = Ratings.of([0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 2, 3, 2, 3], [1, -1, -1, 1, 1, -1, -1, 1])
+    scores = recommender("puresvd(factors=2)").fit(opposed).score([0, 2])
+    np.testing.assert_allclose(scores, [[1, -1, 0, 0], [0, 0, 1, -1]], atol=1e-9)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

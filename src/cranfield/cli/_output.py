@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
+from cranfield._errors import CranfieldError
 from cranfield._files import whole_file
 from cranfield._table import Table, csv_of
 
@@ -38,6 +39,14 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
         return how(out(command))
 
     return give
+
+
+def make_folder(out: str | Path) -> None:
+    """Make the folder that results will go to before anything else, so that no work is lost on one that cannot be."""
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CranfieldError(f"{out} cannot be a folder ({error.strerror}); choose another with --out") from error
 
 
 def put_table(table: Table, format: str, out: str | None) -> None:

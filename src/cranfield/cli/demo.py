@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cranfield._errors import CranfieldError
 from cranfield.cli._group import common_options
+from cranfield.cli._output import make_folder
 from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
 from cranfield.report.demo import SIZES, demo
@@ -37,7 +37,7 @@ Examples:
 def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     """Run the whole line on a simulated world where the truth is known, and write a report."""
     check_libraries()
-    _make_folder(out)
+    make_folder(out)
     found = demo(size, seed=seed, stages=stages)
     with stages("Writing the report"):
         page = found.write(out, style=style)
@@ -45,11 +45,3 @@ def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     click.echo(f"\nThe report: {page}")
     if show:
         webbrowser.open(Path(page).resolve().as_uri())
-
-
-def _make_folder(out: str) -> None:
-    """Make the folder of the report before anything else, so that no work is lost on one that cannot be."""
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CranfieldError(f"{out} cannot be a folder ({error.strerror}); choose another with --out") from error

@@ -10,6 +10,7 @@ import click
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._output import make_folder
 from cranfield.cli._reading import reading_options
 from cranfield.data import read
 from cranfield.rank import file_name, recommend_each, write_run
@@ -85,6 +86,13 @@ class _ListLength(click.ParamType[Any]):
 @click.option("--condensed", is_flag=True, help="Rank only the items that the user rated in the test set.")
 @click.option("--keep-seen", is_flag=True, help="Recommend also what the user rated in the training set.")
 @click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
+@click.option(
+    "--overlap",
+    type=click.Choice(["error", "test", "train"]),
+    default="error",
+    show_default=True,
+    help="Where a pair of user and item stays that is in both files.",
+)
 @jobs_option
 @reading_options
 @common_options
@@ -96,6 +104,7 @@ def command(
     out: str,
     format: str,
     resume: bool,
+    overlap: str,
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
@@ -106,8 +115,10 @@ def command(
     wanted = [name for name, path in files.items() if not (resume and path.exists())]
     if wanted:
         ratings = read(train, **reading)
-        data = ratings if test is None else given(ratings, read(test, **reading))
-        for run in recommend_each(data, wanted, n, **asking):
+        data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap)
+        made = recommend_each(data, wanted, n, **asking)
+        make_folder(out)
+        for run in made:
             write_run(run, files[run.name])
             if not settings.quiet:
                 click.echo(f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}")

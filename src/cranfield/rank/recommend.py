@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import InputError
+from cranfield._errors import InputError, SettingError
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._settings import settings
@@ -137,6 +137,11 @@ def timed_each(
     jobs: int | None = None,
 ) -> Iterator[Done]:
     """Do as `recommend_each` does, and tell the place of each system and the seconds that it took."""
+    if not isinstance(split, Split | Ratings):
+        raise SettingError(
+            f"{type(split).__name__} is neither a split nor ratings; make ratings of files and frames with cf.read, "
+            "and a split of them with cf.split"
+        )
     train, test = (split, None) if isinstance(split, Ratings) else (split.train, split.test)
     if len(train) == 0:
         raise InputError("the training set holds no ratings", remedy="give some, or mend the split")

@@ -162,6 +162,8 @@ def _received(source: IO[bytes]) -> Iterator[Any]:
 
 def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
     """Return the error of a worker; a mistake of the user stays the one line that it is."""
+    # Only the built-in kind of an error of a library can be made without knowing what the library makes it of.
+    kind = kind if issubclass(kind, CranfieldError) else next(one for one in kind.mro() if one.__module__ == "builtins")
     error = kind.__new__(kind, text)
     error.args = (text,)
     if not isinstance(error, CranfieldError):

@@ -95,7 +95,7 @@ def draw_triples(
         triples[0, k], triples[1, k], triples[2, k] = u, i, j
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def ascend_triples(
     triples: Any,
     user_factors: Any,

@@ -114,7 +114,8 @@ class Function:
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return what the function returns."""
-        return np.asarray(self.function(self._train, users))
+        found: NDArray[Any] = self.function(self._train, users)
+        return found
 
 
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
@@ -188,16 +189,24 @@ def _name(system: Any) -> str:
 
 
 def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Return a block of scores in double precision, or say that a system gave one of another shape.
+    """Return a block of scores in double precision, or say that a system gave something else.
 
     −∞ is what many systems write for an item they leave out, so it counts as NaN.
     """
-    block = np.asarray(scores)
+    try:
+        block = np.asarray(scores)
+        if block.dtype.kind not in "biufO":
+            raise TypeError
+        block = np.array(block, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{system} scored by {type(scores).__name__}, not by an array of real numbers",
+            remedy="return one row a user and one column an item, NaN where the system cannot say",
+        ) from None
     if block.shape != shape:
         raise InputError(
             f"{system} scored a block of shape {block.shape} for {shape[0]} users and {shape[1]} items",
             remedy="return one row a user and one column an item",
         )
-    block = np.array(block, dtype=np.float64)
     block[block == -np.inf] = np.nan
     return block

@@ -12,7 +12,7 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._work import compiled_loops
-from cranfield.recommend.factors import normal_factors, random_state
+from cranfield.recommend.factors import check_settled, normal_factors, random_state
 
 
 @dataclass
@@ -67,6 +67,7 @@ class BiasedFactors(Model):
             self.epochs,
             random_state(draw),
         )
+        check_settled(self.name, self.rate, self._users, self._items, self._user_bias, self._item_bias)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T).astype(np.float64)

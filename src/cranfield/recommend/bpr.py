@@ -14,7 +14,7 @@ from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained
 from cranfield.recommend._work import compiled_loops, one_ahead
-from cranfield.recommend.factors import normal_factors, random_state
+from cranfield.recommend.factors import check_settled, normal_factors, random_state
 
 # Triples that are drawn while as many are ascended.
 _AT_A_TIME = 1 << 20
@@ -87,6 +87,7 @@ class BayesianPersonalizedRanking(Model):
                     drawn, self._users, self._items, self._bias, np.float32(self.rate), strengths, first, samples
                 )
                 bar.advance(drawn.shape[1])
+        check_settled(self.name, self.rate, self._users, self._items, self._bias)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
@@ -55,7 +56,12 @@ class EmbarrassinglyShallow(Model):
         gram = (self._ratings.T @ self._ratings).toarray()
         gram[np.diag_indices(n_items)] += self.l2
         with blas_threads(1):  # more of them change the last digits, and so the order of near ties
-            factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+            try:
+                factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+            except linalg.LinAlgError as error:
+                raise SettingError(
+                    f"l2={self.l2:g} of ease is too small for these ratings; give a larger one"
+                ) from error
             inverse = linalg.cho_solve(factor, np.eye(n_items), overwrite_b=True, check_finite=False)
         inverse /= -np.diag(inverse).copy()
         inverse[np.diag_indices(n_items)] = 0

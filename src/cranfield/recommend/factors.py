@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
+
 
 def normal_factors(
     draw: np.random.Generator, counts: NDArray[np.int64], factors: int, spread: float
@@ -13,6 +15,12 @@ def normal_factors(
     rows = draw.standard_normal((len(counts), factors)) * spread
     rows[counts == 0] = 0
     return rows.astype(np.float32)
+
+
+def check_settled(system: str, rate: float, *factors: NDArray[np.float32]) -> None:
+    """Refuse factors that an ascent with too large a step has thrown beyond all numbers."""
+    if not all(np.isfinite(one).all() for one in factors):
+        raise SettingError(f"{system} does not settle with rate={rate:g}; give a smaller rate")
 
 
 def random_state(draw: np.random.Generator) -> NDArray[np.uint64]:

@@ -82,6 +82,8 @@ class ItemNeighbours(Model):
         if self.weighting == "tfidf":
             return unit_rows(with_data(raters, np.sqrt(raters.data) * rarity[raters.indices]))
         length = np.asarray(raters.sum(axis=1)).reshape(-1)
-        norm = (1 - self.b) + self.b * length / length.mean()
-        saturated = raters.data * (self.k1 + 1) / (self.k1 * norm[row_of_entries(raters)] + raters.data)
+        norm = (1 - self.b) + self.b * length / (length.mean() or 1)
+        # A rating of 0 weighs nothing, with k1=0 too.
+        below = np.where(raters.data > 0, self.k1 * norm[row_of_entries(raters)] + raters.data, 1)
+        saturated = raters.data * (self.k1 + 1) / below
         return with_data(raters, saturated * rarity[raters.indices])

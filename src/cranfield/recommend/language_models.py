@@ -32,7 +32,7 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
     """
     unit = unit_rows(rows)
     sizes = np.asarray(rows.sum(axis=1)).reshape(-1)
-    collection = np.asarray(rows.sum(axis=0)).reshape(-1) / rows.sum()
+    collection = np.asarray(rows.sum(axis=0)).reshape(-1) / (rows.sum() or 1)
     share = rows.data / sizes[row_of_entries(rows)]
     documents = with_data(rows, np.log1p((1 - smoothing) / smoothing * share / collection[rows.indices])).T.tocsr()
     columns = unit.T.tocsr()

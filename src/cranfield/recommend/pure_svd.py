@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
@@ -35,18 +36,29 @@ class PureSVD(Model):
     binary: bool = setting(False)
 
     def _fit(self, train: Ratings) -> None:
-        from scipy.sparse.linalg import svds
-
         ratings = rating_matrix(train)
         self._ratings = ones_like(ratings) if self.binary else ratings
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        if self.factors < min(ratings.shape):
-            # A fixed start makes the iteration, hence the vectors, the same each time.
-            start = np.ones(min(ratings.shape))
-            vectors = svds(self._ratings, k=self.factors, v0=start, return_singular_vectors="vh")[2]
-        else:
-            vectors = np.linalg.svd(self._ratings.toarray(), full_matrices=False)[2][: self.factors]
-        self._items = np.ascontiguousarray(vectors.T)
+        self._items = np.ascontiguousarray(self._vectors().T)
+
+    def _vectors(self) -> NDArray[np.float64]:
+        """Return the leading right singular vectors, one a row."""
+        from scipy.sparse.linalg import ArpackError, svds
+
+        if not self._ratings.data.any():
+            return np.zeros((1, self._ratings.shape[1]))
+        least = min(self._ratings.shape)
+        if self.factors >= least:
+            return np.asarray(np.linalg.svd(self._ratings.toarray(), full_matrices=False)[2][: self.factors])
+
+        def found(start: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(svds(self._ratings, k=self.factors, v0=start, return_singular_vectors="vh")[2])
+
+        # A fixed start makes the iteration, hence the vectors, the same each time.
+        try:
+            return found(np.ones(least))
+        except ArpackError:  # ratings that sum up to 0 make nothing of ones
+            return found(stream(0, "puresvd").random(least))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._ratings[users] @ self._items) @ self._items.T

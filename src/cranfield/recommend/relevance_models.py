@@ -41,7 +41,7 @@ def _smoothed(ratings: Any, smoothing: str, amount: float) -> _UserModels:
     sums = np.asarray(ratings.sum(axis=1)).reshape(-1)
     size = np.where(sums > 0, sums, 1)
     counts = np.diff(ratings.indptr)
-    background = np.asarray(ratings.sum(axis=0)).reshape(-1) / sums.sum()
+    background = np.asarray(ratings.sum(axis=0)).reshape(-1) / (sums.sum() or 1)
     if smoothing == "jm":
         kept, scale, mass = (1 - amount) * ratings.data, size, np.full(len(size), amount)
     elif smoothing == "dirichlet":
