@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,12 @@ class Comparison:
             metric = self.metrics[0]
         if metric not in self.metrics:
             raise SettingError(f"there is no comparison by {metric!r}{nearest(str(metric), self.metrics)}")
-        return self.rows.filter(pl.col("metric") == metric)
+        return self._by_metric.get(metric, self.rows.clear())
+
+    @cached_property
+    def _by_metric(self) -> dict[str, pl.DataFrame]:
+        parts = self.rows.partition_by("metric", as_dict=True, maintain_order=True)
+        return {str(name): part for (name,), part in parts.items()}
 
     def matrix(self, metric: str | None = None, show: str = "p_corrected") -> pl.DataFrame:
         """Return systems × systems, null where not compared.
@@ -100,13 +106,13 @@ class Comparison:
         """
         if self.baseline is not None:
             raise SettingError("letters need every pair of systems; leave out the baseline")
-        rows = []
+        rows, place = [], {system: s for s, system in enumerate(self.systems)}
         for m, metric in enumerate(self.metrics):
             order = self._order(m)
             differ = np.zeros((len(self.systems),) * 2, dtype=bool)
-            for row in self.of_metric(metric).filter("significant").iter_rows(named=True):
-                a, b = self.systems.index(row["system_a"]), self.systems.index(row["system_b"])
-                differ[a, b] = differ[b, a] = True
+            found = self.of_metric(metric).filter("significant")
+            a, b = ([place[system] for system in found[name]] for name in ("system_a", "system_b"))
+            differ[a, b] = differ[b, a] = True
             letters = compact_letters(differ, order)
             rows += [
                 {"metric": metric, "system": self.systems[s], "mean": self.averages[s, m], "letters": letters[s]}

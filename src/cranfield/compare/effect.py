@@ -80,5 +80,6 @@ def _by_block(sample: Sample) -> list[tuple[Floats, ...]]:
         a, b = sample.averages(pairs)
         d = sample.raw_differences(pairs)
         n, _, sd = moments(sample.influences(pairs))
-        parts.append((a, b, (d > 0).sum(axis=1), (d == 0).sum(axis=1), (d < 0).sum(axis=1), n, sd))
+        wins, losses = np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)
+        parts.append((a, b, wins, n - wins - losses, losses, n, sd))
     return parts

@@ -117,10 +117,16 @@ class Sample:
 
     def system_averages(self) -> Floats:
         """Return the average of each system over its own users."""
+        return self._own_averages
+
+    @cached_property
+    def _own_averages(self) -> Floats:
         return self._average(np.arange(len(self.systems)), self.counted)
 
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
         """Return the average of the first and of the second system of each pair, over the users of the pair."""
+        if self.same_users:
+            return self._own_averages[self.first[pairs]], self._own_averages[self.second[pairs]]
         both = self.counted[self.first[pairs]] & self.counted[self.second[pairs]]
         return self._average(self.first[pairs], both), self._average(self.second[pairs], both)
 

@@ -26,12 +26,11 @@ def sentence(
     rows: pl.DataFrame, metric: str, baseline: str | None, lower_is_better: bool, means: Mapping[str, float]
 ) -> str:
     """Return the sentence for one metric; ``means`` are the averages of the systems, best first."""
-    found = list(rows.iter_rows(named=True))
-    if len(found) == 1:
-        return f"{metric}: {_of_two(found[0], lower_is_better)}"
+    if len(rows) == 1:
+        return f"{metric}: {_of_two(rows.row(0, named=True), lower_is_better)}"
     if baseline is not None:
-        return f"{metric}: {_against(found, baseline)}"
-    return f"{metric}: {_of_many(found, means)}"
+        return f"{metric}: {_against(rows.to_dicts(), baseline)}"
+    return f"{metric}: {_of_many(rows, means)}"
 
 
 def _of_two(row: Mapping[str, Any], lower_is_better: bool) -> str:
@@ -54,9 +53,9 @@ def _of_two(row: Mapping[str, Any], lower_is_better: bool) -> str:
     )
 
 
-def _of_many(rows: list[dict[str, Any]], means: Mapping[str, float]) -> str:
+def _of_many(rows: pl.DataFrame, means: Mapping[str, float]) -> str:
     best = next(iter(means))
-    others = [row for row in rows if best in (row["system_a"], row["system_b"])]
+    others = rows.filter((pl.col("system_a") == best) | (pl.col("system_b") == best)).to_dicts()
     level = [row for row in others if not row["significant"]]
     beaten = f"{len(others) - len(level)} of {len(others)} others"
     said = f"{best} is best ({means[best]:.4f}), significantly better than {beaten}"
@@ -66,8 +65,7 @@ def _of_many(rows: list[dict[str, Any]], means: Mapping[str, float]) -> str:
             for row in level
         ]
         said += f"; not than {_listed(named)}"
-    significant = sum(bool(row["significant"]) for row in rows)
-    return f"{said}. Of {len(rows)} pairs {significant} differ significantly."
+    return f"{said}. Of {len(rows)} pairs {rows['significant'].sum()} differ significantly."
 
 
 def _against(rows: list[dict[str, Any]], baseline: str) -> str:

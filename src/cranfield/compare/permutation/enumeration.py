@@ -39,16 +39,27 @@ def enumerate_sums(d: Floats) -> float | None:
     halves = _halve(counts)
     if max(np.log2(counts[half] + 1.0).sum() for half in halves) > LARGEST_HALF:
         return None
-    (a, weight_a), (b, weight_b) = (_sums(values[half], counts[half]) for half in halves)
-    order = np.argsort(b, kind="stable")
-    b, weight_b = b[order], weight_b[order]
-    below = np.concatenate([[0.0], np.cumsum(weight_b)])
     enough = abs(d.sum()) - TIE * np.abs(d).sum()
     if enough <= 0:
         return 1.0
-    high = below[-1] - below[np.searchsorted(b, enough - a, side="left")]
-    low = below[np.searchsorted(b, -enough - a, side="right")]
-    return float(weight_a @ (high + low))
+    (a, weight_a), (b, weight_b) = (_sums(values[half], counts[half]) for half in halves)
+    # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
+    a, weight_a = _ascending(a, weight_a)
+    b, weight_b = _ascending(b, weight_b)
+    below = np.searchsorted(b, enough - a, side="left")
+    # Every sum is as likely as its opposite, so the two tails are one twice.
+    if weight_a is None and weight_b is None:
+        return 2.0 * float((len(b) - below).sum()) / (len(a) * len(b))
+    chance = np.append(0.0, np.cumsum(np.full(len(b), 1 / len(b)) if weight_b is None else weight_b))
+    high = chance[-1] - chance[below]
+    return 2.0 * float(high.mean() if weight_a is None else weight_a @ high)
+
+
+def _ascending(sums: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
+    if weights is None:
+        return np.sort(sums), None
+    order = np.argsort(sums, kind="stable")
+    return sums[order], weights[order]
 
 
 def _distinct(d: Floats) -> tuple[Floats, Floats]:
@@ -72,16 +83,20 @@ def _halve(counts: Floats) -> tuple[list[int], list[int]]:
     return halves
 
 
-def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return every sum of the signed values, and its probability."""
+def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats | None]:
+    """Return every sum of the signed values, and its probability; None if all are equally likely."""
     from scipy.special import comb
     from scipy.stats import binom
 
-    sums, weights = np.zeros(1), np.ones(1)
+    sums = np.zeros(1)
     for value, count in zip(values, counts):
+        sums = np.add.outer(sums, value * (2 * np.arange(count + 1) - count)).ravel()
+    if (counts == 1).all():
+        return sums, None
+    weights = np.ones(1)
+    for count in counts:
         k = np.arange(count + 1)
         # The coefficients are exact while they fit a float; their powers of 2 always are.
         chance = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
-        sums = np.add.outer(sums, value * (2 * k - count)).ravel()
         weights = np.multiply.outer(weights, chance).ravel()
     return sums, weights

@@ -103,8 +103,10 @@ def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     squares = ordered**2
     squares[watched] = 0.0
     below = np.concatenate([[0.0], np.cumsum(squares)])[np.searchsorted(ordered, np.pi / 2 / theta)]
-    cosines = np.cos(np.multiply.outer(theta.astype(np.float32), d.astype(np.float32)))
-    phi = np.abs(np.multiply.reduce(cosines, axis=1)) * np.exp(-0.5 * theta**2 * below)
+    # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
+    cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
+    np.cos(cosines, out=cosines)
+    phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * below)
     # On a lattice 1/θ stands for h / sin(hθ), which is at most π/2 times as large.
     missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
     return _SAFETY * (float(missed) + (0.0 if step else _likeliest_tie(ordered) / 2))
