@@ -37,7 +37,7 @@ def parse(text: str) -> Spelling:
     >>> print(parse("knn( k=100,similarity = cosine )"))
     knn(k=100, similarity=cosine)
     """
-    form = _FORM.match(text)
+    form = _FORM.match(text) if isinstance(text, str) else None
     if form is None:
         raise SettingError(f"{text!r} cannot be read; write name, name@10 or name(parameter=value)@10")
     parameters: dict[str, Any] = {}

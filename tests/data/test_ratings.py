@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cranfield import split
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings, Vocabulary, describe, filters
 from cranfield.data._order import sort_pairs
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1)
@@ -120,3 +121,34 @@ def test_users_of_the_vocabulary_may_have_no_ratings():
     ratings = Ratings.from_codes(users, items, np.array([2], np.int32), np.array([0], np.int32), np.ones(1))
     assert ratings.indptr.tolist() == [0, 0, 0, 1]
     assert repr(ratings) == "Ratings(1 users, 1 items, 1 ratings)"
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ((["a"], ["x", "y"]), "there are 1 users, 2 items, 1 values; give one of each for every rating"),
+        ((["a", "b"], ["x", "y"], [1]), "there are 2 users, 2 items, 1 values"),
+        ((["a", "b"], ["x", "y"], [1, 2], [1]), "2 values, 1 times"),
+        ((["a", "b"], ["x", "y"], [1, float("nan")]), "row 2: nan is not a finite value"),
+        ((["a", "b"], ["x", "y"], [float("inf"), 1]), "row 1: inf is not a finite value"),
+        ((["a", "b"], ["x", "y"], ["good", "bad"]), "the values are not numbers"),
+        ((["a", "b"], ["x", "y"], [1, 2], ["2001-01-01", "2001-01-02"]), "the times are not numbers"),
+        ((["a"], ["x"], [1], np.array(["2001-01-01"], "datetime64[s]")), "the times are not numbers"),
+        ((["a", None], ["x", "y"]), "row 2: the user is missing"),
+        ((["a", 1], ["x", "y"]), "use ids of one type"),
+    ],
+)
+def test_ratings_by_hand_are_checked(columns, message):
+    with pytest.raises(InputError) as error:
+        Ratings.of(*columns)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [describe, split.random, lambda data: split.given(data, data), lambda data: filters.apply(data, "k_core")],
+)
+def test_a_path_is_not_ratings(work):
+    with pytest.raises(SettingError, match=r"str is not Ratings; make them of a file or a dataframe with cf\.read"):
+        work("ratings.csv")

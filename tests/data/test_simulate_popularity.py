@@ -133,6 +133,9 @@ def test_the_record_says_how_they_were_made():
         ({"histogram": {}}, "histogram"),
         ({"histogram": {1: -1.0, 2: 2.0}}, "histogram"),
         ({"histogram": {1: 0.0}}, "no value a share"),
+        ({"histogram": [1, 2]}, "histogram"),
+        ({"seed": -1}, "seed=-1"),
+        ({"like": "ratings.csv"}, "str is not Ratings"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_line(settings, said):

@@ -279,6 +279,7 @@ def test_times_lie_within_three_years_and_follow_the_drift():
         ({"popularity_bias": 21}, "popularity_bias is 21"),
         ({"histogram": {1: 0.5, 100: 0.5}}, "grades from 1 to 100"),
         ({"histogram": {-1: 0.5, 1: 0.5}}, "grades from -1 to 1"),
+        ({"seed": -1}, "seed=-1"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_line(settings, said):

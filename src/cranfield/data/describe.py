@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield._record import Step
 from cranfield._table import Table
-from cranfield.data.ratings import Ratings
+from cranfield.data.ratings import Ratings, check_ratings
 
 # Up to so many distinct ratings have a line each in the histogram; more are put into bins.
 _DISTINCT, _BINS = 20, 10
@@ -180,6 +180,7 @@ def describe(ratings: Ratings) -> Description:
     >>> found.histogram.select("rating", "ratings").rows()
     [('3', 1), ('4', 1), ('5', 1)]
     """
+    check_ratings(ratings)
     if not len(ratings):
         raise InputError(
             "there are no ratings to describe", source=ratings.name, remedy="check the file or the filters"

@@ -21,7 +21,7 @@ from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield.data._moment import day, seconds
 from cranfield.data._popularity import by_popularity
-from cranfield.data.ratings import Ratings
+from cranfield.data.ratings import Ratings, check_ratings
 
 __all__ = [
     "apply",
@@ -61,6 +61,7 @@ def apply(ratings: Ratings, filters: str | Iterable[str], *, seed: int = 0) -> R
     positives(threshold=4.0): users [2, 2], items [2, 1], ratings [3, 2]
     min_ratings(item=2): users [2, 2], items [1, 1], ratings [2, 2]
     """
+    check_ratings(ratings)
     for spelling in [filters] if isinstance(filters, str) else filters:
         ratings = registry.call(spelling, ratings, seed=seed)
     return ratings

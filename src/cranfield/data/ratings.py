@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,12 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from cranfield._errors import SettingError
+from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data._order import sort_pairs
 from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, merge
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.data.vocabulary import Vocabulary, as_series
 
 # So many ratings are shown in a notebook.
 _SHOWN = 5
@@ -76,17 +77,20 @@ class Ratings:
 
     @classmethod
     def of(cls, users: Any, items: Any, values: ArrayLike | None = None, times: ArrayLike | None = None) -> Ratings:
-        """Make ratings by hand from ids; without ``values`` every rating is 1 (implicit feedback)."""
-        user_ids, item_ids = Vocabulary.of(users), Vocabulary.of(items)
-        count = len(users)
-        return cls.from_codes(
-            user_ids,
-            item_ids,
-            user_ids.codes(users),
-            item_ids.codes(items),
-            np.ones(count, dtype=np.float32) if values is None else np.asarray(values, dtype=np.float64),
-            None if times is None else np.asarray(times, dtype=np.int64),
-        )
+        """Make ratings by hand from ids; without ``values`` every rating is 1 (implicit feedback).
+
+        Times are whole seconds since 1970; `read` takes dates as well.
+        """
+        user_ids, user_codes = Vocabulary.encode(_complete("user", users))
+        item_ids, item_codes = Vocabulary.encode(_complete("item", items))
+        given: dict[str, NDArray[Any]] = {"users": user_codes, "items": item_codes}
+        given["values"] = np.ones(len(user_codes)) if values is None else _finite("value", values)
+        if times is not None:
+            given["times"] = _finite("time", times).astype(np.int64)
+        if len({len(column) for column in given.values()}) > 1:
+            counts = ", ".join(f"{len(column):,} {name}" for name, column in given.items())
+            raise InputError(f"there are {counts}", remedy="give one of each for every rating")
+        return cls.from_codes(user_ids, item_ids, user_codes, item_codes, given["values"], given.get("times"))
 
     @classmethod
     def from_codes(
@@ -241,6 +245,33 @@ class Ratings:
         if compact.times is not None:
             digest.update(compact.times.astype("<i8").tobytes())
         return digest.hexdigest()[:16]
+
+
+def check_ratings(data: object) -> None:
+    """Refuse what is not ratings, and say how to make them of it."""
+    if not isinstance(data, Ratings):
+        raise SettingError(f"{type(data).__name__} is not Ratings; make them of a file or a dataframe with cf.read")
+
+
+def _complete(what: str, ids: Any) -> pl.Series:
+    series = as_series(ids)
+    if series.null_count():
+        raise InputError(f"the {what} is missing", row=int(series.is_null().arg_max() or 0) + 1, remedy="give an id")
+    return series
+
+
+def _finite(what: str, numbers: ArrayLike) -> NDArray[Any]:
+    given = np.asarray(numbers)
+    if given.dtype == object:
+        with suppress(TypeError, ValueError):
+            given = given.astype(np.float64)
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"the {what}s are not numbers ({given.dtype})", remedy="give numbers, or use cf.read")
+    finite = np.isfinite(given)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InputError(f"{given[row]} is not a finite {what}", row=row + 1, remedy="give a number")
+    return given
 
 
 def _compact(values: NDArray[Any]) -> NDArray[Any]:

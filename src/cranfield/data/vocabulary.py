@@ -182,7 +182,8 @@ def as_series(ids: Any) -> pl.Series:
         return pl.Series("id", ids)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            f"the ids cannot be read ({error})", remedy="use ids of one type: all numbers or all text"
+            f"the ids cannot be read ({str(error).splitlines()[0]})",
+            remedy="use ids of one type: all numbers or all text",
         ) from error
 
 

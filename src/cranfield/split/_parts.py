@@ -13,6 +13,7 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.data.ratings import check_ratings
 from cranfield.split.split import Split
 
 TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)
@@ -21,7 +22,8 @@ _BLOCK = 1 << 22
 
 
 def some(ratings: Ratings) -> None:
-    """Refuse to split nothing."""
+    """Refuse to split nothing, or what is not ratings."""
+    check_ratings(ratings)
     if len(ratings) == 0:
         raise ImpossibleSplitError("there are no ratings to split; read some, or filter less")
 

@@ -65,6 +65,8 @@ def write(
     folder = Path(folder)
     check.one_of("format", format, FORMATS)
     splits = [splits] if isinstance(splits, Split) else splits
+    if not splits:
+        raise SettingError("there is no split to write; give one")
     if len(splits) > splits[0].folds:
         raise SettingError(f"{len(splits)} splits that are not folds do not fit in one folder; give each its own")
     earlier = _Earlier.of(folder)

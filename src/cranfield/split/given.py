@@ -13,6 +13,7 @@ from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary
+from cranfield.data.ratings import check_ratings
 from cranfield.split._parts import TRAIN, VALIDATION, coins, describe, validation_share
 from cranfield.split.split import Split
 
@@ -53,6 +54,7 @@ def given(
     if isinstance(validation, Ratings):
         parts["validation"] = validation
     for name, part in parts.items():
+        check_ratings(part)
         if len(part) == 0:
             raise ImpossibleSplitError(f"the {name} part has no ratings; give the right file")
     parts = _joined(parts)
@@ -118,7 +120,7 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
             raise ImpossibleSplitError(
                 f"{again:,} (user, item) pairs of the {name} part are in another part too, "
                 f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
-                "first; drop them with overlap='test' (--overlap test: kept in the test part only) or 'train'"
+                "first; drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
             )
         repeated += again
         taken.append(pairs)

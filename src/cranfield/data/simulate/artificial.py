@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data.ratings import Ratings
+from cranfield.data.ratings import Ratings, check_ratings
 from cranfield.data.simulate.counts import Counts, log_normal_sizes, sizes_like
 from cranfield.data.simulate.margins import pairs_with_margins
 from cranfield.data.simulate.power_law import PowerLaw
@@ -80,6 +81,9 @@ def popularity(
     >>> flat.item_counts.max().item(), steep.item_counts.max().item()
     (100, 1000)
     """
+    if like is not None:
+        check_ratings(like)
+    seed = check.whole("seed", seed, at_least=0)
     n_users, n_items, n_ratings = _sizes(users, items, ratings, like)
     law = _law(alpha, c1, c2, like, n_items)
     counts, beta = law.counts(items=n_items, ratings=n_ratings, users=n_users)
@@ -192,6 +196,8 @@ def _histogram(
 
 def histogram_arrays(histogram: Mapping[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the values of a histogram, ascending, and their shares, which add up to 1."""
+    if not isinstance(histogram, Mapping):
+        raise SettingError(f"the histogram {histogram!r} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
     values = np.array(sorted(histogram), dtype=np.float64)
     shares = np.array([histogram[value] for value in sorted(histogram)], dtype=np.float64)
     if not len(values) or not np.isfinite(values).all() or not np.isfinite(shares).all() or (shares < 0).any():

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._random import stream
@@ -104,6 +105,7 @@ def world(
     True
     """
     users, items, ratings = check_sizes(users, items, ratings, one_each=False)
+    seed = check.whole("seed", seed, at_least=0)
     tastes, min_profile = whole("tastes", tastes), whole("min_profile", min_profile)
     _check_knobs(
         tastes=tastes,
