@@ -113,5 +113,5 @@ def test_a_name_that_is_neither_file_nor_dataset(run):
 def test_a_known_dataset(run, monkeypatch):
     from cranfield.data import Ratings, datasets
 
-    monkeypatch.setattr(datasets, "load", lambda name: Ratings.of([1, 2], [1, 1]))
+    monkeypatch.setattr(datasets, "load", lambda name, part: Ratings.of([1, 2], [1, 1]))
     assert "users" in run("ML-1M")[1]

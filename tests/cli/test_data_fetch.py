@@ -82,3 +82,11 @@ def test_fetch_of_what_needs_a_person_names_page_and_line(capsys):
 
 def test_an_unknown_name_is_answered_with_the_nearest(capsys):
     assert "did you mean 'ml-100k'?" in _fails(capsys, "data", "fetch", "ml100k")
+
+
+def test_a_published_test_part_makes_a_split(coat, tmp_path, capsys):
+    main(["data", "fetch", "coat", "--from", str(coat), "--no-verify"])
+    main(["split", "coat", "--test", "coat", "--out", str(tmp_path / "parts")])
+    assert "Split(given: train 2, test 1)" in capsys.readouterr().out
+    error = _fails(capsys, "split", "coat", "--test", "ml-1m", "--out", str(tmp_path / "others"))
+    assert "there is no part 'test' of ml-1m" in error

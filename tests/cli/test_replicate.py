@@ -30,7 +30,7 @@ def test_a_study_is_run_from_files_with_a_given_split(tmp_path):
 
 def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
-    monkeypatch.setattr("cranfield.data.datasets.load", lambda name: replace(ratings, name=name))
+    monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
     found = CliRunner().invoke(command, ["valcarce2018", "--data", "ml-100k", *_FEW], catch_exceptions=False)
     assert "16 claims of valcarce2018 on ml-100k" in found.output

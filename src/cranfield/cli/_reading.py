@@ -102,8 +102,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def file_or_dataset(source: str, reading: dict[str, Any]) -> Ratings:
-    """Read a file of ratings, or load the known dataset of that name."""
+def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = None) -> Ratings:
+    """Read a file of ratings, or load the known dataset of that name (a ``part`` of it, if published in parts)."""
     from cranfield.data import datasets
 
     known = source.lower() in datasets.known()
@@ -120,4 +120,4 @@ def file_or_dataset(source: str, reading: dict[str, Any]) -> Ratings:
         raise SettingError(
             f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"
         )
-    return datasets.load(source)
+    return datasets.load(source, part=part)

@@ -13,7 +13,6 @@ from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.data import read
 from cranfield.data.write import FORMATS
 from cranfield.split import Split, apply, given, registry, write
 
@@ -29,13 +28,14 @@ Examples:
   cranfield split ratings.csv --method 'leave_out(l=1, which=last)' --validation 1 --out parts
   cranfield split ratings.csv --filter 'k_core(k=5)' --method 'temporal(at=2001-01-01)' --out parts --format csv
   cranfield split train.csv --test test.csv --validation 0.1 --out parts
+  cranfield split coat --test coat --out parts
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE|NAME")
 @click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
-@click.option("--test", metavar="FILE", help="A test set that is given; FILE is then the training set.")
+@click.option("--test", metavar="FILE|NAME", help="A test set that is given; the first is then the training set.")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
@@ -82,7 +82,15 @@ def command(
     elif method is not None:
         raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
     else:
-        splits = [given(ratings, read(test, **reading), overlap=overlap or "error", validation=validation, seed=seed)]
+        splits = [
+            given(
+                ratings,
+                file_or_dataset(test, reading, "test"),
+                overlap=overlap or "error",
+                validation=validation,
+                seed=seed,
+            )
+        ]
     whole = ratings.fingerprint if test is None else None
     record = write(splits, out, format=format, fingerprint=whole, force=force)
     if not settings.quiet:
