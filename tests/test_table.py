@@ -21,6 +21,14 @@ def test_everything_is_escaped_in_latex():
     assert latex_text("a\\b\nc") == r"a\textbackslash{}b c"
 
 
+def test_nothing_commands_a_terminal_or_turns_letters_round():
+    bad = "a\x1b[2J\u202eb\udcff"
+    table = Table([bad, "x"], [[bad, "1"]])
+    for made in (table.text(), table.markdown(), table.latex(), table.html()):
+        assert not set(made) & {"\x1b", "\u202e", "\udcff"}
+    assert table.text().splitlines()[0].startswith("a\ufffd[2J\ufffdb\ufffd")
+
+
 def test_a_bar_does_not_break_a_markdown_row():
     row = Table(["a", "b"], [["x|y", Cell("1", second=True)]]).markdown().splitlines()[-1]
     assert row == r"| x\|y | <u>1</u> |"

@@ -7,6 +7,7 @@ vl-convert are imported when a figure is asked for.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
+from cranfield._table import shown
 
 Style = Literal["screen", "paper"]
 STYLES: tuple[Style, ...] = ("screen", "paper")
@@ -33,6 +35,14 @@ The page's style sheet has lighter ones for each of these in the dark.
 ACCENT, WARN = PALETTE[:2]
 _DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
+
+_BREAKS = re.compile(r"[\t-\r]")
+# What Vega finds in every object of JavaScript; a mark without width makes it another word.
+_JAVASCRIPT = frozenset(
+    ["constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+     "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"]
+)  # fmt: skip
+_NO_WIDTH = "\u2060"
 
 _MARKED = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="([^"]+)"')
 
@@ -118,8 +128,19 @@ def themed(chart: Any, style: Style = "screen") -> Any:
 def definition(chart: Any) -> dict[str, Any]:
     """Return a chart's Vega-Lite definition."""
     # The charts are ours and tested: validating each again would take longer than drawing it.
-    made: dict[str, Any] = chart.to_dict(validate=False)
+    made: dict[str, Any] = _drawable(chart.to_dict(validate=False))
     return made
+
+
+def _drawable(part: Any) -> Any:
+    """Return a part of a definition in which every text is one that can be drawn, whoever named a system so."""
+    if isinstance(part, dict):
+        return {key: _drawable(one) for key, one in part.items()}
+    if isinstance(part, list):
+        return [_drawable(one) for one in part]
+    if not isinstance(part, str):
+        return part
+    return part + _NO_WIDTH if part in _JAVASCRIPT else _BREAKS.sub(" ", shown(part))
 
 
 def svg(chart: Any, prefix: str = "") -> str:
@@ -152,7 +173,7 @@ def save(chart: Any, path: str | Path) -> None:
         case ".png":
             made = vl_convert().vegalite_to_png(vega, scale=3)
         case ".json":
-            made = chart.to_json().encode()
+            made = json.dumps(vega, indent=2, sort_keys=True).encode()
         case _:
             raise SettingError(f"{path} is no figure that can be written; name it .svg, .pdf, .png or .json")
     with whole_file(path) as temporary:

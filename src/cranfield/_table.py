@@ -19,6 +19,10 @@ _LATEX = {
 }  # fmt: skip
 
 
+# Controls, halves of a letter beyond the 65,536 first, what turns the direction of writing, and no letters at all.
+_COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+
+
 def latex_text(text: str) -> str:
     r"""Escape text for LaTeX.
 
@@ -55,8 +59,19 @@ def csv_of(frame: pl.DataFrame) -> str:
     ).write_csv()
 
 
+def shown(text: object) -> str:
+    r"""Return text without what commands a terminal or turns the letters after it round.
+
+    Examples
+    --------
+    >>> shown("mine\x1b[31m"), shown("mine\u202e")
+    ('mine�[31m', 'mine�')
+    """
+    return _COMMANDS.sub("\ufffd", str(text))
+
+
 def _one_line(text: str) -> str:
-    return " ".join(str(text).split())
+    return " ".join(shown(text).split())
 
 
 def _width(text: str) -> int:
@@ -177,12 +192,12 @@ class Table:
         """Return the table in HTML; best in bold, second underlined."""
 
         def cell(one: Cell) -> str:
-            text = html.escape(one.text)
+            text = html.escape(shown(one.text))
             raised = f"<sup>{html.escape(one.raised)}</sup>" if one.raised else ""
             return (f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text) + raised
 
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
+        head = "".join(f"<th>{html.escape(shown(name))}</th>" for name in self.header)
         body = "".join("<tr>" + "".join(f"<td>{cell(one)}</td>" for one in row) + "</tr>" for row in self._cells())
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        caption = f"<caption>{html.escape(shown(self.caption))}</caption>" if self.caption else ""
+        notes = "".join(f"<p>{html.escape(shown(note))}</p>" for note in self.notes)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"

@@ -267,6 +267,9 @@ def test_figures_are_seen_without_a_script(open_page):
     page = open_page(java_script_enabled=False)
     assert page.locator("figure .drawing svg").first.is_visible()
     assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
+    assert "The matrix needs the script" in page.locator("#pairs").inner_text()
+    for dead in ("#theme", ".downloads button", ".choices", "figcaption button"):
+        assert not page.locator(dead).first.is_visible()
 
 
 def test_the_matrix_follows_the_chosen_metric(open_page):
@@ -358,6 +361,9 @@ def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
     page = open_page(viewport={"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.locator(".ranking li").first.is_visible()
+    # Long names leave room for numbers, and what is said above a table can be read without moving it.
+    assert page.locator("#leaderboard tbody th").first.bounding_box()["width"] < 360 / 2
+    assert page.locator("#leaderboard caption").bounding_box()["width"] <= 360
 
 
 def test_the_page_prints_dark_on_white_within_the_sheet(open_page):

@@ -37,6 +37,13 @@ def test_every_figure_is_drawn_with_names_as_text(charts, name, style, evil):
     assert sum(any(text.startswith(one[:8]) for text in shown) for one in evil) >= 3
 
 
+def test_names_that_break_a_line_or_mean_something_to_javascript_are_drawn(make_scores):
+    named = make_scores(("two\nlines", "constructor", "__proto__", "a\0b", "turned\u202e"))
+    for chart in (figures.averages(named, "P@5"), figures.wins(cf.compare(named), "P@5")):
+        shown = {text.strip("\u2060") for text in texts(chart)}
+        assert len(shown & {"two lines", "constructor", "__proto__", "a\ufffdb", "turned\ufffd"}) >= 4
+
+
 def test_averages_stand_from_best_to_worst(scores, evil):
     shown = [text for text in texts(figures.averages(scores, "P@5")) if text in evil]
     means = dict(zip(scores.systems, scores.average()[:, 0]))

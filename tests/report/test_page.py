@@ -75,6 +75,15 @@ def test_names_of_systems_appear_as_text_and_never_as_markup(made, evil):
     assert all(name in shown for name in evil)
 
 
+def test_a_name_that_turns_writing_round_or_commands_a_terminal_stays_within_its_own(make_scores):
+    named = make_scores(("turned\u202e", "red\x1b[31m", "plain"))
+    page = report(named, cf.compare(named))
+    assert not set(page) & {"\x1b", "\u202e"}
+    told = embedded(page)
+    assert told["pairs"]["systems"] == told["explorer"]["systems"] == ["turned\ufffd", "red\ufffd[31m", "plain"]
+    assert "turned\ufffd" in page
+
+
 def test_the_page_asks_nothing_of_a_network(made):
     reader = read(made)
     for _, attributes in reader.elements:

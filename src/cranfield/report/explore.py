@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._spelling import parse
+from cranfield._table import shown
 from cranfield.compare.corrections import corrections
 from cranfield.compare.samples import AVERAGES as TESTABLE
 from cranfield.compare.samples import make_samples
@@ -84,7 +85,7 @@ class Explored:
         """Return all of it, compactly and ready for JSON; numbers are 32-bit floats in base64."""
         strides = np.cumprod([1, *(len(one) for one in self.options[:-1])])
         return {
-            "systems": list(self.systems),
+            "systems": list(map(shown, self.systems)),
             "dimensions": [
                 {"name": name, "title": title, "options": [_said(name, one) for one in options]}
                 for name, title, options in zip(DIMENSIONS, _TITLES, self.options)

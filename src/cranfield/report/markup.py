@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield._figures import definition, svg
+from cranfield._table import shown
 
 
 def text(value: object) -> str:
@@ -20,7 +21,7 @@ def text(value: object) -> str:
     >>> text('<b title="x">')
     '&lt;b title=&quot;x&quot;&gt;'
     """
-    return html.escape(str(value), quote=True)
+    return html.escape(shown(value), quote=True)
 
 
 def number(value: float | None, digits: int = 4, sign: str = "") -> str:

@@ -1,5 +1,6 @@
 "use strict";
 /* Theme, sorting, choice of metrics, downloads. What the page shows works without this script; this lets it be handled. */
+document.documentElement.classList.add("scripted");
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
 (function theme() {

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._table import shown
 from cranfield.compare import Comparison
 from cranfield.report import figures
 from cranfield.report.markup import downloads, figure, notes, paragraphs, text
@@ -47,6 +48,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         + f'<p class="choices"><label>Metric <select id="pairs-metric">{options}</select></label>'
         + f'<label>Show <select id="pairs-show">{shows}</select></label></p>'
         + '<div class="scroll" id="pairs-root" tabindex="0" role="region" aria-label="Matrix of pairs"></div>'
+        + "<noscript><p>The matrix needs the script of this page.</p></noscript>"
         + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
         + f"significantly worse. {text(comparison.caption)}.</p>"
         + _wins(comparison, name)
@@ -54,7 +56,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         + downloads(*tables)
     )
     data = {
-        "systems": list(comparison.systems),
+        "systems": list(map(shown, comparison.systems)),
         "metrics": [_matrix(comparison, m, kept) for m in range(len(comparison.metrics))],
     }
     return Section(name, title, markup, tables=tables, data=data)
@@ -78,11 +80,11 @@ def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:
     """Return the pairs of a metric among its best systems: a, b, p, difference, effect, and the winner or null."""
     order = _order(comparison, m)[:kept]
     place = {system: s for s, system in enumerate(comparison.systems)}
-    shown = set(order)
+    kept_ones = set(order)
     columns = ("system_a", "system_b", "p_corrected", "difference", "effect", "better")
     found = []
     for a, b, p, difference, effect, better in comparison.of_metric(comparison.metrics[m]).select(columns).iter_rows():
-        if place[a] in shown and place[b] in shown:
+        if place[a] in kept_ones and place[b] in kept_ones:
             numbers = [_short(one) for one in (p, difference, effect)]
             found.append([place[a], place[b], *numbers, None if better is None else place[better]])
     return {"name": comparison.metrics[m], "order": order, "pairs": found}
