@@ -542,6 +542,14 @@ class TestFiles:
         with pytest.raises(InputError, match=r"r\.parquet, row 2, column 'rating': nan is not a finite number"):
             read(tmp_path / "r.parquet")
 
+    def test_a_zip_whose_members_lie_nowhere(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("ratings.csv", CSV)
+        content = bytearray(packed.getvalue())
+        content[-6:-2] = (2**31).to_bytes(4, "little")
+        assert "the zip data cannot be unpacked" in refusal(bytes(content))
+
     def test_no_file_and_a_folder(self, tmp_path):
         with pytest.raises(InputError, match="there is no such file"):
             read(tmp_path / "none.csv")

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -13,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from cranfield._errors import InputError, MissingExtraError
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+# What the libraries raise on bytes that are not what they should be; zipfile lets slip what it stumbles over.
+_DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error, RuntimeError)
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
 
@@ -43,7 +45,7 @@ def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes,
         if data.startswith(magic):
             try:
                 return decompress(data), label
-            except (*_DAMAGE, ValueError) as error:
+            except _DAMAGE as error:
                 raise _damaged(kind, label, error) from error
     return data, label
 
@@ -125,4 +127,5 @@ def _listed(names: list[str]) -> str:
 
 
 def _damaged(kind: str, label: str, error: BaseException) -> InputError:
-    return InputError(f"the {kind} data cannot be unpacked ({error})", source=label, remedy=_FETCH_AGAIN)
+    problem = f"the {kind} data cannot be unpacked ({str(error)[:100]})"
+    return InputError(problem, source=label, remedy=_FETCH_AGAIN)

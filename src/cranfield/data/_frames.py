@@ -63,7 +63,7 @@ class FrameTable:
     def _collected(self, frame: pl.LazyFrame) -> pl.DataFrame:
         try:
             return frame.collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise InputError(
                 f"the data cannot be read ({str(error).splitlines()[0]})",
                 source=self.label,

@@ -148,6 +148,25 @@ def test_a_truncated_tar_is_called_damaged(run, tmp_path, keep):
         run(source)
 
 
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_a_tar_with_bad_bytes_is_called_damaged(run, tmp_path, mode):
+    source = _tar(tmp_path / "x", {"ratings.dat": random.Random(0).randbytes(10_000)}, mode)
+    content = bytearray(source.read_bytes())
+    content[60:160] = bytes(100)
+    source.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        run(source)
+
+
+def test_a_zip_whose_members_lie_nowhere_is_called_damaged(run, tmp_path):
+    source = _zip(tmp_path / "x", {"ratings.dat": b"1::2::3"})
+    content = bytearray(source.read_bytes())
+    content[-6:-2] = (2**31).to_bytes(4, "little")
+    source.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        run(source)
+
+
 @pytest.mark.parametrize("keep", [30, 80, -1])
 def test_a_truncated_zip_is_called_damaged(run, tmp_path, keep):
     path = _zip(tmp_path / "x.zip", {"ratings.dat": random.Random(0).randbytes(100)})

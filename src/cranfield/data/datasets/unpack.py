@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -23,7 +25,10 @@ _DEEPEST = 3
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _ZIP = b"PK\x03\x04"
 _SUFFIXES = (".gz", ".bz2", ".xz")
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+_BROKEN = (
+    *(zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error),
+    *(ValueError, struct.error),  # zipfile lets slip what it stumbles over
+)
 
 
 class _Allowance:
@@ -91,9 +96,14 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
         else:
             _untar_or_expand(source, folder, wanted, allowance)
     except _BROKEN as error:
-        raise InputError(f"the archive is damaged ({error})", source=source, remedy="download it again") from error
+        raise _damaged(source, error) from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise InputError("the archive holds the same path twice", source=source, remedy="do not trust it") from error
+    except OSError as error:
+        # So bz2 calls bad data, and zipfile a bad offset; a disk that is full is another matter.
+        if error.errno not in (None, errno.EINVAL):
+            raise
+        raise _damaged(source, error) from error
     except (NotImplementedError, RuntimeError) as error:
         raise InputError(f"the archive cannot be unpacked ({error})", source=source) from error
     if depth < _DEEPEST:
@@ -102,6 +112,10 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
             place.mkdir()
             _unpack(inner, place, wanted, allowance, depth + 1)
             inner.unlink()
+
+
+def _damaged(source: Path, error: BaseException) -> InputError:
+    return InputError(f"the archive is damaged ({str(error)[:100]})", source=source, remedy="download it again")
 
 
 def _unzip(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _Allowance) -> None:
