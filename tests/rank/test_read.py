@@ -263,6 +263,33 @@ def test_a_frame_with_a_column_of_systems_holds_several_runs(convert):
     assert [run.name for run in read_runs(convert(named), system="who")] == ["x", "y"]
 
 
+def test_a_table_of_several_systems_is_split_among_other_sources_as_well():
+    both = pl.concat([FRAME.with_columns(model=pl.lit("y")), FRAME.head(1).with_columns(model=pl.lit("x"))])
+    runs = read_runs([both, {"u1": ["c"]}])
+    assert [(run.name, len(run.items)) for run in runs] == [("x", 1), ("y", 4), ("run", 1)]
+
+
+def test_a_file_of_one_system_among_others_is_called_by_its_name(tmp_path):
+    for name in ("small", "large"):
+        FRAME.with_columns(model=pl.lit("knn")).write_csv(tmp_path / f"{name}.csv")
+    assert [run.name for run in read_runs([tmp_path / "small.csv", tmp_path / "large.csv"])] == ["small", "large"]
+    assert [run.name for run in read_runs(tmp_path / "small.csv")] == ["knn"]
+    with pytest.raises(SettingError, match="no tag"):
+        read_runs(tmp_path / "small.csv", tag=True)
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_row_without_a_system_is_refused_and_not_left_out(tmp_path, nothing):
+    frame = FRAME.with_columns(model=pl.Series(["x", "y", nothing, "y"]))
+    with pytest.raises(InputError, match="row 3, column 'model': the system is missing"):
+        read_runs(frame)
+    frame.write_csv(tmp_path / "all.csv")
+    with pytest.raises(InputError, match="row 4, column 'model': the system is missing"):
+        read_runs(tmp_path / "all.csv")
+    with pytest.raises(InputError, match="the system is missing"):
+        read_runs(FRAME.with_columns(model=pl.lit(None, dtype=pl.String)))
+
+
 def test_a_frame_without_a_column_of_systems_is_one_run():
     assert [run.name for run in read_runs(FRAME)] == ["run"]
 

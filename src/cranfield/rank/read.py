@@ -78,7 +78,7 @@ def read_run(
         What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
         came in; ``"average"``, metrics in expectation over all orders of the tied items.
     user, item, score, rank, prediction
-        Names (or places, from 0) of columns that are not recognised by their names. ``prediction`` is a predicted
+        Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that is not what the list is ordered by.
     separator, header
         How a text file is written, where it is not to be found out.
@@ -101,13 +101,8 @@ def read_run(
     if isinstance(source, Run):
         return source if name is None else replace(source, name=name)
     given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
-    opened = _open(source, format, given, separator, header)
-    if tag and opened.rows.tag is None:
-        raise SettingError(
-            f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
-        )
-    chosen = name or (opened.rows.tag if tag else opened.name)
-    return _run(opened, chosen or "run", ties)
+    content = _content(source, _names(given), separator, header)
+    return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
 
 
 def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
@@ -117,7 +112,7 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     ----------
     sources
         A dictionary from name to source, several sources, or one table (a file or a frame) with a column that tells
-        the system.
+        the system. A table among several sources is called by its own name, unless that column tells several systems.
     system
         That column, where its name is not one of system, model, run, tag, algorithm, ...
     reading
@@ -133,7 +128,7 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     elif isinstance(sources, (str, os.PathLike)) or is_frame(sources):
         runs = _by_system(sources, system, reading)
     elif isinstance(sources, Iterable):
-        runs = [read_run(source, **reading) for source in sources]
+        runs = [run for source in sources for run in _by_system(source, system, reading, among_others=True)]
     else:
         raise _not_a_source(sources)
     if not runs:
@@ -168,30 +163,58 @@ class _Opened:
         return InputError(f"{fault.problem} (list {row + 1})", source=self.source, remedy=fault.remedy)
 
 
-def _open(source: Source, format: str | None, given: Given, separator: str | None, header: bool | None) -> _Opened:
-    name = None
+@dataclass(frozen=True)
+class _Content:
+    """What a source holds, the name that it gives its system, and what to call it."""
+
+    held: Table | Mapping[Any, Any]
+    name: str | None
+    word: str
+
+
+def _content(source: Source, wanted: list[str], separator: str | None, header: bool | None) -> _Content:
+    name, word = None, "the dictionary"
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name, word = system_name(path), str(path)
-        source = open_file(path, separator=separator, header=header, wanted=_names(given))
+        source = open_file(path, separator=separator, header=header, wanted=wanted)
     elif hasattr(source, "read") and not is_frame(source):
-        content, word = source.read(), str(getattr(source, "name", "the open file"))
+        content, label = source.read(), str(getattr(source, "name", "the open file"))
         content = content.encode() if isinstance(content, str) else content
-        source = open_bytes(*unpacked(content, word), separator=separator, header=header, wanted=_names(given))
+        source = open_bytes(*unpacked(content, label), separator=separator, header=header, wanted=wanted)
     elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
         name, word, source = source.name, "the run", source.to_dict()
     elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
         source = source.to_arrow()
-    if isinstance(source, Mapping):
-        word = word if name else "the dictionary"
-        return _Opened(rows_of_dict(source, word), "dict", word, name, {})
     if isinstance(source, list) and source and all(isinstance(row, tuple) for row in source):
         source = table_of_tuples(source)
-    if not isinstance(source, Table):
+    if not isinstance(source, (Table, Mapping)):
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
-    return _laid_out(source, format, given, name)
+    return _Content(source, name, word)
+
+
+def _one_run(
+    content: _Content,
+    given: Given,
+    *,
+    name: str | None = None,
+    tag: bool = False,
+    format: str | None = None,
+    ties: Ties = "trec_eval",
+) -> Run:
+    """Read what a source holds as the lists of one system."""
+    if isinstance(content.held, Table):
+        opened = _laid_out(content.held, format, given, content.name)
+    else:
+        opened = _Opened(rows_of_dict(content.held, content.word), "dict", content.word, content.name, {})
+    if tag and opened.rows.tag is None:
+        raise SettingError(
+            f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
+        )
+    chosen = name or (opened.rows.tag if tag else opened.name)
+    return _run(opened, chosen or "run", ties)
 
 
 def _laid_out(table: Table, format: str | None, given: Given, name: str | None) -> _Opened:
@@ -331,33 +354,47 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
     )
 
 
-def _by_system(source: Source, system: str | int | None, reading: Mapping[str, Any]) -> list[Run]:
-    """Split one table by its column of systems; without one it is the run of one system."""
-    given = {role: reading.get(role) for role in ("user", "item", "score", "rank", "prediction")}
-    if is_frame(source):
-        table: Any = table_of_frame(source)
-    else:
-        table = open_file(
-            Path(source),
-            separator=reading.get("separator"),
-            header=reading.get("header"),
-            wanted=_names({**given, "system": system}),
-        )
-    if not isinstance(table, Table) or not (table.header or system is not None):
+def _by_system(
+    source: Source, system: str | int | None, reading: Mapping[str, Any], *, among_others: bool = False
+) -> list[Run]:
+    """Split one table by its column of systems; without one it is the run of one system.
+
+    Among other sources a table whose column tells only one system keeps its own name.
+    """
+    if isinstance(source, Run):
         return [read_run(source, **reading)]
+    how = dict(reading)
+    given: Given = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
+    wanted = _names({**given, "system": system})
+    content = _content(source, wanted, how.pop("separator", None), how.pop("header", None))
+    table = content.held
+    if not isinstance(table, Table) or how.get("tag") or not (table.header or system is not None):
+        return [_one_run(content, given, **how)]
     roles = find_roles(table.names, {**given, "system": system}, table.source)
     if "system" not in roles or not {"user", "item"} <= roles.keys():
-        return [read_run(source, **reading)]
+        return [_one_run(content, given, **how)]
     columns = dict(table.fetch(roles))
-    system_ids, systems = encode(columns.pop("system"))
+    system_ids, systems = _systems(columns.pop("system"), table)
+    if among_others and len(system_ids) == 1:
+        return [_one_run(content, given, **how)]
     runs = []
     for code, name in enumerate(system_ids.all):
         rows = np.flatnonzero(systems == code)
         part = table_of_columns({roles[role]: _at(column, rows) for role, column in columns.items()}, table.source)
         own = {role: roles[role] for role in columns}
-        opened = _laid_out(part, reading.get("format"), own, None)
-        runs.append(_run(opened, str(name), reading.get("ties", "trec_eval")))
+        opened = _laid_out(part, how.get("format"), own, None)
+        runs.append(_run(opened, str(name), how.get("ties", "trec_eval")))
     return runs
+
+
+def _systems(column: Any, table: Table) -> tuple[Vocabulary, Codes]:
+    ids, codes = encode(column)
+    # The last cell is what the code of a missing id finds.
+    missing = np.append((ids.all.cast(pl.String) == "").to_numpy(), True)[codes]
+    if missing.any():
+        fault = Fault(int(np.argmax(missing)), "the system is missing", "fill it in or leave the row out")
+        raise table.error(fault, "system")
+    return ids, codes
 
 
 def _at(column: Any, rows: NDArray[np.int64]) -> Any:
