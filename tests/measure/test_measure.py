@@ -198,3 +198,8 @@ def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin
     by_user = scores.average(by="user")[0, 0]
     users, values = scores.users, scores.values[0, 0]
     assert by_user == pytest.approx(np.mean([values[users == u].mean() for u in np.unique(users)]))
+
+
+def test_a_metric_asked_for_twice_under_any_name_is_measured_once():
+    scores = cf.measure({"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}, ["P@1", "Precision@1", "RR", "P@1"])
+    assert scores.metrics == ("P@1", "RR")

@@ -91,3 +91,24 @@ def test_standardising_needs_a_reference():
         standardise(_scores([[0.5], [0.4]]), reference=["a"])
     with pytest.raises(SettingError, match="not known"):
         standardise(_scores([[0.5], [0.4]]), form="odd")
+
+
+def test_lists_without_a_standing_are_left_out_of_the_average():
+    standing = standardise(_scores([[0.8, np.nan, 0.4], [0.4, np.nan, 0.8]]), form="linear")
+    assert standing.average() == pytest.approx(np.array([[0.5], [0.5]]))
+
+
+def test_an_undefined_error_is_left_out_of_the_risk_and_not_the_best_there_is():
+    scores = _scores([[1.0, 1.0, 1.0], [np.nan, 1.5, 1.0]], lower=True)
+    found = risk(scores, "a", alpha=1.0).row(1, named=True)
+    assert found["urisk"] == pytest.approx(-0.5)  # (2 * -0.5 + 0) / 2
+
+
+def test_an_undefined_gain_counts_nothing_in_the_risk():
+    found = risk(_scores([[1.0, 1.0], [np.nan, 1.0]]), "a", alpha=1.0).row(1, named=True)
+    assert found["urisk"] == pytest.approx(-1.0)
+
+
+def test_a_metric_without_values_by_list_has_no_risk():
+    found = risk(_scores([[np.nan], [np.nan]], lower=True), "a").row(1, named=True)
+    assert all(np.isnan(found[name]) for name in ("urisk", "trisk", "georisk"))

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
+from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.measure.judge import one_relevant_judgments
@@ -46,7 +47,7 @@ def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) ->
     """Return the judgments that the lists of these runs are to be met with."""
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
-    judgments = _judgments_of(test, 1.0 if threshold is None else float(threshold))
+    judgments = _judgments_of(test, 1.0 if threshold is None else number("threshold", threshold))
     kinds = {run.one_relevant for run in runs}
     if len(kinds) > 1:
         raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")

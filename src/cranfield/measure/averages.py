@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._spelling import Spelling, nearest, parse
@@ -151,8 +152,8 @@ def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-
     """
     if form not in ("trec_eval", "adjusted"):
         raise SettingError(f"form={form} of geometric is not known; write trec_eval or adjusted")
-    if not epsilon > 0:
-        raise SettingError(f"epsilon={epsilon} of geometric must be above 0")
+    if not number("epsilon", epsilon) > 0:
+        raise SettingError(f"epsilon={epsilon} of geometric must be above 0; give a small one, such as epsilon=0.01")
     shift = epsilon if form == "adjusted" else 0.0
 
     def logs(x: Values) -> Values:
@@ -167,8 +168,8 @@ def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-
 
 def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
     """Trimmed mean: the mean without the lowest and highest share of the values."""
-    if not 0.0 <= share < 0.5:
-        raise SettingError(f"share={share} of trimmed must lie between 0 and 0.5")
+    if not 0.0 <= number("share", share) < 0.5:
+        raise SettingError(f"share={share} of trimmed must lie between 0 and 0.5; write share=0.1")
 
     def kept(x: Values) -> Values:
         cut = int(share * len(x))

@@ -51,7 +51,8 @@ def measure(
     test
         The held-out `Ratings`, or anything that `read_test` takes.
     metrics
-        As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``.
+        As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
+        once.
     threshold
         The lowest rating that makes an item relevant. Without one every rating of at least 1 does, as in trec_eval.
     condensed
@@ -73,7 +74,8 @@ def measure(
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
     runs, test = as_runs(runs, ties), as_test(test)
-    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    named = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    wanted = list({str(one): one for one in named}.values())
     if not wanted:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
     judgments = as_judgments(runs, test, threshold)

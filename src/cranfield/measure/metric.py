@@ -209,7 +209,7 @@ def _check(definition: Definition, parsed: Spelling) -> None:
     for key, value in parsed.parameters:
         if key not in known:
             raise SettingError(f"{definition.name} has no parameter {key!r}{nearest(key, known)}")
-        if key == "rel" and not isinstance(value, int | float):
+        if key == "rel" and (not isinstance(value, int | float) or isinstance(value, bool) or value != value):
             raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
         if key == "condensed" and not isinstance(value, bool):
             raise SettingError(f"condensed={value} in {parsed} is neither true nor false")

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield.measure.scores import Scores
 
@@ -51,18 +52,25 @@ def _weighed(differences: Values, alpha: float) -> Values:
 def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     """Return the risk of each system against a baseline, for each metric.
 
-    Undefined values count 0. Columns: system, metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower
-    is better the differences are turned round; GeoRisk, made for gains, is left out for them.
+    Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
+    metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences are turned round;
+    GeoRisk, made for gains, is left out for them. A metric with one value for the whole system has no risk (NaN).
     """
-    if alpha < 0:
-        raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win")
+    if number("alpha", alpha) < 0:
+        raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
     base, rows = scores.system(baseline), []
     for m, metric in enumerate(scores.metrics):
-        values = np.nan_to_num(scores.values[:, m])
+        values = scores.values[:, m]
+        if scores.counts_zero(m, "zero"):
+            values = np.nan_to_num(values)
+        everywhere = values[:, ~np.isnan(values).any(axis=0)]
         lower = scores.lower_is_better[m]
-        geometric = np.full(len(scores.systems), np.nan) if lower else georisk(values, alpha)
+        geometric = np.full(len(scores.systems), np.nan)
+        if not lower and everywhere.size:
+            geometric = georisk(everywhere, alpha)
         for s, system in enumerate(scores.systems):
             differences = (values[base] - values[s]) if lower else (values[s] - values[base])
+            differences = differences[~np.isnan(differences)]
             measured = urisk(differences, alpha), trisk(differences, alpha), float(geometric[s])
             rows.append((system, metric, baseline, float(alpha), *measured))
     columns = ["system", "metric", "baseline", "alpha", "urisk", "trisk", "georisk"]

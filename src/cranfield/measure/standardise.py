@@ -21,7 +21,8 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
 
     With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 where σ_j
     is 0 (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5)) (Sakai 2016),
-    ``empirical`` the share of reference values that are at most x (Urbano et al. 2019).
+    ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Lists for which the metric is
+    undefined stay so, and are left out of averages.
 
     Parameters
     ----------
@@ -42,7 +43,10 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
     elif form == "linear":
         values = np.clip(0.15 * values + 0.5, 0.0, 1.0)
     settings = {**scores.step.settings, "standardised": form, "reference": [scores.systems[s] for s in chosen]}
-    return replace(scores, values=np.asarray(values), step=Step(scores.step.action, settings, scores.step.effect))
+    step = Step(scores.step.action, settings, scores.step.effect)
+    # Bounds belong to the values as they were; and 0, an average standing or the worst one, is not nothing any more.
+    nowhere_zero = (False,) * len(scores.metrics)
+    return replace(scores, values=np.asarray(values), bounds=None, zero_if_undefined=nowhere_zero, step=step)
 
 
 def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
