@@ -201,6 +201,19 @@ def test_the_correction_runs_over_the_pairs_of_one_metric():
     )
 
 
+@pytest.mark.parametrize("average", ["mean", "weighted(by=judged)"])
+def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
+    values = _world(3, 1, n=40)[:, 0]
+    values[0, :5], values[1, 5:12] = np.nan, np.nan
+    scores = scores_of(values, lower=(True,), judged=np.arange(1, 41))
+    row = compare(scores, test="tukey(samples=99)", average=average).frame().row(0, named=True)
+    weights = np.arange(13, 41) if average != "mean" else None
+    expected = np.average(values[0, 12:] - values[1, 12:], weights=weights)
+    assert row["n"] == 28
+    assert row["difference"] == pytest.approx(expected)
+    assert (row["lower"] + row["upper"]) / 2 == pytest.approx(expected)
+
+
 def test_tukey_is_not_corrected_twice():
     result = compare(scores_of(_world(3, 1)), test="tukey(samples=200)")
     assert result.correction == "none"

@@ -94,6 +94,7 @@ def compare(
     """
     _checks.share("alpha", alpha)
     _checks.whole("subsets", subsets, at_least=0)
+    _checks.share("subset_size", subset_size)
     test = _spelled(test, method, samples)
     spelling = parse(test)
     correction = correction or ("none" if spelling.name == "tukey" else "holm")
@@ -108,12 +109,14 @@ def compare(
         average=average,
         by=by,
     )
+    if spelling.name == "tukey":
+        # It deals every user's values to all systems, so what stands beside it is over the same users.
+        data = [sample.of_common_users() for sample in data]
     run = partial(tests.call, test, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
     rejected: list[Floats] | None = None
     if subsets:
-        size = _checks.share("subset_size", subset_size)
-        rejected = rejected_share(data, run, subsets=subsets, size=size, alpha=alpha, seed=seed)
+        rejected = rejected_share(data, run, subsets=subsets, size=subset_size, alpha=alpha, seed=seed)
     rows = [
         _rows(sample, verdict, effects(sample, alpha), test, correction, alpha).with_columns(
             *([] if rejected is None else [pl.Series("rejected", rejected[m])])

@@ -133,6 +133,8 @@ class Comparison:
         the wanted power. The power of an observed difference only restates its p-value: ask about one that matters.
         """
         _checks.share("wanted", wanted)
+        if difference is not None:
+            difference = _checks.number("difference", difference)
         n = self.rows["n"].to_numpy().astype(np.float64)
         sd = self.rows["standard_error"].to_numpy() * np.sqrt(n)
         asked = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
@@ -222,7 +224,7 @@ class Comparison:
                 ]
             )
         interval = f"{1 - self.alpha:.0%} interval"
-        header = ["metric", "a", "b", "mean a", "mean b", "a − b", interval, "d_z", "better/equal/worse", "p"]
+        header = ["metric", "a", "b", "mean a", "mean b", "a - b", interval, "d_z", "better/equal/worse", "p"]
         return Table([*header, "p corrected", "better"], rows, self.caption, self.step.notes)
 
     def summary(self) -> Table:

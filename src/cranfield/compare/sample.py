@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -163,6 +163,12 @@ class Sample:
                 pulled: Floats = centre + weights / mean_weight[:, None] * (d - centre)
             return pulled
         return d
+
+    def of_common_users(self) -> Sample:
+        """Return the sample with only those users that count for every system."""
+        if self.same_users:
+            return self
+        return replace(self, values=np.where(self.counted.all(axis=0), self.values, np.nan))
 
     def restrict(self, users: NDArray[np.intp]) -> Sample:
         """Return the sample of some of the users."""

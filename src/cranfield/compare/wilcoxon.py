@@ -21,6 +21,7 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
     normal approximation with correction for ties. No difference at all gives p = 1.
     """
     _checks.one_of("zeros", zeros, ("wilcox", "pratt", "zsplit"))
+    continuity = _checks.flag("continuity", continuity)
     verdicts = []
     for sample in data:
         refuse_weights(sample, "wilcoxon")
