@@ -78,3 +78,15 @@ def test_other_runs_metrics_thresholds_or_seeds_make_other_chunks(make_world, tm
     assess(runs, test, ["P@10"], threshold=3, **asking)
     assess(runs, test, ["P@10"], threshold=4, seed=1, **asking)
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_other_predictions_make_other_samples(tmp_path):
+    test = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 2], "rating": [5, 1, 4, 2]})
+
+    def tau(predictions):
+        lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 2], "score": [2, 1, 2, 1]})
+        runs = {name: lists.with_columns(prediction=pl.lit(value)) for name, value in predictions.items()}
+        asked = {"scenarios": "ratings", "sizes": [1.0], "out": tmp_path}
+        return assess(runs, test, ["RMSE"], **asked).frame("values")["value"].to_list()
+
+    assert tau({"a": 1.0, "b": 2.0}) != tau({"a": 4.0, "b": 2.0})
