@@ -287,6 +287,7 @@ def test_users_for_whom_a_metric_is_undefined_can_be_left_out(world):
         ({"metrics": []}, "no metric"),
         ({"scenarios": []}, "no scenario"),
         ({"averages": []}, "no average"),
+        ({"weights": {"power": float("inf")}}, "the weight inf of power is not a number"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line(world, options, message):

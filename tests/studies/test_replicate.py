@@ -105,6 +105,23 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
     assert found.exhibit("table-3").frame.height
 
 
+def test_systems_are_trained_as_many_at_a_time_as_asked_with_the_same_result(run_again, tmp_path, monkeypatch):
+    from cranfield.studies import _work
+
+    options, jobs = {"systems": ["random", "popularity"], "sizes": [1, 0.5], "folds": 1}, []
+
+    def backwards(*given, **asked):
+        jobs.append(asked["jobs"])
+        return reversed(list(timed_each(*given, **{**asked, "jobs": 1})))
+
+    timed_each = _work.timed_each
+    one = run_again("valcarce2018", tmp_path / "one", **options)
+    monkeypatch.setattr(_work, "timed_each", backwards)
+    two = run_again("valcarce2018", tmp_path / "two", jobs=2, **options)
+    assert jobs == [2]
+    assert two.assessment.whole.tolist() == one.assessment.whole.tolist()
+
+
 def test_a_damaged_list_is_made_again(run_again, tmp_path):
     options = {"systems": ["random", "popularity"], "sizes": [1, 0.5]}
     first = run_again("valcarce2020", tmp_path / "out", **options)

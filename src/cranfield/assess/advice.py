@@ -250,7 +250,7 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     for name, weight in given.items():
         if name not in criteria:
             raise SettingError(f"there is no criterion {name!r} to weigh{nearest(name, criteria)}")
-        if not weight >= 0:
+        if not 0 <= weight < float("inf"):
             raise SettingError(f"the weight {weight!r} of {name} is not a number of at least 0; give one")
     return {name: float(given.get(name, 1.0)) for name in criteria}
 

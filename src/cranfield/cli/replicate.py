@@ -9,7 +9,7 @@ import click
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.assess.scenarios import SIZES
-from cranfield.cli._group import common_options
+from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.rank import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
@@ -43,6 +43,7 @@ Examples:
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
 @reading_options
+@jobs_option
 @common_options
 def command(
     study: str,

@@ -19,7 +19,8 @@ from cranfield.experiment.folder import Artifact, Folder, Made
 from cranfield.experiment.stored import read_own_run, read_scores, save_scores
 from cranfield.measure import Metric, Scores
 from cranfield.measure.averages import Average
-from cranfield.rank import Run, file_name, recommend, write_run
+from cranfield.rank import Run, file_name, write_run
+from cranfield.rank.recommend import timed_each
 from cranfield.rank.targets import Candidates
 from cranfield.recommend import recommender
 from cranfield.split import Split
@@ -66,8 +67,9 @@ class Asked:
 class _FoldWork:
     """One fold: what is made of one split."""
 
-    def __init__(self, number: int, split: Split, asked: Asked, folder: Folder) -> None:
+    def __init__(self, number: int, split: Split, asked: Asked, folder: Folder, jobs: int | None) -> None:
         self._place, self._split, self._asked, self._folder = f"fold-{number}", split, asked, folder
+        self._jobs = jobs
 
     @cached_property
     def _data(self) -> dict[str, str]:
@@ -75,25 +77,32 @@ class _FoldWork:
 
     @cached_property
     def _made(self) -> dict[str, Artifact]:
-        """The ranked lists of each system, as artifacts; those that are missing are made."""
-        stems, found = file_name(self._asked.systems), {}
-        with progress(f"Training, {self._place}", total=len(stems), unit="systems") as bar:
-            for system, stem in stems.items():
-                made_of = {
-                    **self._data,
-                    "system": system,
-                    "parameters": dict(vars(recommender(system, self._asked.seed))),
-                    "n": LENGTH,
-                    "candidates": CANDIDATES,
-                    "seed": self._asked.seed,
-                }
-                name = f"runs/{self._place}/{stem}"
-                found[system] = self._folder.artifact(name, made_of, partial(self._train, system, name))
-                bar.advance()
-        return found
+        """The ranked lists of each system, as artifacts; those that are missing are made, several at a time."""
+        names = {system: f"runs/{self._place}/{stem}" for system, stem in file_name(self._asked.systems).items()}
+        made_of = {system: self._made_of(system) for system in names}
+        there = {system: self._folder.kept(name, made_of[system]) for system, name in names.items()}
+        wanted = [system for system, artifact in there.items() if artifact is None]
+        if wanted:
+            asked: dict[str, Any] = {"candidates": CANDIDATES, "seed": self._asked.seed, "jobs": self._jobs}
+            with progress(f"Training, {self._place}", total=len(wanted), unit="systems") as bar:
+                for done in timed_each(self._split, wanted, LENGTH, **asked):
+                    system = wanted[done.place]
+                    save = partial(self._save, done.result, names[system])
+                    there[system] = self._folder.make(names[system], made_of[system], save, seconds=done.seconds)
+                    bar.advance()
+        return {system: artifact for system, artifact in there.items() if artifact is not None}
 
-    def _train(self, system: str, name: str) -> Made:
-        (run,) = recommend(self._split, system, LENGTH, candidates=CANDIDATES, seed=self._asked.seed)
+    def _made_of(self, system: str) -> dict[str, Any]:
+        return {
+            **self._data,
+            "system": system,
+            "parameters": dict(vars(recommender(system, self._asked.seed))),
+            "n": LENGTH,
+            "candidates": CANDIDATES,
+            "seed": self._asked.seed,
+        }
+
+    def _save(self, run: Run, name: str) -> Made:
         path = write_run(run, self._folder.path / f"{name}.parquet")
         return [path], {"name": run.name, "counts": dict(run.counts)}
 
@@ -163,8 +172,8 @@ class _FoldWork:
 class Work:
     """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
 
-    def __init__(self, folder: Folder, splits: Sequence[Split], asked: Asked) -> None:
-        self._folder, self._splits, self._asked = folder, splits, asked
+    def __init__(self, folder: Folder, splits: Sequence[Split], asked: Asked, jobs: int | None = None) -> None:
+        self._folder, self._splits, self._asked, self._jobs = folder, splits, asked, jobs
 
     def done(self) -> tuple[Assessment, float]:
         """Return the assessment over all folds, and the share of the recommended items that have a test rating."""
@@ -172,7 +181,7 @@ class Work:
         samples: list[pl.DataFrame] = []
         whole = []
         for number, split in enumerate(self._splits, start=1):
-            fold = _FoldWork(number, split, self._asked, self._folder)
+            fold = _FoldWork(number, split, self._asked, self._folder, self._jobs)
             scores.append(fold.scores())
             made = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
             samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]

@@ -43,6 +43,7 @@ def replicate(
     decimals: int = 12,
     figures: bool = True,
     seed: int = 0,
+    jobs: int | None = None,
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
@@ -73,6 +74,8 @@ def replicate(
         Whether to draw the figures; their numbers are written in any case.
     seed
         Fixes every random choice.
+    jobs
+        How many systems are trained at a time, as for `recommend`; the result is the same for any number.
 
     Examples
     --------
@@ -104,9 +107,11 @@ def replicate(
         raise SettingError(
             f"no rating reaches threshold={asked.threshold:g}, the highest is {data.values.max():g}; choose a lower one"
         )
+    if jobs is not None:
+        _checks.whole("jobs", jobs)
     splits = _splits(paper, data, split, folds, seed)
     with open_folder(out) as folder:
-        assessment, judged = Work(folder, splits, asked).done()
+        assessment, judged = Work(folder, splits, asked, jobs).done()
         results = Results(describe(data), assessment, judged)
         step = Step(
             "replicate",
