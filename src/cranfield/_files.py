@@ -11,6 +11,14 @@ from pathlib import Path
 from cranfield._errors import CranfieldError
 
 
+class UnwrittenError(CranfieldError):
+    """A file that could not be written, and ``why``."""
+
+    def __init__(self, path: Path, error: BaseException) -> None:
+        self.why = getattr(error, "strerror", None) or str(error)
+        super().__init__(f"{path} cannot be written ({self.why}); choose another folder with --out or free some room")
+
+
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``; on leaving without error it becomes ``path``, else it is removed.
@@ -33,9 +41,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
-        raise CranfieldError(
-            f"{path} cannot be written ({error.strerror}); choose another folder with --out or free some room"
-        ) from error
+        raise UnwrittenError(path, error) from error
     temporary = Path(name)
     try:
         yield temporary
@@ -43,8 +49,11 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        # Polars has errors of its own for what the system did not let it write.
+        if isinstance(error, OSError) or (type(error).__module__.startswith("polars") and "os error" in str(error)):
+            raise UnwrittenError(path, error) from error
         raise
 
 

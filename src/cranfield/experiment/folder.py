@@ -22,10 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import polars as pl
-
 from cranfield._errors import CranfieldError
-from cranfield._files import whole_file
+from cranfield._files import UnwrittenError, whole_file
 from cranfield._version import __version__
 
 FORMAT = 1
@@ -152,10 +150,8 @@ class Folder:
             yield
         except OSError as error:
             raise self._unwritten(error.strerror or str(error)) from error
-        except pl.exceptions.PolarsError as error:
-            if "os error" not in str(error):
-                raise
-            raise self._unwritten(str(error)) from error
+        except UnwrittenError as error:
+            raise self._unwritten(error.why) from error
 
     def _unwritten(self, why: str) -> CranfieldError:
         return CranfieldError(
