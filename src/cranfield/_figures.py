@@ -36,7 +36,6 @@ ACCENT, WARN = PALETTE[:2]
 _DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 
-_BREAKS = re.compile(r"[\t-\r]")
 # What Vega finds in every object of JavaScript; a mark without width makes it another word.
 _JAVASCRIPT = frozenset(
     ["constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
@@ -140,7 +139,7 @@ def _drawable(part: Any) -> Any:
         return [_drawable(one) for one in part]
     if not isinstance(part, str):
         return part
-    return part + _NO_WIDTH if part in _JAVASCRIPT else _BREAKS.sub(" ", shown(part))
+    return part + _NO_WIDTH if part in _JAVASCRIPT else shown(part)
 
 
 def svg(chart: Any, prefix: str = "") -> str:

@@ -19,6 +19,7 @@ _LATEX = {
 }  # fmt: skip
 
 
+_BREAKS = re.compile(r"[\t-\r]")
 # Controls, halves of a letter beyond the 65,536 first, what turns the direction of writing, and no letters at all.
 _COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
@@ -60,14 +61,14 @@ def csv_of(frame: pl.DataFrame) -> str:
 
 
 def shown(text: object) -> str:
-    r"""Return text without what commands a terminal or turns the letters after it round.
+    r"""Return text without what breaks a line, commands a terminal or turns the letters after it round.
 
     Examples
     --------
-    >>> shown("mine\x1b[31m"), shown("mine\u202e")
-    ('mine�[31m', 'mine�')
+    >>> shown("mine\x1b[31m"), shown("mine\u202e"), shown("two\nlines")
+    ('mine�[31m', 'mine�', 'two lines')
     """
-    return _COMMANDS.sub("\ufffd", str(text))
+    return _COMMANDS.sub("\ufffd", _BREAKS.sub(" ", str(text)))
 
 
 def _one_line(text: str) -> str:

@@ -7,7 +7,9 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -254,3 +256,14 @@ def test_what_a_format_cannot_hold_is_not_written(tmp_path):
 def test_a_file_of_ranx_in_lz4_is_refused_with_what_to_do(written):
     with pytest.raises(InputError, match=r"run\.lz4: LZ4 is not read; save it as \.json"):
         read_run(written(b"\x04\x22\x4d\x18@@\xc0", "run.lz4"))
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"two\nlines", b"\x1b[31mred"])
+def test_whatever_a_file_is_called_its_system_can_be_printed(tmp_path, name):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b".csv"))
+    try:
+        path.write_text("user,item,score\n1,2,0.5\n")
+    except OSError:
+        pytest.skip("this file system does not take such a name")
+    run = read_run(path)
+    assert run.name.encode().decode().isprintable()

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._table import shown
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable
 from cranfield.data._layout import Layout, is_number
@@ -40,7 +41,8 @@ def system_name(path: Path) -> str:
     name = path.name
     while Path(name).suffix.lower() in _COMPRESSED + _KINDS + _HABITS:
         name = Path(name).stem
-    return name
+    # The name of a file may hold anything, that of a system is printed.
+    return shown(name)
 
 
 def open_file(

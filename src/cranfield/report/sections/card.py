@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
     whole = json.dumps([{"stage": name, **step.as_dict()} for name, step in steps], indent=1, default=str)
     markup = (
         f'<h3>Decisions</h3><dl class="card">{done}</dl><h3>Versions and fingerprints</h3><dl class="card">{rows}</dl>'
-        f"{notes(said)}<details><summary>All of it as JSON</summary><pre><code>{text(whole)}</code></pre></details>"
+        f"{notes(said)}<details><summary>All of it as JSON</summary><pre><code>{html.escape(whole)}</code></pre></details>"
     )
     return Section("card", "How it was made", markup)
 
