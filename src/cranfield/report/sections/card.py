@@ -29,9 +29,10 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
     done = "".join(f"<dt>{text(name)}</dt><dd>{_step(step)}</dd>" for name, step in steps)
     said = list(dict.fromkeys(note for _, step in steps for note in step.notes))
     whole = json.dumps([{"stage": name, **step.as_dict()} for name, step in steps], indent=1, default=str)
+    code = f"<pre><code>{html.escape(whole)}</code></pre>"
     markup = (
         f'<h3>Decisions</h3><dl class="card">{done}</dl><h3>Versions and fingerprints</h3><dl class="card">{rows}</dl>'
-        f"{notes(said)}<details><summary>All of it as JSON</summary><pre><code>{html.escape(whole)}</code></pre></details>"
+        f"{notes(said)}<details><summary>All of it as JSON</summary>{code}</details>"
     )
     return Section("card", "How it was made", markup)
 
