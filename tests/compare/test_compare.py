@@ -214,6 +214,14 @@ def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
     assert (row["lower"] + row["upper"]) / 2 == pytest.approx(expected)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("test", ["permutation", "student", "bootstrap(samples=9)", "tukey(samples=9)"])
+def test_a_subset_of_users_without_weight_rejects_nothing(test):
+    scores = scores_of(_world(2, 1, n=4), judged=[0, 0, 0, 9])
+    result = compare(scores, test=test, average="weighted(by=judged)", subsets=8, subset_size=0.25)
+    assert result.frame()["rejected"].item() == 0.0
+
+
 def test_tukey_is_not_corrected_twice():
     result = compare(scores_of(_world(3, 1)), test="tukey(samples=200)")
     assert result.correction == "none"

@@ -82,8 +82,15 @@ class Sample:
         if self.geometric:
             return np.log(np.maximum(self.values, self.floor) + self.shift)
         if self.weights is not None:
-            return self.values * (self.weights / self.weights.mean())
+            return self.values * self.relative_weights
         return self.values
+
+    @property
+    def relative_weights(self) -> Floats:
+        """w_u / mean(w) of each user, 1 without weights; 0 where nobody has any weight."""
+        if self.weights is None:
+            return np.ones(self.values.shape[1])
+        return self.weights / (self.weights.mean() or 1.0)
 
     def blocks(self) -> Iterator[slice]:
         """Return slices of pairs, each small enough to work on at once."""

@@ -39,8 +39,7 @@ def tukey(
 def _table(sample: Sample) -> Floats:
     """Users × systems whose column means are the averages to compare, zero for users that do not count."""
     counted = sample.counted.all(axis=0)
-    weights = np.ones(counted.size) if sample.weights is None else sample.weights / sample.weights.mean()
-    scale = counted.size / (float(weights[counted].sum()) or 1.0)
+    scale = counted.size / (float(sample.relative_weights[counted].sum()) or 1.0)
     return np.ascontiguousarray(np.where(counted, sample.tested, 0.0).T) * scale
 
 
