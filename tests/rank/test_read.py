@@ -290,6 +290,13 @@ def test_a_row_without_a_system_is_refused_and_not_left_out(tmp_path, nothing):
         read_runs(FRAME.with_columns(model=pl.lit(None, dtype=pl.String)))
 
 
+def test_a_dictionary_of_columns_is_a_table_and_not_three_users():
+    columns = FRAME.select("user", "item", "score").to_dict(as_series=False)
+    assert _rows(read_run(columns)) == LISTS
+    uneven = read_run({"user": ["a", "b"], "item": ["c"]})
+    assert _ranking(uneven) == [("item", "c"), ("user", "a"), ("user", "b")]
+
+
 def test_a_frame_without_a_column_of_systems_is_one_run():
     assert [run.name for run in read_runs(FRAME)] == ["run"]
 

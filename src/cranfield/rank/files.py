@@ -93,7 +93,9 @@ def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
     try:
         lists: Mapping[str, Any] = json.loads(data)
     except ValueError as error:
-        raise InputError(f"the JSON cannot be read ({error})", source=label, remedy="write it again") from error
+        raise InputError(
+            f"the JSON cannot be read ({error})", source=label, remedy="write one object, {user: {item: score}}"
+        ) from error
     return lists
 
 

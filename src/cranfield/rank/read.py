@@ -16,7 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data._compressed import unpacked
 from cranfield.data._values import Fault
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.data.vocabulary import Vocabulary, as_series
 from cranfield.rank.dicts import rows_of_dict
 from cranfield.rank.encode import encode
 from cranfield.rank.files import open_bytes, open_file, system_name
@@ -65,7 +65,8 @@ def read_run(
     source
         A file, by its path or open (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow, JSON; compressed
         or not), a dataframe of any library, a list of tuples (user, item[, score]), or a dictionary:
-        ``{user: {item: score}}``, ``{user: [(item, score), ...]}`` or ``{user: [item, ...]}``.
+        ``{user: {item: score}}``, ``{user: [(item, score), ...]}``, ``{user: [item, ...]}``, or columns as in
+        ``{"user": [...], "item": [...], "score": [...]}``.
     name
         The system's name; by default the file's name without its endings.
     tag
@@ -188,11 +189,20 @@ def _content(source: Source, wanted: list[str], separator: str | None, header: b
         source = source.to_arrow()
     if isinstance(source, list) and source and all(isinstance(row, tuple) for row in source):
         source = table_of_tuples(source)
+    if isinstance(source, Mapping) and _are_columns(source):
+        source = table_of_columns({column: as_series(values) for column, values in source.items()}, word)
     if not isinstance(source, (Table, Mapping)):
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
     return _Content(source, name, word)
+
+
+def _are_columns(source: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds columns, as `cranfield.read` takes them, and not lists by user."""
+    named = {"user", "item"} <= source.keys() or {"user_id", "item_id"} <= source.keys()
+    columns = [values for values in source.values() if hasattr(values, "__len__") and not isinstance(values, Mapping)]
+    return named and len(columns) == len(source) and len({len(values) for values in columns}) == 1
 
 
 def _one_run(
