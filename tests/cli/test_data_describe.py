@@ -8,8 +8,6 @@ import json
 
 import pytest
 
-from cranfield.cli import main
-
 CSV = "who,what,stars,when\nann,x,5,2000-12-31\nbob,x,3,2001-01-01\nbob,y,3,2001-01-01\n"
 
 
@@ -21,17 +19,8 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def run(capsys):
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = 0
-        try:
-            main(["data", "describe", *arguments])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def run(cranfield):
+    return lambda *arguments: cranfield("data", "describe", *arguments)
 
 
 IDS = ("--user", "who", "--item", "2")

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from cranfield import Ratings
-from cranfield.cli import main
 from cranfield.data import filters
 
 RATINGS = Ratings.of([1, 1, 1, 2, 2, 3], ["a", "b", "c", "a", "b", "c"], [5, 4, 1, 5, 4, 2])
@@ -21,23 +20,17 @@ def file(tmp_path):
     return path
 
 
-def _run(*arguments):
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as stop:
-        return stop.code
-    return 0
-
-
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_the_chain_is_applied_printed_and_recorded(file, tmp_path, capsys, ending):
+def test_the_chain_is_applied_printed_and_recorded(file, tmp_path, cranfield, ending):
     out = tmp_path / f"kept.{ending}"
-    code = _run("data", "filter", file, "--filter", "positives(threshold=2)", "--filter", "k_core(k=2)", "--out", out)
-    assert not code
+    found = cranfield(
+        "data", "filter", file, "--filter", "positives(threshold=2)", "--filter", "k_core(k=2)", "--out", out
+    )
+    assert found.code == 0
     read = pl.read_parquet if ending == "parquet" else lambda path: pl.read_csv(path, separator=",\t"[ending == "tsv"])
     expected = filters.k_core(filters.positives(RATINGS, threshold=2), k=2)
     assert read(out).rows() == expected.frame().rows()
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(found.out.split())
     assert "positives(threshold=2.0) users 3 → 3 removed 0 items 3 → 3 removed 0 ratings 6 → 5 removed 1" in printed
     assert "k_core(k=2) users 3 → 2 removed 1 items 3 → 2 removed 1 ratings 5 → 4 removed 1" in printed
     record = json.loads(out.with_suffix(".json").read_text())
@@ -46,23 +39,28 @@ def test_the_chain_is_applied_printed_and_recorded(file, tmp_path, capsys, endin
 
 
 @pytest.mark.parametrize("theirs", ['{"precious": 1}', "[1, 2", '{"cranfield": "0.1.0", "ratings": "kept.parquet"}'])
-def test_a_file_where_the_record_goes_stays(file, tmp_path, capsys, theirs):
+def test_a_file_where_the_record_goes_stays(file, tmp_path, cranfield, theirs):
     (tmp_path / "kept.json").write_text(theirs)
-    assert _run("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "kept.csv") == 2
-    assert "kept.json, where the record of" in capsys.readouterr().err
+    found = cranfield("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "kept.csv")
+    assert found.code == 2
+    assert "kept.json, where the record of" in found.err
     assert (tmp_path / "kept.json").read_text() == theirs
     assert not (tmp_path / "kept.csv").exists()
 
 
-def test_filtering_again_replaces_ratings_and_record(file, tmp_path):
+def test_filtering_again_replaces_ratings_and_record(file, tmp_path, cranfield):
     for k in (1, 2):
-        assert not _run("data", "filter", file, "--filter", f"k_core(k={k})", "--out", tmp_path / "kept.csv", "-q")
+        assert (
+            cranfield("data", "filter", file, "--filter", f"k_core(k={k})", "--out", tmp_path / "kept.csv", "-q").code
+            == 0
+        )
     assert json.loads((tmp_path / "kept.json").read_text())["steps"][-1]["settings"] == {"k": 2}
 
 
-def test_quiet_says_nothing(file, tmp_path, capsys):
-    assert not _run("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "a.csv", "--quiet")
-    assert capsys.readouterr().out == ""
+def test_quiet_says_nothing(file, tmp_path, cranfield):
+    found = cranfield("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "a.csv", "--quiet")
+    assert found.code == 0
+    assert found.out == ""
 
 
 @pytest.mark.parametrize(
@@ -75,10 +73,11 @@ def test_quiet_says_nothing(file, tmp_path, capsys):
         (["--filter", "time_window(start=inf)", "--out", "a.csv"], "time_window needs times"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, monkeypatch, options, message):
+def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, cranfield, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    assert _run("data", "filter", file, *options) == 2
-    error = capsys.readouterr().err
+    found = cranfield("data", "filter", file, *options)
+    assert found.code == 2
+    error = found.err
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "a.csv").exists()

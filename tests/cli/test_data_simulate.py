@@ -10,27 +10,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cranfield.cli import main
 from cranfield.cli.data.simulate import command
 from cranfield.data import simulate
 from cranfield.data.read import read
-
-
-def run(*arguments):
-    try:
-        main(["data", "simulate", *map(str, arguments)])
-    except SystemExit as stopped:
-        return stopped.code
-    return 0
-
 
 SMALL = ("--users", 60, "--items", 40, "--ratings", 600)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_a_world_is_written_with_its_truth_and_record(tmp_path, capsys, ending):
+def test_a_world_is_written_with_its_truth_and_record(tmp_path, cranfield, ending):
     out, truth = tmp_path / f"world.{ending}", tmp_path / f"truth.{ending}"
-    assert run("--out", out, "--truth", truth, *SMALL, "--seed", 3, "--popularity-bias", 0.5, "--tastes", 4) == 0
+    found = cranfield(
+        "data", "simulate", "--out", out, "--truth", truth, *SMALL, "--seed", 3, "--popularity-bias", 0.5, "--tastes", 4
+    )
+    assert found.code == 0
     world = simulate.world(60, 40, 600, seed=3, popularity_bias=0.5, tastes=4)
     assert read(out).fingerprint == world.ratings.fingerprint
     complete = read(truth)
@@ -40,34 +33,40 @@ def test_a_world_is_written_with_its_truth_and_record(tmp_path, capsys, ending):
     assert record["steps"][0]["settings"]["popularity_bias"] == 0.5
     assert record["truth"] == f"truth.{ending}"
     assert record["fingerprint"] == world.ratings.fingerprint
-    assert "60 users, 40 items, 600 ratings" in capsys.readouterr().out
+    assert "60 users, 40 items, 600 ratings" in found.out
 
 
-def test_popularity_ratings_are_those_of_the_function(tmp_path):
+def test_popularity_ratings_are_those_of_the_function(tmp_path, cranfield):
     out = tmp_path / "steep.csv"
-    assert run("--out", out, "--kind", "popularity", *SMALL, "--alpha", 2, "--activity", 0) == 0
+    assert (
+        cranfield("data", "simulate", "--out", out, "--kind", "popularity", *SMALL, "--alpha", 2, "--activity", 0).code
+        == 0
+    )
     assert read(out).fingerprint == simulate.popularity(60, 40, 600, alpha=2, activity=0).fingerprint
     assert json.loads((tmp_path / "steep.json").read_text())["truth"] is None
 
 
-def test_a_histogram_is_read_from_its_spelling(tmp_path):
+def test_a_histogram_is_read_from_its_spelling(tmp_path, cranfield):
     out = tmp_path / "made.csv"
-    assert run("--out", out, "--kind", "popularity", *SMALL, "--histogram", "1=0.25,5=0.75") == 0
+    assert (
+        cranfield("data", "simulate", "--out", out, "--kind", "popularity", *SMALL, "--histogram", "1=0.25,5=0.75").code
+        == 0
+    )
     assert read(out).fingerprint == simulate.popularity(60, 40, 600, histogram={1: 0.25, 5: 0.75}).fingerprint
 
 
-def test_like_resembles_a_file(tmp_path):
+def test_like_resembles_a_file(tmp_path, cranfield):
     given = tmp_path / "given.csv"
     simulate.popularity(50, 30, 500, alpha=1.0).frame().write_csv(given)
     out = tmp_path / "flat.parquet"
-    assert run("--out", out, "--kind", "popularity", "--like", given, "--alpha", 0) == 0
+    assert cranfield("data", "simulate", "--out", out, "--kind", "popularity", "--like", given, "--alpha", 0).code == 0
     made = read(out)
     assert (made.n_users, made.n_items, len(made)) == (50, 30, 500)
     assert np.ptp(made.item_counts) <= 1
 
 
-def test_without_times_there_is_no_time_column(tmp_path):
-    assert run("--out", tmp_path / "still.parquet", *SMALL, "--no-times") == 0
+def test_without_times_there_is_no_time_column(tmp_path, cranfield):
+    assert cranfield("data", "simulate", "--out", tmp_path / "still.parquet", *SMALL, "--no-times").code == 0
     assert pl.read_parquet(tmp_path / "still.parquet").columns == ["user", "item", "rating"]
 
 
@@ -86,10 +85,11 @@ def test_without_times_there_is_no_time_column(tmp_path):
         (("--truth", "./made.csv"), "made.csv cannot hold both"),
     ],
 )
-def test_mistakes_are_one_line_and_write_nothing(tmp_path, capsys, monkeypatch, arguments, said):
+def test_mistakes_are_one_line_and_write_nothing(tmp_path, cranfield, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
-    assert run("--out", "made.csv", *arguments) == 2
-    error = capsys.readouterr().err
+    found = cranfield("data", "simulate", "--out", "made.csv", *arguments)
+    assert found.code == 2
+    error = found.err
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -4,46 +4,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from click.testing import CliRunner
-
 from cranfield import simulate, write
-from cranfield.cli.replicate import command
 from cranfield.split import per_user
 
 _FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
 
 
-def test_a_study_is_run_from_files_with_a_given_split(tmp_path):
+def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     write(ratings, tmp_path / "ratings.csv")
     write(per_user(ratings, train=0.8).test, tmp_path / "test.csv")
     out = tmp_path / "out"
     asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.csv", "--out", out, *_FEW]
-    found = CliRunner().invoke(command, [str(one) for one in asked], catch_exceptions=False)
-    assert found.exit_code == 0
-    assert "16 claims of valcarce2018 on ratings" in found.output
-    assert f"The report: {out / 'report.html'}" in found.output
+    found = cranfield("replicate", *asked)
+    assert found.code == 0
+    assert "16 claims of valcarce2018 on ratings" in found.out
+    assert f"The report: {out / 'report.html'}" in found.out
     assert (out / "claims.json").exists()
     assert (out / "tables" / "table-3.tex").exists()
     assert not list((out / "figures").glob("*.svg"))
 
 
-def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch):
+def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
-    found = CliRunner().invoke(command, ["valcarce2018", "--data", "ml-100k", *_FEW], catch_exceptions=False)
-    assert "16 claims of valcarce2018 on ml-100k" in found.output
+    found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", *_FEW)
+    assert "16 claims of valcarce2018 on ml-100k" in found.out
     assert (tmp_path / "valcarce2018" / "report.html").exists()
 
 
-def test_an_unknown_dataset_or_study_is_refused(tmp_path):
-    found = CliRunner().invoke(command, ["valcarce2020", "--data", "ml-1n", "--out", str(tmp_path / "out"), *_FEW])
-    assert "ml-1m" in str(found.exception)
-    assert CliRunner().invoke(command, ["valcarce2077", "--data", "ml-1m"]).exit_code == 2
+def test_an_unknown_dataset_or_study_is_refused(tmp_path, cranfield):
+    found = cranfield("replicate", "valcarce2020", "--data", "ml-1n", "--out", tmp_path / "out", *_FEW)
+    assert "ml-1m" in found.err
+    assert cranfield("replicate", "valcarce2077", "--data", "ml-1m").code == 2
 
 
-def test_sizes_that_are_no_numbers_are_refused(tmp_path):
+def test_sizes_that_are_no_numbers_are_refused(tmp_path, cranfield):
     write(simulate.world(users=30, items=20, ratings=300, seed=1).ratings, tmp_path / "ratings.csv")
     asked = ["valcarce2020", "--data", str(tmp_path / "ratings.csv"), "--sizes", "half"]
-    assert "cannot be read" in str(CliRunner().invoke(command, asked).exception)
+    assert "cannot be read" in cranfield("replicate", *asked).err

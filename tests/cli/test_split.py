@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from cranfield import Ratings, split
-from cranfield.cli import main
 
 RATINGS = Ratings.of(
     [u for u in range(8) for _ in range(6)], [*range(6)] * 8, [1 + n % 5 for n in range(48)], range(48)
@@ -22,47 +21,48 @@ def file(tmp_path):
     return path
 
 
-def _run(*arguments):
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as stop:
-        return stop.code
-    return 0
-
-
-def test_parts_are_those_of_the_function(file, tmp_path, capsys):
-    code = _run(
+def test_parts_are_those_of_the_function(file, tmp_path, cranfield):
+    found = cranfield(
         "split", file, "--method", "per_user(train=0.5)", "--seed", 7, "--validation", 0.3, "--out", tmp_path / "p"
     )
-    assert not code
+    assert found.code == 0
     made = split.per_user(RATINGS, train=0.5, seed=7, validation=0.3)
     for name, part in made.parts.items():
         assert pl.read_parquet(tmp_path / "p" / f"{name}.parquet").rows() == part.frame().rows()
     record = json.loads((tmp_path / "p" / "split.json").read_text())
     assert record["data"]["fingerprint"] == RATINGS.fingerprint
     assert record["splits"][0]["split"]["settings"]["seed"] == 7
-    out = capsys.readouterr().out
+    out = found.out
     assert "Split(per_user: train 16, validation 8, test 24)" in out
     assert "leakage in time" in out
 
 
-def test_folds_go_to_folders_and_formats_are_as_asked(file, tmp_path):
-    assert not _run("split", file, "--method", "k_fold(k=2)", "--out", tmp_path / "p", "--format", "tsv", "--quiet")
+def test_folds_go_to_folders_and_formats_are_as_asked(file, tmp_path, cranfield):
+    assert (
+        cranfield("split", file, "--method", "k_fold(k=2)", "--out", tmp_path / "p", "--format", "tsv", "--quiet").code
+        == 0
+    )
     files = sorted(path.relative_to(tmp_path / "p").as_posix() for path in (tmp_path / "p").rglob("*.tsv"))
     assert files == ["fold-1/test.tsv", "fold-1/train.tsv", "fold-2/test.tsv", "fold-2/train.tsv"]
 
 
-def test_filters_come_first_and_are_in_the_record(file, tmp_path, capsys):
-    assert not _run("split", file, "--filter", "positives(threshold=3)", "--out", tmp_path / "p")
+def test_filters_come_first_and_are_in_the_record(file, tmp_path, cranfield):
+    found = cranfield("split", file, "--filter", "positives(threshold=3)", "--out", tmp_path / "p")
+    assert found.code == 0
     record = json.loads((tmp_path / "p" / "split.json").read_text())
     assert "positives" in [step["action"] for step in record["data"]["history"]]
-    assert "positives(threshold=3.0): users [8, 8]" in capsys.readouterr().out
+    assert "positives(threshold=3.0): users [8, 8]" in found.out
 
 
-def test_a_given_test_set_is_a_split(file, tmp_path):
+def test_a_given_test_set_is_a_split(file, tmp_path, cranfield):
     made = split.random(RATINGS, train=0.5)
     split.write(made, tmp_path / "a", format="csv")
-    assert not _run("split", tmp_path / "a/train.csv", "--test", tmp_path / "a/test.csv", "--out", tmp_path / "b", "-q")
+    assert (
+        cranfield(
+            "split", tmp_path / "a/train.csv", "--test", tmp_path / "a/test.csv", "--out", tmp_path / "b", "-q"
+        ).code
+        == 0
+    )
     assert pl.read_parquet(tmp_path / "b/test.parquet").rows() == made.test.frame().rows()
 
 
@@ -77,55 +77,61 @@ def test_a_given_test_set_is_a_split(file, tmp_path):
         (["--overlap", "test"], "--overlap goes with --test"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, capsys, options, message):
-    assert _run("split", file, *options, "--out", tmp_path / "p") == 2
-    error = capsys.readouterr().err
+def test_a_mistake_is_one_line_and_exit_code_2(file, tmp_path, cranfield, options, message):
+    found = cranfield("split", file, *options, "--out", tmp_path / "p")
+    assert found.code == 2
+    error = found.err
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "p").exists()
 
 
-def test_what_is_in_the_folder_stays_unless_forced(file, tmp_path, capsys):
+def test_what_is_in_the_folder_stays_unless_forced(file, tmp_path, cranfield):
     out = tmp_path / "p"
-    assert not _run("split", file, "--out", out, "-q")
-    assert not _run("split", file, "--out", out, "-q")
-    assert _run("split", file, "--seed", 7, "--out", out) == 2
-    assert "p holds another split already; choose another folder with --out, or replace it with --force" in (
-        capsys.readouterr().err
-    )
-    assert not _run("split", file, "--seed", 7, "--out", out, "--force", "-q")
+    found = cranfield("split", file, "--out", out, "-q")
+    assert found.code == 0
+    found = cranfield("split", file, "--out", out, "-q")
+    assert found.code == 0
+    found = cranfield("split", file, "--seed", 7, "--out", out)
+    assert found.code == 2
+    assert "p holds another split already; choose another folder with --out, or replace it with --force" in (found.err)
+    assert cranfield("split", file, "--seed", 7, "--out", out, "--force", "-q").code == 0
     assert json.loads((out / "split.json").read_text())["splits"][0]["split"]["settings"]["seed"] == 7
 
 
-def test_the_input_is_not_replaced_by_a_part(file, tmp_path, capsys):
+def test_the_input_is_not_replaced_by_a_part(file, tmp_path, cranfield):
     train = file.rename(tmp_path / "train.csv")
-    assert _run("split", train, "--out", tmp_path, "--format", "csv") == 2
-    assert "train.csv is there already" in capsys.readouterr().err
+    found = cranfield("split", train, "--out", tmp_path, "--format", "csv")
+    assert found.code == 2
+    assert "train.csv is there already" in found.err
     assert pl.read_csv(train).rows() == RATINGS.frame().rows()
 
 
-def test_the_help_lists_every_method(capsys):
-    _run("split", "--help")
-    out = capsys.readouterr().out
+def test_the_help_lists_every_method(cranfield):
+    found = cranfield("split", "--help")
+    out = found.out
     assert all(name in out for name in split.registry)
 
 
-def test_uniform_test_says_how_many_items_and_ratings_of_each(file, tmp_path, capsys):
+def test_uniform_test_says_how_many_items_and_ratings_of_each(file, tmp_path, cranfield):
     method = "uniform_test(sigma=0.5, epsilon=0.5)"
-    assert not _run("split", file, "--method", method, "--out", tmp_path / "p")
-    assert "the 6 most popular items are T, and 4 ratings of each are test" in capsys.readouterr().out
+    found = cranfield("split", file, "--method", method, "--out", tmp_path / "p")
+    assert found.code == 0
+    assert "the 6 most popular items are T, and 4 ratings of each are test" in found.out
 
 
-def test_a_name_that_is_neither_file_nor_dataset_is_refused(tmp_path, capsys):
-    assert _run("split", "ml-1mm", "--out", tmp_path / "p") == 2
-    error = capsys.readouterr().err
+def test_a_name_that_is_neither_file_nor_dataset_is_refused(tmp_path, cranfield):
+    found = cranfield("split", "ml-1mm", "--out", tmp_path / "p")
+    assert found.code == 2
+    error = found.err
     assert "'ml-1mm' is neither a file nor a known dataset" in error
     assert error.endswith("see: cranfield data list; did you mean 'ml-1m'?\n")
 
 
-def test_a_folder_for_a_file_is_named(tmp_path, capsys, monkeypatch):
+def test_a_folder_for_a_file_is_named(tmp_path, cranfield, monkeypatch):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "train.csv").write_text("user,item\n1,2\n")
     monkeypatch.chdir(tmp_path)
-    assert _run("split", "parts", "--out", tmp_path / "p") == 2
-    assert "parts: this is a folder; name a file in it; it holds train.csv" in capsys.readouterr().err
+    found = cranfield("split", "parts", "--out", tmp_path / "p")
+    assert found.code == 2
+    assert "parts: this is a folder; name a file in it; it holds train.csv" in found.err
