@@ -67,8 +67,19 @@ def test_resuming_makes_only_what_is_missing(files, cranfield):
     assert (out / "popularity.tsv").read_text() == "mine\n"
     assert (out / "random.tsv").exists()
     assert "1 runs were there already" in found.out
-    assert cranfield("recommend", *options).code == 0
+    found = cranfield("recommend", *options)
+    assert found.code == 0
     assert (out / "popularity.tsv").read_text() != "mine\n"
+    assert "popularity.tsv: 20 lists, 177 items (replaced)" in found.out
+
+
+def test_the_ratings_are_not_replaced_by_lists(files, cranfield):
+    mine = (files / "train.csv").rename(files / "popularity.csv")
+    before = mine.read_text()
+    found = cranfield("recommend", "--train", mine, "-s", "popularity", "--out", files, "--format", "csv")
+    assert found.code == 2
+    assert "popularity.csv holds ratings that are read; choose another folder with --out" in found.err
+    assert mine.read_text() == before
 
 
 def test_the_test_set_restricts_candidates(files, cranfield):

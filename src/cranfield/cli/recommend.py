@@ -112,6 +112,10 @@ def command(
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
+    given_files = [Path(one).resolve() for one in (train, test) if one is not None]
+    for path in files.values():
+        if path.resolve() in given_files:
+            raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
     wanted = [name for name, path in files.items() if not (resume and path.exists())]
     if wanted:
         ratings = read(train, **reading)
@@ -119,9 +123,12 @@ def command(
         made = recommend_each(data, wanted, n, **asking)
         make_folder(out)
         for run in made:
+            again = " (replaced)" if files[run.name].exists() else ""
             write_run(run, files[run.name])
             if not settings.quiet:
-                click.echo(f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}")
+                click.echo(
+                    f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}{again}"
+                )
     if not settings.quiet and len(wanted) < len(files):
         click.echo(f"{len(files) - len(wanted)} runs were there already and stay as they are")
 
