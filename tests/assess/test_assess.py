@@ -171,6 +171,13 @@ def test_it_prints_what_a_person_would_say(assessed):
     assert "<p>Trust" in assessed._repr_html_()
 
 
+def test_a_metric_by_itself_is_not_praised(world):
+    runs, test = world
+    said = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2).sentences()
+    assert "P@10 was assessed alone" in said[0]
+    assert not any(word in " ".join(said) for word in ("best", "least", "sure"))
+
+
 def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_world):
     folds = [make_world(seed=seed) for seed in (0, 1)]
     asking = {"threshold": 4, "scenarios": "ratings", "sizes": [0.3], "samples": 4}

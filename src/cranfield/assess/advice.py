@@ -167,6 +167,8 @@ class Advice:
         """Return the advice in words: the metric, the evidence, and how sure it is."""
         row = self.rows.row(0, named=True)
         evidence = ", ".join(f"{name} {row[name]:.2f}" for name in self.criteria if row[name] is not None)
+        if len(self.rows) == 1:
+            return f"{_candidate(row)} was assessed alone ({evidence}), so there is nothing to prefer it to."
         sure = next(word for share, word in _SURE.items() if row["first"] >= share)
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
         others = "".join(f", {_candidate(one)} in {one['first']:.0%}" for one in rivals.iter_rows(named=True))

@@ -299,20 +299,21 @@ class Assessment:
         if mean.height == 0:
             return []
         (best, most, few), (worst, least, many) = mean.row(0), mean.row(-1)
+        if mean.height == 1:
+            title = SCENARIOS[scenario].title
+            return [f"With {title}, {best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)."]
         how = "keeps the order of the systems best" if most > 0 else "turns the order of the systems round least"
         said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
-        return [
-            said
-            + (f" and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})." if mean.height > 1 else ".")
-        ]
+        return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
 
     def _said_of_power(self) -> list[str]:
         own = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
         if own.height == 0:
             return []
         best = own.row(0, named=True)
+        how = "best " if own.height > 1 else ""
         return [
-            f"{best['metric']} tells the systems apart best (DP {best['dp']:.3f}; {best['significant']:.0%} of "
+            f"{best['metric']} tells the systems apart {how}(DP {best['dp']:.3f}; {best['significant']:.0%} of "
             f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."
         ]
 
