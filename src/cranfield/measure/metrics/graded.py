@@ -118,13 +118,15 @@ def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
         top = judgments.top_grades[judged.lists]
     elif rmax == "dataset":
         top = judgments.top_grade
-    elif isinstance(rmax, int | float):
+    elif isinstance(rmax, int | float) and np.isfinite(rmax):
         top = float(rmax)
     else:
         raise SettingError(f"rmax={rmax} of ERR is not known; write dataset, user or a number")
     satisfied = (np.exp2(np.maximum(judged.grades, 0.0)) - 1.0) / np.exp2(top)
     if (satisfied > 1.0).any():
-        raise SettingError(f"rmax={rmax} of ERR is below the highest rating, {judgments.top_grade:g}")
+        raise SettingError(
+            f"rmax={rmax} of ERR is below the highest rating, {judgments.top_grade:g}; give that or more"
+        )
     reached = _product_above(judged, 1.0 - satisfied)
     return np.where(judgments.top_grades > 0, judged.total(satisfied * reached / judged.ranks), np.nan)
 
