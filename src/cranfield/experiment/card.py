@@ -1,4 +1,4 @@
-"""The card: all that a reader needs to repeat an experiment, as data and as Markdown."""
+"""The card: all that a reader needs to repeat an experiment."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from typing import Any
 import polars as pl
 
 from cranfield._files import whole_file
-from cranfield._table import Table, markdown_text
 from cranfield._version import __version__
 from cranfield.experiment.checklist import checklist
-from cranfield.experiment.decisions import DECISIONS
 from cranfield.experiment.folder import Made
+from cranfield.experiment.markdown import COMPARED, markdown
 from cranfield.experiment.paragraph import paragraph
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.experiment.system import System
 
-_COMPARED = ("difference", "p", "p_corrected")
-_SEARCHED = ("data", "repetition", "fold", "best", "metric", "value", "trials", "validation")
 _LIBRARIES = ("numpy", "scipy", "polars", "numba")
 
 
@@ -144,7 +141,7 @@ def _results(line: Line, source: Source) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     if f"results/{source.name}/comparisons.parquet" in line.made[f"results/{source.name}"].files:
         whole = pl.read_parquet(path).filter(pl.col("fold").is_null())
-        rows = whole.select("metric", "system_a", "system_b", *_COMPARED).to_dicts()
+        rows = whole.select("metric", "system_a", "system_b", *COMPARED).to_dicts()
     assessed = line.made.get(f"assess/{source.name}")
     return {
         "sentences": list(line.made[f"results/{source.name}"].facts["sentences"]),
@@ -164,141 +161,3 @@ def write_card(folder: Path, told: Mapping[str, Any]) -> Made:
         with whole_file(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return [folder / name for name in texts], {}
-
-
-def markdown(told: Mapping[str, Any]) -> str:
-    """Return a card as Markdown."""
-    lines = [f"# {markdown_text(told['title'])}", "", markdown_text(f"Decisions: {told['phrase']}."), ""]
-    for name, result in told["results"].items():
-        lines += [f"On {markdown_text(name)}:", "", *(f"- {markdown_text(one)}" for one in result["sentences"]), ""]
-        if result["assessed"]:
-            lines += ["Of the metrics:", "", *(f"- {markdown_text(one)}" for one in result["assessed"]), ""]
-    for heading, table in _tables(told):
-        lines += [f"## {heading}", "", table.markdown(), ""]
-    lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(told)), ""]
-    missing = [item for item in told["checklist"] if item["reported"] is None]
-    lines += ["## Checklist", "", "What Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
-    for item in told["checklist"]:
-        mark = "x" if item["reported"] is not None else " "
-        said = item["reported"] if item["reported"] is not None else f"MISSING: {item['remedy']}"
-        lines.append(f"- [{mark}] {item['decision']}, {item['asked']}: {markdown_text(said)}")
-    lines += ["", f"{len(missing)} of {len(told['checklist'])} are missing." if missing else "Nothing is missing."]
-    return "\n".join(lines) + "\n"
-
-
-def _tables(told: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
-    yield (
-        "Decisions",
-        Table(
-            ["", "decision", "choice"],
-            [[DECISIONS[name].metadata["letter"], name, _said(value)] for name, value in told["decisions"].items()],
-        ),
-    )
-    names = ("users", "items", "ratings", "density", "gini_items", "mean_rating", "start", "end")
-    yield (
-        "Data",
-        Table(
-            ["", "source", *(name.replace("_", " ") for name in names), "fingerprint"],
-            [
-                [name, one["source"], *(_said(one[key]) for key in names), ", ".join(one["fingerprints"].values())]
-                for name, one in told["data"].items()
-            ],
-        ),
-    )
-    filters = [
-        [
-            name,
-            f"{step['action']}({_inside(step['settings'])})",
-            *(" → ".join(map(_said, step["effect"][key])) for key in ("users", "items", "ratings")),
-        ]
-        for name, one in told["data"].items()
-        for step in one["filters"]
-    ]
-    if filters:
-        yield "Effect of the filters", Table(["", "filter", "users", "items", "ratings"], filters)
-    columns = ("repetition", "fold", "seed", "train", "test", "test_users", "cold_users", "cold_items")
-    yield (
-        "Splits",
-        Table(
-            ["", *(name.replace("_", " ") for name in columns), "fingerprint of the test part"],
-            [
-                [name, *(_said(one[key]) for key in columns), one["fingerprints"]["test"]]
-                for name, splits in told["splits"].items()
-                for one in splits
-            ],
-        ),
-    )
-    yield (
-        "Systems",
-        Table(
-            ["", "system", "parameters"],
-            [
-                [
-                    name,
-                    one["spelling"],
-                    "unknown" if one["parameters"] is None else _inside(one["parameters"]) or "none",
-                ]
-                for name, one in told["systems"].items()
-            ],
-        ),
-    )
-    searches = [
-        [name, *(_said(found[key]) for key in _SEARCHED)]
-        for name, one in told["systems"].items()
-        for found in one["searches"]
-    ]
-    if searches:
-        yield "Searches of hyper-parameters", Table(["", *_SEARCHED], searches)
-    yield (
-        "Coverage",
-        Table(
-            ["data", "system", "users with a list", "places filled", "items recommended", "unjudged"],
-            [
-                [name, system, *(_share(one[key]) for key in ("users", "filled", "items", "unjudged"))]
-                for name, by in told["coverage"].items()
-                for system, one in by.items()
-            ],
-        ),
-    )
-    pairs = [
-        [name, row["metric"], row["system_a"], row["system_b"], *(_said(row[key]) for key in _COMPARED)]
-        for name, one in told["results"].items()
-        for row in one["p"]
-    ]
-    if pairs:
-        yield "Comparisons", Table(["data", "metric", "a", "b", "a − b", "p", "p corrected"], pairs)
-    yield "Versions", Table(["", "version"], [[name, value] for name, value in told["versions"].items()])
-
-
-def _notes(told: Mapping[str, Any]) -> list[str]:
-    """Return every sentence a reader should see: leakage, cold start, users left out, rules applied."""
-    said = [f"{name}: {note}" for name, one in told["data"].items() for note in one["notes"]]
-    said += [f"{name}: cite {one['citation']}" for name, one in told["data"].items() if one["citation"]]
-    for name, splits in told["splits"].items():
-        for one in splits:
-            where = f" (repetition {one['repetition']}, fold {one['fold']})" if len(splits) > 1 else ""
-            said += [f"{name}{where}: {note}" for note in one["notes"]]
-    for name, one in told["measuring"].items():
-        if any(one["removed_test_users"]):
-            counts = ", ".join(f"{count:,}" for count in one["removed_test_users"])
-            said.append(f"{name}: B1 removes {counts} test users from the measurement")
-        said += [f"{name}: {note}" for note in one["notes"]]
-    return said or ["none"]
-
-
-def _inside(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_said(value)}" for name, value in settings.items())
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_said, value)) or "none"
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.1%}"
