@@ -53,7 +53,7 @@ class TestKindsOfText:
     def test_double_colons_leave_single_ones_in_peace(self):
         assert rows(text("a:b::x::3\na::x:y::4\n")) == [("a", "x:y", 4.0), ("a:b", "x", 3.0)]
 
-    @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+    @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b"\r\r\n"])
     def test_line_ends_of_every_system(self, end):
         assert rows(text(CSV.replace(b"\n", end))) == ROWS
 
@@ -378,6 +378,19 @@ class TestBadText:
         assert "row 2: the row has 2 fields" in refusal("1::2::3\n1::3\n")
         assert "row 2: the row has 5 fields" in refusal("user,item,rating,title\n1,3,4,a,b\n")
 
+    @pytest.mark.parametrize("separator", [",", "::"])
+    def test_too_few_fields_where_nobody_looks(self, separator):
+        def data(*rows):
+            return "\n".join(("user,item,rating,title,genre", *rows)).replace(",", separator)
+
+        assert "row 3: the row has 3 fields where 5 are" in refusal(data("1,2,3,a,b", "1,3,4", "1,4,5,a,b"))
+        assert "row 4: the row has 4 fields where 5 are" in refusal(data("1,2,3,a,", "", "1,3,4,a"))
+        assert len(text(data("1,2,3,a,", "", "1,3,4,a,", "1,4,5,,"))) == 3
+
+    def test_too_few_fields_beside_quotes(self):
+        assert "row 3: the row has 3 fields" in refusal('user,item,rating,title\n1,2,3,"a,b"\n1,3,4\n')
+        assert len(text('user,item,rating,title\n1,2,3,"a,b"\n1,3,4,\n')) == 2
+
     def test_faults_beside_blank_lines_keep_their_line(self):
         assert "row 5, column 'user': the user is missing" in refusal("user,item,rating\n1,2,3\n\n\n,,\n4,5,6\n")
         assert "row 4: the row has 2 fields" in refusal("user,item,rating\n1,2,3\n\n4,5\n")
@@ -431,6 +444,16 @@ class TestBadText:
 
     def test_a_quote_that_does_not_close(self):
         assert "quote" in refusal('user,item,rating\n1,2,3\n1,"3,4\n1,4,5\n')
+
+    @pytest.mark.parametrize("end", ['1,4,5\n"', '1,4,"', '1,4,"35', '"1","4","4.5'])
+    def test_a_file_cut_short_inside_quotes(self, end):
+        assert "quote" in refusal(f"user,item,rating\n1,2,3\n{end}")
+
+    def test_a_quote_in_a_name_swallows_no_rows(self):
+        assert len(text('user,item,rating,size (6")\n1,2,3,"a"\n1,3,4,"b"\n1,4,5,c\n')) == 3
+
+    def test_carriage_returns_elsewhere_lose_no_rows(self):
+        assert rows(text("user,item,rating\r\r\na,x,1\r\nb,x,2\r\n")) == [("a", "x", 1.0), ("b", "x", 2.0)]
 
     def test_lines_are_counted_as_an_editor_does(self):
         data = 'user,item,rating\n"a\nb",x,1\n\n"c\n\nd",x,1\ne,x,bad\n'

@@ -61,8 +61,9 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
     else:
         data = _decoded(data, encoding, label).removeprefix("\ufeff").encode()
     if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
-    return data
+        return data.replace(b"\r", b"\n")
+    # Text whose line ends were made those of Windows twice.
+    return data.replace(b"\r\r\n", b"\r\n")
 
 
 def _decoded(data: bytes, encoding: str, label: str) -> str:
@@ -147,8 +148,10 @@ def records(data: bytes, separator: str, quote: str | None, first_line: int = 1)
     """Go through the rows that are not blank, each with the line on which it begins.
 
     This is the slow and exact reader: it looks at the head of a file, and finds the line of a row that is at fault.
+    Like the quick one it knows no line end but the line feed: a carriage return elsewhere is a space to it.
     """
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
+    text = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)
     if quote is None:
         for number, line in enumerate(text, first_line):
             if line.strip():

@@ -17,7 +17,9 @@ from cranfield.data._layout import Layout, is_number, records
 from cranfield.data._values import Fault
 
 _SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
+_BEHIND = b"behind the end"
 _BLOCK = 1 << 17
+_POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _OPEN_QUOTE = (
     "a quote that is not closed is the usual cause: mend it, or take quotes for text with quote=None (--no-quote)"
 )
@@ -38,6 +40,7 @@ class TextTable:
         self._data = data.rstrip(b"\r\n") if data.endswith((b"\n\n", b"\n\r\n")) else data
         self._places: Mapping[Role, int] = {}
         self._columns: dict[Role, pl.Series] = {}
+        self._last_has_gaps = False
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -80,16 +83,20 @@ class TextTable:
         self._places = places
         if len(self._data) <= self.layout.start:
             raise InputError("there are no ratings under the header", source=self.label, remedy="check the file")
+        if self._ends_inside_quotes():
+            raise self._unreadable("the last quote is not closed")
         with ThreadPoolExecutor(1) as meanwhile:
             hides_text_ids = meanwhile.submit(self._hides_text_ids)
             try:
                 frame = self._typed()
-            except pl.exceptions.PolarsError:
+            except _POLARS:
                 frame = None
         if frame is None or hides_text_ids.result():
             frame = self._as_text()
         if any(frame[role].null_count() for role in ("user", "item")):
             frame = self._without_blank_rows(frame)
+        if self._last_has_gaps:
+            self._check_widths(frame.height)
         self._columns = {role: frame[role] for role in places}
 
     def column(self, role: Role) -> pl.Series:
@@ -118,8 +125,8 @@ class TextTable:
                     break
         return [found[row] for row in rows]
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        body = self._data[self.layout.start :]
+    def _records(self, behind: bytes = b"") -> Iterator[tuple[int, list[str]]]:
+        body = self._data[self.layout.start :] + behind
         return records(body, self.layout.separator, self.layout.quote, self.layout.first_line)
 
     def _misshapen(self, line: int, fields: list[str]) -> InputError:
@@ -152,8 +159,8 @@ class TextTable:
         data, single = self._single_separator()
         try:
             frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
-        except pl.exceptions.PolarsError as error:
-            raise self._unreadable(error) from error
+        except _POLARS as error:
+            raise self._unreadable(str(error).splitlines()[0]) from error
         return frame.with_columns(_integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
 
     def _single_separator(self) -> tuple[bytes, str]:
@@ -170,17 +177,20 @@ class TextTable:
         """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
         total = (self.width - 1) * step + 1
         at = {self._places[role] * step: kind for role, kind in kinds.items()}
-        # Polars notices a row with too many fields only if it reads the last column.
+        # Polars notices a row with too many fields only if it reads the last column, and one with too few never.
+        nobodys = total - 1 not in at
         at.setdefault(total - 1, pl.String())
         frame = pl.read_csv(
             data,
             has_header=False,
-            skip_rows=1 if self.layout.start else 0,
+            # By lines: a quote in a name must not open a field that swallows rows.
+            skip_lines=1 if self.layout.start else 0,
             separator=separator,
             quote_char=self.layout.quote,
             schema={f"column_{place}": at.get(place, pl.String()) for place in range(total)},
             columns=[f"column_{place}" for place in sorted(at)],
         )
+        self._last_has_gaps = nobodys and frame.to_series(frame.width - 1).null_count() > 0
         return frame.select(pl.col(f"column_{place * step}").alias(role) for role, place in self._places.items())
 
     def _hides_text_ids(self) -> bool:
@@ -206,7 +216,24 @@ class TextTable:
                 raise self.error(Fault(number, "the user is missing", "mend the row or leave it out"), "user")
         return frame.filter(~blank)
 
-    def _unreadable(self, error: Exception) -> InputError:
+    def _ends_inside_quotes(self) -> bool:
+        """Tell whether the text ends before a quoted field does; Polars would take its last byte for the quote."""
+        if self.layout.quote is None or self._data.count(self.layout.quote.encode()) % 2 == 0:
+            return False
+        # A line behind the end is a row of its own unless the quotes take it in.
+        *_, (_, last) = self._records(b"\n" + _BEHIND)
+        return last != [_BEHIND.decode()]
+
+    def _check_widths(self, rows: int) -> None:
+        """Refuse rows with too few fields, which Polars fills with nulls; none has too many."""
+        separators = self._data.count(self.layout.separator.encode(), self.layout.start)
+        if self.layout.quote is None and separators == rows * (self.width - 1):
+            return
+        for line, fields in self._records():
+            if len(fields) != self.width:
+                raise self._misshapen(line, fields)
+
+    def _unreadable(self, problem: str) -> InputError:
         begins = self.layout.first_line
         try:
             for line, fields in self._records():
@@ -216,7 +243,7 @@ class TextTable:
         except csv.Error:
             pass
         return InputError(
-            f"the rows cannot be told apart from here on ({str(error).splitlines()[0]})",
+            f"the rows cannot be told apart from here on ({problem})",
             source=self.label,
             row=begins,
             remedy=_OPEN_QUOTE,
