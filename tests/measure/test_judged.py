@@ -165,7 +165,8 @@ def test_every_metric_has_an_answer_where_little_or_nothing_is_known(run, ties, 
     train = Ratings.of([1, 2, 3], [1, 3, 3], [5, 1, 2])
     for known in (train, train.keep(np.zeros(3, dtype=bool))):
         judged = judged_of(run, {1: {1: 5}, 2: {2: 1}}, 4, ties, train=known)
-        for name, definition in known_metrics().items():
+        ours = {name: one for name, one in known_metrics().items() if one.family != "own"}
+        for name, definition in ours.items():
             for at in {"none": [""], "required": ["@1", "@5"], "optional": ["", "@1", "@5"]}[definition.cutoff]:
                 for lists in (judged, judged.condensed()):
                     values = np.atleast_1d(Metric.of(name + at)(lists))

@@ -203,3 +203,14 @@ def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin
 def test_a_metric_asked_for_twice_under_any_name_is_measured_once():
     scores = cf.measure({"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}, ["P@1", "Precision@1", "RR", "P@1"])
     assert scores.metrics == ("P@1", "RR")
+
+
+def test_a_metric_of_ones_own_that_asks_for_the_cut_off_needs_one():
+    @cf.metric("Deep")
+    def deep(judged, *, cutoff):
+        return judged.n_hits / cutoff
+
+    run, test = {"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}
+    assert cf.measure(run, test, "Deep@2").values.tolist() == [[[0.5]]]
+    with pytest.raises(cf.SettingError, match="Deep needs a cut-off; write Deep@10"):
+        cf.measure(run, test, "Deep")

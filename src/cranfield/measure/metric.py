@@ -110,7 +110,10 @@ def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **p
     """
 
     def register(function: F) -> F:
-        definition = Definition(name, function, family, aliases=aliases, **properties)
+        asked = inspect.signature(function).parameters.get("cutoff")
+        needed = asked is not None and asked.default is inspect.Parameter.empty
+        how = {"cutoff": "required" if needed else "optional", **properties}
+        definition = Definition(name, function, family, aliases=aliases, **how)
         _DEFINITIONS[name] = definition
         for spelling in (name, *aliases):
             _SPELLINGS[spelling.lower()] = name
