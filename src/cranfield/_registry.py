@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest, parse, suggestion
+from cranfield._spelling import Spelling, nearest, parse, suggestion
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -60,24 +60,32 @@ class Registry:
 
         Of the ``offered`` settings (a seed, for instance) it gets those that it has and that ``text`` does not set.
         """
+        spelling = self.spelling(text, offered=offered)
+        function = self._functions[spelling.name]
+        chosen = {name: value for name, value in offered.items() if name in _settings(function)}
+        return function(subject, **chosen | dict(spelling.parameters))
+
+    def spelling(self, text: str, *, offered: Container[str] = (), besides: Iterable[str] = ()) -> Spelling:
+        """Return what ``text`` spells, its settings in the function's own order, or say what is wrong with it.
+
+        It need not set what is ``offered``; ``besides`` are names that the caller knows, for suggestions.
+        """
         spelling = parse(text)
         if spelling.cutoff is not None:
             raise SettingError(f"{text!r} has a cut-off, which a {self.kind} does not know; leave out '@'")
         if spelling.name not in self._functions:
-            raise SettingError(f"there is no {self.kind} {spelling.name!r}{nearest(spelling.name, self)}")
-        function = self._functions[spelling.name]
-        known, given = _settings(function), dict(spelling.parameters)
+            raise SettingError(f"there is no {self.kind} {spelling.name!r}{nearest(spelling.name, (*self, *besides))}")
+        known, given = _settings(self._functions[spelling.name]), dict(spelling.parameters)
         for name in given:
             if name not in known:
                 raise SettingError(
                     f"{spelling.name} has no setting {name!r}; write {_spelled(spelling.name, known)}"
                     f"{suggestion(name, known)}"
                 )
-        chosen = {name: value for name, value in offered.items() if name in known} | given
         for name, parameter in known.items():
-            if parameter.default is inspect.Parameter.empty and name not in chosen:
+            if parameter.default is inspect.Parameter.empty and name not in given and name not in offered:
                 raise SettingError(f"{spelling.name} needs {name}; write {_spelled(spelling.name, known)}")
-        return function(subject, **chosen)
+        return Spelling(spelling.name, tuple((name, given[name]) for name in known if name in given))
 
 
 def _settings(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

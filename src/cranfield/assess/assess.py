@@ -24,6 +24,7 @@ from cranfield.assess.power import discriminative_power
 from cranfield.assess.robustness import CORRELATIONS, Correlation, Sampling
 from cranfield.assess.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.compare.samples import AVERAGES
+from cranfield.compare.verdict import spelled_test
 from cranfield.data import Ratings
 from cranfield.measure.averages import Average
 from cranfield.measure.metric import Metric
@@ -190,18 +191,10 @@ def assess_folds(
         seed,
     )
     resamples = _checks.whole("resamples", resamples, at_least=0)
+    significance = spelled_test(significance)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
-    trains = [None] * len(folds) if trains is None else list(trains)
-    if len(trains) != len(folds):
-        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
-    prepared = [
-        Fold(
-            *fold, wanted, sampling, threshold=threshold, condensed=condensed, undefined=undefined, ties=ties,
-            train=train, similarity=similarity,
-        )
-        for fold, train in zip(folds, trains)
-    ]  # fmt: skip
-    _check_systems(prepared)
+    measuring = {"threshold": threshold, "condensed": condensed, "undefined": undefined, "ties": ties}
+    prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
     with progress("Assessing", total=sum(fold.n_samples(ways, grids) for fold in prepared), unit="test sets") as bar:
         found = [
             fold.study(ways, grids, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
@@ -251,13 +244,26 @@ def _distinct(what: str, given: list[_Named]) -> list[_Named]:
     return list({str(one): one for one in given}.values())
 
 
-def _check_systems(folds: Sequence[Fold]) -> None:
-    for number, fold in enumerate(folds[1:], start=2):
-        if fold.scores.systems != folds[0].scores.systems:
+def _prepared(
+    folds: Sequence[tuple[Any, Any]],
+    trains: Sequence[Ratings | None] | None,
+    metrics: Sequence[Metric],
+    sampling: Sampling,
+    **measuring: Any,
+) -> list[Fold]:
+    """Measure every fold on its whole test set; all must have the same systems."""
+    trains = [None] * len(folds) if trains is None else trains
+    if len(trains) != len(folds):
+        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
+    made = [Fold(runs, test, metrics, sampling, train=train, **measuring) for (runs, test), train in zip(folds, trains)]
+    systems = made[0].scores.systems
+    for number, fold in enumerate(made[1:], start=2):
+        if fold.scores.systems != systems:
             raise SettingError(
                 f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
-                f"({', '.join(folds[0].scores.systems)}); give every fold the same systems in the same order"
+                f"({', '.join(systems)}); give every fold the same systems in the same order"
             )
+    return made
 
 
 def _power(

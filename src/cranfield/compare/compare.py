@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.compare.comparison import Comparison
@@ -19,10 +18,8 @@ from cranfield.compare.effect import Effects, effects
 from cranfield.compare.sample import Floats, Sample
 from cranfield.compare.samples import as_scores, make_samples
 from cranfield.compare.subsampling import rejected_share
-from cranfield.compare.verdict import Verdict, tests
+from cranfield.compare.verdict import Verdict, spelled_test, tests
 from cranfield.measure.scores import Scores
-
-_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
 
 
 def compare(
@@ -95,7 +92,7 @@ def compare(
     _checks.share("alpha", alpha)
     _checks.whole("subsets", subsets, at_least=0)
     _checks.share("subset_size", subset_size)
-    test = _spelled(test, method, samples)
+    test = spelled_test(test, method, samples)
     spelling = parse(test)
     correction = correction or ("none" if spelling.name == "tukey" else "holm")
     if spelling.name == "log_student" and average == "mean":
@@ -148,24 +145,6 @@ def compare(
         baseline=baseline,
         step=Step("compare", settings, notes=notes),
     )
-
-
-def _spelled(test: str, method: str | None, samples: int | None) -> str:
-    """Return the test's spelling with its method and number of samples, which have options of their own."""
-    spelling = parse(test)
-    name = _SHORT.get(spelling.name, spelling.name)
-    parameters = dict(spelling.parameters)
-    for key, value in (("method", method), ("samples", samples)):
-        if value is not None:
-            if key in parameters and parameters[key] != value:
-                raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
-            parameters[key] = value
-    inside = ", ".join(f"{key}={_text(value)}" for key, value in parameters.items())
-    return f"{name}({inside})" if inside else name
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _rows(sample: Sample, verdict: Verdict, effect: Effects, test: str, correction: str, alpha: float) -> pl.DataFrame:

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield._registry import Registry
+from cranfield._spelling import parse
 from cranfield.compare.sample import Floats, Sample
 
 tests = Registry("test")
 """The tests, by name. A new one is a function from samples (one a metric) to verdicts, and `register` above it."""
+
+_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
+
+
+def spelled_test(test: str, method: str | None = None, samples: int | None = None) -> str:
+    """Return a test's spelling with its method and number of samples, which have options of their own.
+
+    Examples
+    --------
+    >>> from cranfield import compare
+    >>> spelled_test("fisher", method="monte-carlo", samples=1000)
+    'permutation(method=monte-carlo, samples=1000)'
+    """
+    spelling = parse(test)
+    parameters = dict(spelling.parameters)
+    for key, value in (("method", method), ("samples", samples)):
+        if value is not None:
+            if key in parameters and parameters[key] != value:
+                raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
+            parameters[key] = value
+    whole = replace(spelling, name=_SHORT.get(spelling.name, spelling.name), parameters=tuple(parameters.items()))
+    return str(tests.spelling(str(whole)))
 
 
 @dataclass(frozen=True, eq=False)

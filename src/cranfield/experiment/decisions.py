@@ -357,19 +357,7 @@ def _spelled(known: Registry, name: str, value: object, *more: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _in_order(known: Registry, name: str, text: str, more: tuple[str, ...]) -> str:
-    spelling, there = parse(text), _signatures(known)
-    if spelling.name not in there or spelling.cutoff is not None:
-        told = nearest(spelling.name, (*there, *more))
-        raise SettingError(f"{name}={text!r}: there is no {known.kind} {text!r}{told}")
-    settings, given = there[spelling.name], dict(spelling.parameters)
-    for one in given:
-        if one not in settings:
-            told = nearest(one, settings) if settings else "; it has none"
-            raise SettingError(f"{name}={text!r}: {spelling.name} has no setting {one!r}{told}")
-    return str(Spelling(spelling.name, tuple((one, given[one]) for one in settings if one in given)))
-
-
-@lru_cache(maxsize=16)
-def _signatures(known: Registry) -> dict[str, tuple[str, ...]]:
-    spelled = map(parse, known.signatures())
-    return {one.name: tuple(setting for setting, _ in one.parameters) for one in spelled}
+    try:
+        return str(known.spelling(text, besides=more))
+    except SettingError as error:
+        raise SettingError(f"{name}={text!r}: {error}") from error
