@@ -93,7 +93,7 @@ def test_a_spelling_has_one_form():
     [
         ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
         ({"split": "randm(train=0.5)"}, "did you mean 'random'?"),
-        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write random(train=0.8"),
+        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write"),
         ({"split": "train_per_item"}, "split='train_per_item': train_per_item needs l; write train_per_item(l=..."),
         ({"filters": ("kcore(k=5)",)}, "did you mean 'k_core'?"),
         ({"filters": 5}, "filters=5 is not a list of names"),

@@ -290,7 +290,7 @@ def test_ids_as_text_and_as_numbers_meet(divided):
         rows = [text[0], *(f"u{line}" if name == "train.csv" else line for line in text[1:])]
         (divided / name).write_text("\n".join(rows) + "\n")
     # Not one user in common, so nobody is left to be measured.
-    with pytest.raises(CranfieldError, match="none has a training rating; .* both parts need the same user ids"):
+    with pytest.raises(CranfieldError, match=r"none has a training rating; .* both parts need the same user ids"):
         run(divided / "e.toml")
 
 
