@@ -96,6 +96,7 @@ def test_a_spelling_has_one_form():
         ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write"),
         ({"split": "train_per_item"}, "split='train_per_item': train_per_item needs l; write train_per_item(l=..."),
         ({"filters": ("kcore(k=5)",)}, "did you mean 'k_core'?"),
+        ({"filters": "positives"}, "filters='positives': positives needs threshold; write positives(threshold=...)"),
         ({"filters": 5}, "filters=5 is not a list of names"),
         ({"metrics": ()}, "metrics is empty"),
         ({"metrics": "Precison@10"}, "did you mean 'Precision'?"),

@@ -320,7 +320,6 @@ def test_a_system_whose_library_is_missing_is_told_before_any_training(tiny, tmp
         ({"assess": {"scenarios": ["ratingz"]}}, "did you mean 'ratings'?"),
         ({"assess": {"samples": "x"}}, "samples='x' is not a whole number"),
         ({"decisions": Decisions(split="random(train=1.5)")}, "train=1.5 is not a share"),
-        ({"decisions": Decisions(filters="positives")}, "positives needs threshold"),
     ],
 )
 def test_a_setting_that_cannot_be_is_told_before_any_training(tiny, tmp_path, changes, said):
