@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,18 @@ def real_data():
         return path
 
     return find
+
+
+@pytest.fixture
+def piped(tmp_path):
+    """Return the path of a pipe that gives some bytes once, as the shell makes for ``<(...)``."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+
+    def pipe(content: bytes, name: str = "pipe") -> Path:
+        path = tmp_path / name
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(content,), daemon=True).start()
+        return path
+
+    return pipe

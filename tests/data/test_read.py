@@ -573,6 +573,13 @@ class TestFiles:
         content[-6:-2] = (2**31).to_bytes(4, "little")
         assert "the zip data cannot be unpacked" in refusal(bytes(content))
 
+    @pytest.mark.parametrize("kind", ["csv", "gzip", "parquet"])
+    def test_a_pipe_is_read_as_a_file_is(self, piped, kind):
+        packed = io.BytesIO()
+        pl.read_csv(CSV).write_parquet(packed)
+        content = {"csv": CSV, "gzip": gzip.compress(CSV), "parquet": packed.getvalue()}[kind]
+        assert rows(read(piped(content))) == rows(text(CSV))
+
     def test_no_file_and_a_folder(self, tmp_path):
         with pytest.raises(InputError, match="there is no such file"):
             read(tmp_path / "none.csv")

@@ -221,6 +221,14 @@ def test_a_changed_file_is_noticed(divided):
     assert _stages(divided / "e") == {"data", "splits", "runs", "scores", "results", "card"}
 
 
+def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, piped):
+    (divided / "mine.tsv").unlink()
+    pipe = piped(b"ann x 1\n")
+    pipe.rename(divided / "mine.tsv")
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: this is a pipe"):
+        run(divided / "e.toml")
+
+
 def test_a_file_that_is_not_there_is_told_before_anything_starts(divided):
     (divided / "mine.tsv").unlink()
     with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; mend its name"):

@@ -137,3 +137,8 @@ def test_what_is_wrong_with_a_pandas_frame_is_told_with_its_row_and_ids(changed,
     with pytest.raises(InputError) as told:
         read_test(frame.astype({"user": object, "item": object}))
     assert message in str(told.value)
+
+
+def test_a_pipe_gives_ratings_or_judgments(piped):
+    assert read_test(piped(b"ann,x,4\nbob,y,2\n", "ratings")).frame().rows() == [("ann", "x", 4.0), ("bob", "y", 2.0)]
+    assert read_test(piped(b"ann 0 x 4\nbob 0 y 2\n", "qrels")).frame().rows() == [("ann", "x", 4.0), ("bob", "y", 2.0)]

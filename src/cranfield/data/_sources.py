@@ -20,12 +20,17 @@ def file_and_member(path: Path) -> tuple[Path, str | None]:
     if path.is_dir():
         files = ", ".join(sorted(one.name for one in path.iterdir() if one.is_file())[:5]) or "no file"
         raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
-    if path.is_file():
+    if path.exists():
         return path, None
     inside = zip_and_member(path)
     if inside is None:
         raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
     return inside
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file is Parquet; what comes through a pipe is only known once it is read."""
+    return path.is_file() and contents(path, len(PARQUET)) == PARQUET
 
 
 def contents(path: Path, size: int = -1) -> bytes:

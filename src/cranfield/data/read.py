@@ -21,7 +21,7 @@ from cranfield.data._columns import Choice, Role, find_columns
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable, frame_table, parquet_table
 from cranfield.data._repeated import REMEDY, Repeated, RepeatedPairError, check_policy
-from cranfield.data._sources import PARQUET, contents, file_and_member, text_table
+from cranfield.data._sources import PARQUET, contents, file_and_member, is_parquet, text_table
 from cranfield.data._text import TextTable
 from cranfield.data._values import Fault, encoded
 from cranfield.data._values import ratings as as_ratings
@@ -127,7 +127,7 @@ def _table(
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
         path, member = file_and_member(Path(source))
-        if contents(path, len(PARQUET)) == PARQUET:
+        if is_parquet(path):
             return parquet_table(path, str(source))
         data, label = contents(path), str(path)
     elif hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):

@@ -14,7 +14,7 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, filters, read
-from cranfield.data._sources import PARQUET, contents, file_and_member
+from cranfield.data._sources import contents, file_and_member, is_parquet
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import file_checksum, fingerprint
 from cranfield.experiment.source import Source, simulated
@@ -34,6 +34,8 @@ def check_inputs(experiment: Experiment) -> None:
     for key, file in named:
         try:
             for path in _files(experiment.path(file)):
+                if not path.is_file():
+                    raise InputError("this is a pipe or a device, which cannot be read again", source=str(path))
                 contents(path, 1)
         except InputError as error:
             raise InputError(
@@ -56,7 +58,7 @@ def about_ratings(path: Path) -> int:
 
 
 def _rows(path: Path) -> int:
-    if contents(path, len(PARQUET)) == PARQUET:
+    if is_parquet(path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
     packed = path.suffix.lower() in (".gz", ".zip", ".zst", ".bz2", ".xz")
     return path.stat().st_size // (_BYTES_A_RATING // _PACKED if packed else _BYTES_A_RATING) + 1

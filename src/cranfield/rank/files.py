@@ -16,7 +16,7 @@ from cranfield._table import shown
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable
 from cranfield.data._layout import Layout, is_number
-from cranfield.data._sources import PARQUET, contents, file_and_member, text_table
+from cranfield.data._sources import PARQUET, contents, file_and_member, is_parquet, text_table
 from cranfield.data._text import TextTable
 from cranfield.data._values import Fault
 from cranfield.rank.roles import find_roles
@@ -78,7 +78,7 @@ def open_bytes(
 def file_text(path: Path) -> tuple[bytes, str] | None:
     """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
     path, member = file_and_member(path)
-    if contents(path, len(PARQUET)) == PARQUET:
+    if is_parquet(path):
         return None
     data, label = unpacked(contents(path), str(path), member)
     if data.startswith(_LZ4):

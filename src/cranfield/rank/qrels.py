@@ -56,7 +56,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
     elif isinstance(source, (str, os.PathLike)):
         name = name or system_name(Path(source))
         text = None if format == "ratings" else file_text(Path(source))
-        source = os.fspath(source) if text is None else json_lists(*text) or os.fspath(source)
+        source = os.fspath(source) if text is None else json_lists(*text) or _file(*text)
     if isinstance(source, Mapping) and source and all(isinstance(grades, Mapping) for grades in source.values()):
         return _stated(_of_dict(source, name, reading), "qrels")
     if text is not None and (format == "qrels" or has_qrels(text[0])):
@@ -111,10 +111,16 @@ def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, 
 
 
 def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
-    buffer = io.BytesIO((tidy_trec(data, 4) or data).lstrip(b"\r\n"))
-    buffer.name = label
     places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
-    return read(buffer, **{**places, "name": name, **reading})
+    tidy = (tidy_trec(data, 4) or data).lstrip(b"\r\n")
+    return read(_file(tidy, label), **{**places, "name": name, **reading})
+
+
+def _file(data: bytes, label: str) -> io.BytesIO:
+    """Return text as the open file that it was read from: a pipe cannot be read twice."""
+    file = io.BytesIO(data)
+    file.name = label
+    return file
 
 
 def _stated(ratings: Ratings, format: str) -> Ratings:
