@@ -160,23 +160,25 @@ def inline(draw: Callable[[], Any]) -> str:
         return ""
 
 
-def save(chart: Any, path: str | Path) -> None:
-    """Write a figure to a file: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
-    path, vega = Path(path), definition(chart)
-    made: bytes
-    match path.suffix.lower():
-        case ".svg":
-            made = svg(chart).encode()
-        case ".pdf":
-            made = vl_convert().vegalite_to_pdf(vega)
-        case ".png":
-            made = vl_convert().vegalite_to_png(vega, scale=3)
-        case ".json":
-            made = json.dumps(vega, indent=2, sort_keys=True).encode()
-        case _:
+def save(chart: Any, *paths: str | Path) -> None:
+    """Write a figure to files: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
+    drawn = ""
+    for path in map(Path, paths):
+        ending = path.suffix.lower()
+        if ending not in _ENDINGS:
             raise SettingError(f"{path} is no figure that can be written; name it .svg, .pdf, .png or .json")
-    with whole_file(path) as temporary:
-        temporary.write_bytes(made)
+        # Drawing takes longer than making one form of another.
+        drawn = drawn if ending == ".json" else drawn or svg(chart)
+        with whole_file(path) as temporary:
+            temporary.write_bytes(_ENDINGS[ending](chart, drawn))
+
+
+_ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
+    ".svg": lambda _, drawn: drawn.encode(),
+    ".pdf": lambda _, drawn: bytes(vl_convert().svg_to_pdf(drawn)),
+    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn, scale=3)),
+    ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
+}
 
 
 @functools.cache

@@ -220,10 +220,10 @@ def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list
     for family, stem in file_name(families).items():
         for name in [one for one in wanted if one in ("robustness", "power", "correlation")]:
             charts[f"{name}-{stem}"] = FIGURES[name](found, family=family, style=style)
-    written = [folder / f"{name}.{ending}" for name in charts for ending in _FORMATS]
-    for path in written:
-        save(charts[path.stem], path)
-    return written
+    files = {name: [folder / f"{name}.{ending}" for ending in _FORMATS] for name in charts}
+    for name, chart in charts.items():
+        save(chart, *files[name])
+    return [path for paths in files.values() for path in paths]
 
 
 def _lines(

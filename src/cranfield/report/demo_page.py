@@ -72,8 +72,7 @@ def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> 
         if comparison is not None:
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
     for name, chart in _charts(found, style).items():
-        for ending in ("pdf", "svg"):
-            figures.save(chart, folder / "figures" / f"{name}.{ending}")
+        figures.save(chart, *(folder / "figures" / f"{name}.{ending}" for ending in ("pdf", "svg")))
     return path
 
 

@@ -57,8 +57,7 @@ def _write_exhibit(folder: Path, one: Exhibit, chart: Any) -> None:
         _put(path.with_suffix(".md"), one.table.markdown())
         _put(path.with_suffix(".tex"), one.table.latex())
     if chart is not None:
-        for ending in _DRAWN:
-            save(chart, path.with_suffix(f".{ending}"))
+        save(chart, *(path.with_suffix(f".{ending}") for ending in _DRAWN))
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
