@@ -7,7 +7,7 @@ import pytest
 
 from cranfield import SettingError
 from cranfield.recommend import Function, ImplicitModel, ScikitModel, as_recommender
-from cranfield.recommend.adapters import named_systems
+from cranfield.recommend.adapters import checked_scores, named_systems
 
 
 class Own:
@@ -28,6 +28,35 @@ def test_a_function_of_training_ratings_and_users_is_a_system(world):
     fitted = as_recommender(lambda train, users: np.tile(train.item_counts, (len(users), 1))).fit(world)
     assert isinstance(fitted, Function)
     assert (fitted.score(np.array([0, 1])) == world.item_counts).all()
+
+
+class Tensor:
+    """What PyTorch asks for before a tensor with gradients may become an array."""
+
+    def __init__(self, rows, ready=False):
+        self.rows, self.ready = rows, ready
+
+    def detach(self):
+        return Tensor(self.rows, ready=True)
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.ready:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return np.asarray(self.rows, dtype)
+
+
+def test_a_tensor_is_taken_as_scores_with_its_gradients():
+    rows = [[0.5, 2.0, 1.0]]
+    assert checked_scores("mine", Tensor(rows), (1, 3)).tolist() == rows
+
+
+def test_a_tensor_of_pytorch_is_taken_as_scores():
+    torch = pytest.importorskip("torch")
+    rows = torch.nn.Parameter(torch.tensor([[0.5, 2.0, 1.0]]))
+    assert checked_scores("mine", rows * 2, (1, 3)).tolist() == [[1.0, 4.0, 2.0]]
 
 
 @pytest.mark.parametrize("wrong", [3, None, Own])

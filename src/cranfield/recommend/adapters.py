@@ -194,7 +194,8 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
     −∞ is what many systems write for an item they leave out, so it counts as NaN.
     """
     try:
-        block = np.asarray(scores)
+        # A tensor of PyTorch may hang on the gradients it was made for, or be elsewhere.
+        block = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
         if block.dtype.kind not in "biufO":
             raise TypeError
         block = np.array(block, dtype=np.float64)
