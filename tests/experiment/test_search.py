@@ -35,6 +35,14 @@ def test_a_grid_tries_every_combination_and_values_are_those_of_measure():
     assert found.frame().columns == ["system", "value", "seconds"]
 
 
+def test_users_who_are_not_served_do_not_lower_the_value():
+    trial = search(PARTS, "knn", {"k": [20]}, "P@5", sample=0.5, seed=3).best
+    run = recommend(PARTS.train, trial.system, sample=0.5, seed=3)
+    scores = measure(run, PARTS.validation, ["P@5"])
+    assert scores.user_coverage[0] < 0.6
+    assert trial.value == pytest.approx(scores.average(coverage="reduced")[0, 0])
+
+
 def test_the_test_part_is_never_looked_at():
     other = split.Split(PARTS.train, PARTS.test.keep(np.arange(len(PARTS.test)) < 1), PARTS.step, PARTS.validation)
     space = {"k": [1, 5, 20]}

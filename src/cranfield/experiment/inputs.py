@@ -18,7 +18,6 @@ from cranfield.data._sources import contents, file_and_member, is_parquet
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import file_checksum, fingerprint
 from cranfield.experiment.source import Source, simulated
-from cranfield.rank.serve import served_users
 from cranfield.split import Split, apply, given
 
 # What a line of text takes, and how much smaller it is when packed.
@@ -123,24 +122,6 @@ def named(decision: str) -> Iterator[None]:
         yield
     except SettingError as error:
         raise SettingError(f"decisions: {decision}: {error}") from error
-
-
-def served_test(split: Split, min_ratings: int, sample: int | float | None, seed: int) -> Ratings:
-    """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-    if not min_ratings and sample is None:
-        return split.test
-    users, _ = served_users(split.train, min_ratings, sample, seed)
-    served = np.zeros(split.train.n_users, dtype=np.bool_)
-    served[users] = True
-    test = split.test.keep(served[split.test.users])
-    if len(test) == 0:
-        some = "a training rating" if min_ratings <= 1 else f"{min_ratings} training ratings"
-        raise SettingError(
-            f"decisions: none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "
-            + (f"none has {some}" if sample is None else f"of those with {some} none is drawn")
-            + "; lower min_ratings, raise sample, or mend the split: both parts need the same user ids"
-        )
-    return test
 
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:

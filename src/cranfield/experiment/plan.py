@@ -25,8 +25,8 @@ from cranfield.experiment.inputs import (
     divided,
     filtered,
     load,
+    named,
     origin,
-    served_test,
     together,
 )
 from cranfield.experiment.rehearse import rehearse
@@ -34,6 +34,7 @@ from cranfield.experiment.run import go, reported, stated
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.rank import recommend
+from cranfield.rank.serve import served_test
 from cranfield.split import Split, given, random
 
 _STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
@@ -235,7 +236,8 @@ def _size(line: Line, source: Source, *, kept: bool) -> tuple[int, int, int]:
         made = given(there["train"], there["test"])
     asked = line.decisions.recommending()
     for split in [made] if isinstance(made, Split) else made:
-        served_test(split, asked["min_ratings"], asked["sample"], line.experiment.seed)
+        with named("min_ratings, sample"):
+            served_test(split, asked["min_ratings"], asked["sample"], line.experiment.seed)
     return whole.n_users, whole.n_items, len(whole)
 
 

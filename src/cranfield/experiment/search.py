@@ -21,6 +21,7 @@ from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
 from cranfield.measure.measure import measure
 from cranfield.rank.recommend import recommend
+from cranfield.rank.serve import served_test
 from cranfield.recommend.registry import recommender
 from cranfield.split import Split
 from cranfield.split.random import random as random_split
@@ -118,6 +119,7 @@ def search(
     if not space:
         raise SettingError("the space to search is empty; give a parameter and its values, such as {'k': [50, 100]}")
     split = _validation(data, seed)
+    measured = served_test(split, asking.get("min_ratings", 0), asking.get("sample"), seed)
     fixed = parse(system)
     conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "n": n, "seed": seed}
     known = _Record(record, {**conditions, **{name: str(value) for name, value in sorted(asking.items())}})
@@ -130,7 +132,7 @@ def search(
         trial = known.get(spelling)
         if trial is None:
             runs = recommend(split, spelling, n, seed=seed, threshold=threshold, **asking)
-            scores = measure(runs, split.test, [metric], threshold=threshold)
+            scores = measure(runs, measured, [metric], threshold=threshold)
             trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start)
             known.put(trial, scores.lower_is_better[0])
         tried.append(trial)

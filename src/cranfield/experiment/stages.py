@@ -23,7 +23,6 @@ from cranfield.experiment.inputs import (
     load,
     named,
     origin,
-    served_test,
     together,
 )
 from cranfield.experiment.search import search
@@ -40,6 +39,7 @@ from cranfield.experiment.system import System
 from cranfield.measure import Scores, measure
 from cranfield.rank import Run, read_run, write_run
 from cranfield.rank.recommend import timed_each
+from cranfield.rank.serve import served_test
 from cranfield.recommend import recommender
 from cranfield.split import Split, given
 from cranfield.split import registry as split_registry
@@ -311,7 +311,8 @@ class Line:
     def measured_test(self, part: Part) -> Ratings:
         """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
         asked = self.decisions.recommending()
-        return served_test(self.split_of(part), asked["min_ratings"], asked["sample"], self.seed(part))
+        with named("min_ratings, sample"):
+            return served_test(self.split_of(part), asked["min_ratings"], asked["sample"], self.seed(part))
 
     def scores_of(self, part: Part) -> Scores:
         """Return the scores of a part."""

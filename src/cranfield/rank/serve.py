@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
+from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.split import Split
 
 
 def served_users(
@@ -52,3 +54,29 @@ def served_users(
         },
     )
     return users, step
+
+
+def served_test(split: Split, min_ratings: int = 0, sample: float | None = None, seed: int = 0) -> Ratings:
+    """Return the test ratings of the users who are served: those of the others are not to be measured.
+
+    Examples
+    --------
+    >>> from cranfield.split import given
+    >>> split = given(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
+    >>> served_test(split, min_ratings=2).frame().rows()
+    [('bob', 'z', 1.0)]
+    """
+    if not min_ratings and sample is None:
+        return split.test
+    users, _ = served_users(split.train, min_ratings, sample, seed)
+    served = np.zeros(split.train.n_users, dtype=np.bool_)
+    served[users] = True
+    test = split.test.keep(served[split.test.users])
+    if len(test) == 0:
+        some = "a training rating" if min_ratings <= 1 else f"{min_ratings} training ratings"
+        raise SettingError(
+            f"none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "
+            + (f"none has {some}" if sample is None else f"of those with {some} none is drawn")
+            + "; lower min_ratings, raise sample, or mend the split: both parts need the same user ids"
+        )
+    return test
