@@ -212,6 +212,11 @@ class TestIds:
     def test_quoted_ids_keep_their_zeros(self):
         assert text('user,item,rating\n"1","007","3"\n').frame().rows() == [(1, "007", 3.0)]
 
+    @pytest.mark.parametrize("late", ["3.5", ".5", "1e-3", "-2.25", "12345678901234567890"])
+    def test_whole_stars_at_the_head_may_have_others_behind(self, late):
+        ratings = text("\n".join([*(f"{user},5,4" for user in range(2000)), f"2000,5,{late}"]))
+        assert ratings.values.tolist() == [4.0] * 2000 + [float(late)]
+
     @pytest.mark.parametrize("before", range(1, 12))
     def test_a_leading_zero_is_seen_wherever_the_file_is_cut_into_blocks(self, before, monkeypatch):
         monkeypatch.setattr("cranfield.data._text._BLOCK", 8)

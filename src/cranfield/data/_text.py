@@ -140,13 +140,22 @@ class TextTable:
 
     def _kind(self, role: Role) -> pl.DataType:
         """Return the type that the first rows suggest for a column."""
-        if role == "rating":
-            return pl.Float64()
-        return pl.Int64() if all(_is_integer(field) for field in self._field(self._places[role])) else pl.String()
+        if all(_is_integer(field) for field in self._field(self._places[role])):
+            return pl.Int64()
+        return pl.Float64() if role == "rating" else pl.String()
 
     def _typed(self) -> pl.DataFrame:
         """Read straight into the types that the first rows suggest; Polars refuses what does not fit them."""
         kinds = {role: self._kind(role) for role in self._places}
+        try:
+            return self._of_kinds(kinds)
+        except _POLARS:
+            if kinds.get("rating") != pl.Int64():
+                raise
+        # Behind whole stars there may be halves; whole numbers are read quicker, so they are tried first.
+        return self._of_kinds({**kinds, "rating": pl.Float64()})
+
+    def _of_kinds(self, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
         separator = self.layout.separator
         if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._data, separator[0].encode()):
             # "::" is read as ":" with an empty column between any two: no byte has to be moved.
