@@ -148,21 +148,23 @@ def test_a_truncated_tar_is_called_damaged(run, tmp_path, keep):
         run(source)
 
 
+def _overwrite(path, start, stop, content):
+    whole = bytearray(path.read_bytes())
+    whole[start:stop] = content
+    path.write_bytes(whole)
+
+
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
 def test_a_tar_with_bad_bytes_is_called_damaged(run, tmp_path, mode):
     source = _tar(tmp_path / "x", {"ratings.dat": random.Random(0).randbytes(10_000)}, mode)
-    content = bytearray(source.read_bytes())
-    content[60:160] = bytes(100)
-    source.write_bytes(content)
+    _overwrite(source, 60, 160, bytes(100))
     with pytest.raises(InputError, match="damaged"):
         run(source)
 
 
 def test_a_zip_whose_members_lie_nowhere_is_called_damaged(run, tmp_path):
     source = _zip(tmp_path / "x", {"ratings.dat": b"1::2::3"})
-    content = bytearray(source.read_bytes())
-    content[-6:-2] = (2**31).to_bytes(4, "little")
-    source.write_bytes(content)
+    _overwrite(source, -6, -2, (2**31).to_bytes(4, "little"))
     with pytest.raises(InputError, match="damaged"):
         run(source)
 
@@ -178,9 +180,7 @@ def test_a_truncated_zip_is_called_damaged(run, tmp_path, keep):
 
 def test_a_zip_with_another_content_than_it_says_is_called_damaged(run, tmp_path):
     source = _zip(tmp_path / "x", {"ratings.dat": bytes(range(256)) * 400})
-    content = bytearray(source.read_bytes())
-    content[60:160] = bytes(100)
-    source.write_bytes(content)
+    _overwrite(source, 60, 160, bytes(100))
     with pytest.raises(InputError, match="damaged"):
         run(source)
 
