@@ -122,6 +122,9 @@ def test_pairs_in_both_files_stay_where_the_option_says(files, cranfield):
     (files / "other.csv").write_text((files / "train.csv").read_text().split("\n", 2)[0] + "\n0,0,5\n19,14,5\n")
     asked[3] = files / "other.csv"
     assert cranfield("recommend", *asked, "--overlap", "train").code == 0
+    alone = cranfield("recommend", *asked[:2], *asked[4:], "--overlap", "train")
+    assert alone.code == 2
+    assert "--overlap goes with --test" in alone.err
 
 
 def test_file_names_are_safe_and_distinct():

@@ -89,9 +89,7 @@ class _ListLength(click.ParamType[Any]):
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
-    default="error",
-    show_default=True,
-    help="Where a pair of user and item stays that is in both files.",
+    help="With --test: pairs in both files are an error, or stay in one of them.  [default: error]",
 )
 @jobs_option
 @reading_options
@@ -104,7 +102,7 @@ def command(
     out: str,
     format: str,
     resume: bool,
-    overlap: str,
+    overlap: str | None,
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
@@ -112,6 +110,8 @@ def command(
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
+    if test is None and overlap is not None:
+        raise SettingError("--overlap goes with --test; leave it out, or give the test set")
     given_files = [Path(one).resolve() for one in (train, test) if one is not None]
     for path in files.values():
         if path.resolve() in given_files:
@@ -119,7 +119,7 @@ def command(
     wanted = [name for name, path in files.items() if not (resume and path.exists())]
     if wanted:
         ratings = read(train, **reading)
-        data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap)
+        data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap or "error")
         made = recommend_each(data, wanted, n, **asking)
         make_folder(out)
         for run in made:
