@@ -200,6 +200,28 @@ def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin
     assert by_user == pytest.approx(np.mean([values[users == u].mean() for u in np.unique(users)]))
 
 
+def test_one_relevant_lists_meet_whatever_the_order_of_their_rows():
+    test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 4, 5])
+    rows = {"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rank": [1, 2, 4], "length": [9, 9, 9]}
+    frame = pl.DataFrame(rows)
+    runs = {"sorted": frame, "shuffled": frame[[2, 1, 0]]}
+    assert measure(runs, test, "RR", threshold=4).values[:, 0].tolist() == [[1.0, 0.5, 0.25]] * 2
+    assert measure({"alone": frame[[2, 0, 1]]}, test, "RR", threshold=4).values[0, 0].tolist() == [1.0, 0.5, 0.25]
+
+
+def test_one_relevant_lists_must_be_those_of_the_test_set_and_of_the_first_run():
+    test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 4])
+    frame = pl.DataFrame({"user": ["ann", "ann"], "item": ["x", "y"], "rank": [1, 2], "length": [9, 9]})
+    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+        measure({"a": frame[:1], "b": frame}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+        measure({"a": frame, "b": frame[:1]}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="1 one-relevant lists whose item is not in the test set"):
+        measure({"a": frame.with_columns(item=pl.Series(["x", "z"]))}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="the run a has several lists for one user and item"):
+        measure({"a": frame[[0, 1, 0]]}, test, "RR", threshold=4)
+
+
 def test_a_metric_asked_for_twice_under_any_name_is_measured_once():
     scores = cf.measure({"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}, ["P@1", "Precision@1", "RR", "P@1"])
     assert scores.metrics == ("P@1", "RR")

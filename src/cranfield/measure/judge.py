@@ -68,9 +68,9 @@ def _in_order(run: Run, number: NDArray[np.int32]) -> tuple[Run, NDArray[np.int3
     order = np.flatnonzero(measured)
     order = order[np.argsort(number[order], kind="stable")]
     if (np.diff(number[order]) == 0).any():
-        twice = int(number[order][np.flatnonzero(np.diff(number[order]) == 0)[0]])
+        twice = order[np.flatnonzero(np.diff(number[order]) == 0)[:1]]
         raise InputError(
-            f"the run {run.name} has more than one list for a user (test user number {twice})",
+            f"the run {run.name} has more than one list for user {run.user_ids.ids(run.users[twice])[0]}",
             remedy="give one list a user",
         )
     sizes = np.diff(run.indptr)[order]
@@ -147,7 +147,7 @@ def _asked(
 
 def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
     """Return first and last rank of the group of equal scores around each place, None unless ties are averaged."""
-    if getattr(run, "ties", None) != "average" or run.scores is None:
+    if run.ties != "average" or run.scores is None:
         return None, None
     new = np.ones(len(run.scores) + 1, dtype=bool)
     new[1:-1] = run.scores[1:] != run.scores[:-1]
@@ -180,53 +180,58 @@ def one_relevant_judgments(run: Run, judgments: Judgments) -> Judgments:
 
     Bellogín et al. (2017), equation (1): a metric is averaged over the lists T_u^r, not over users.
     """
-    user_codes, item_codes = (
-        _translation(run.user_ids, judgments.user_ids),
-        _translation(run.item_ids, judgments.item_ids),
-    )
-    users = run.users if user_codes is None else user_codes[run.users]
-    items = run.items if item_codes is None else item_codes[run.items]
-    keys = users.astype(np.int64) * len(judgments.item_ids) + items
-    place = np.minimum(np.searchsorted(judgments.keys, keys), max(len(judgments) - 1, 0))
-    found = (users != UNKNOWN) & (items != UNKNOWN)
-    found &= (judgments.keys[place] == keys) if len(judgments) else False
-    if not found.all():
+    found = _judgments_of_lists(run, judgments)
+    strange = int(np.count_nonzero(found == UNKNOWN))
+    if strange:
         raise InputError(
-            f"the run {run.name} holds {int((~found).sum()):,} one-relevant lists whose item is not in the test set",
+            f"the run {run.name} holds {strange:,} one-relevant lists whose item is not in the test set",
             remedy="measure with the test set that the lists were made for",
         )
+    place = np.unique(found)
+    if len(place) < len(found):
+        raise InputError(f"the run {run.name} has several lists for one user and item", remedy="give each list once")
     return replace(
         judgments,
-        users=users,
-        indptr=np.arange(len(users) + 1, dtype=np.int64),
-        items=items.astype(np.int32),
+        users=judgments.users[judgments.lists[place]],
+        indptr=np.arange(len(place) + 1, dtype=np.int64),
+        items=judgments.items[place],
         grades=judgments.grades[place],
         _sorted_gains={},
     )
 
 
+def _judgments_of_lists(run: Run, judgments: Judgments) -> NDArray[np.int64]:
+    """Return the place of each one-relevant list's item among the judgments, `UNKNOWN` for one that is not there."""
+    user_codes = _translation(run.user_ids, judgments.user_ids)
+    item_codes = _translation(run.item_ids, judgments.item_ids)
+    users = run.users if user_codes is None else user_codes[run.users]
+    items = run.items if item_codes is None else item_codes[run.items]
+    keys = users.astype(np.int64) * len(judgments.item_ids) + items
+    place = np.searchsorted(judgments.keys, keys)
+    known = (users != UNKNOWN) & (items != UNKNOWN) & (np.append(judgments.keys, UNKNOWN)[place] == keys)
+    return np.where(known, place, UNKNOWN)
+
+
 def _judge_one_relevant(run: Run, judgments: Judgments, context: Any) -> tuple[Judged, Mapping[str, int]]:
     """Meet one-relevant lists with their judgments; a list whose item the system could not rank (rank 0) has no hit."""
-    if not _same_lists(run, judgments):
+    found = _judgments_of_lists(run, judgments)
+    order = np.argsort(found)
+    if not np.array_equal(found[order], np.arange(judgments.n_lists)):
         raise InputError(
             f"the run {run.name} has other lists than the first one-relevant run",
             remedy="make all runs with the same targets and seed",
         )
     assert run.ranks is not None  # every one-relevant run has them
-    ranked = np.flatnonzero(run.ranks > 0)
+    ranks = run.ranks[order]
+    ranked = np.flatnonzero(ranks > 0)
     judged = Judged(
         judgments=judgments,
         lists=ranked.astype(np.int32),
-        ranks=run.ranks[ranked],
+        ranks=ranks[ranked],
         pointers=ranked,
-        lengths=run.list_lengths,
+        lengths=run.list_lengths[order],
         run=run,
-        places=ranked,
+        places=order[ranked],
         context=context,
     )
     return judged, {"lists whose relevant item was not ranked": len(run) - len(ranked)}
-
-
-def _same_lists(run: Run, judgments: Judgments) -> bool:
-    own = one_relevant_judgments(run, judgments)
-    return np.array_equal(own.users, judgments.users) and np.array_equal(own.items, judgments.items)
