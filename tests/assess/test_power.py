@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import cranfield as cf
 from cranfield._errors import InputError, SettingError
 from cranfield.assess import discriminative_power, join_folds
 from cranfield.compare import compare
@@ -138,6 +139,31 @@ class TestFolds:
         as_text = replace(two, user_ids=Vocabulary.of([str(k) for k in range(30, 90)]))
         short = replace(two, user_ids=Vocabulary(pl.Series(range(30, 90), dtype=pl.UInt32)))
         assert len(join_folds([one, short]).user_ids) == len(join_folds([one, as_text]).user_ids) == 90
+
+    def test_joined_folds_have_all_that_each_of_them_has(self):
+        ratings = cf.simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
+        parts = [
+            cf.measure(
+                cf.recommend(split, ["popularity", "knn"], n=5), split.test, ["P@5", "ItemCoverage@5"],
+                threshold=4, condensed=True, bounds=True,
+            )
+            for split in cf.split.k_fold(ratings, k=2, seed=1)
+        ]  # fmt: skip
+        parts = [replace(part, notes=("said of both", f"said of fold {k}")) for k, part in enumerate(parts)]
+        joined = join_folds(parts)
+        rows, each = joined.frame(), [part.frame() for part in parts]
+        of_system = pl.col("metric") == "ItemCoverage@5"
+        for column in ("mean", "filled", "item_coverage"):
+            means = np.mean([frame.filter(of_system)[column].to_numpy() for frame in each], axis=0)
+            assert rows.filter(of_system)[column].to_list() == pytest.approx(means.tolist()), column
+        lists = [part.n_lists for part in parts]
+        for column in ("mean", "least", "most"):
+            values = [frame.filter(~of_system)[column].to_numpy() for frame in each]
+            weighed = np.average(values, axis=0, weights=lists)
+            assert rows.filter(~of_system)[column].to_list() == pytest.approx(weighed.tolist()), column
+        assert "condensed lists; relevant from 4" in joined.table().caption
+        assert joined.notes == ("said of both", "said of fold 0", "said of fold 1")
+        assert joined.step.settings["folds"] == 2
 
     def test_folds_with_other_systems_or_metrics_are_refused(self):
         one, two = self.folds()

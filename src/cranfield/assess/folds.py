@@ -7,18 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield._record import Step
+from cranfield.assess.correlation import mean_and_spread
 from cranfield.data import Vocabulary
 from cranfield.measure.scores import Scores
+
+Floats = NDArray[np.float64]
 
 
 def join_folds(folds: Sequence[Scores]) -> Scores:
     """Return the scores of all folds as one, with the lists of a user side by side.
 
-    The folds must have the same systems and metrics in the same order. Their users need not be the same; they meet by
-    id.
+    What belongs to a whole system, as catalogue coverage does, is averaged over the folds. The folds must have the same
+    systems and metrics in the same order. Their users need not be the same; they meet by id.
     """
     if not folds:
         raise InputError("there are no folds", remedy="give the scores of one or more")
@@ -43,9 +46,22 @@ def join_folds(folds: Sequence[Scores]) -> Scores:
         user_ids=ids,
         judged=np.concatenate([fold.judged for fold in folds]),
         relevant=np.concatenate([fold.relevant for fold in folds]),
-        step=Step("join_folds", {"folds": len(folds)}),
-        filled=None,
-        unjudged=None,
-        item_coverage=None,
+        step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
+        notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
+        bounds=_joined([fold.bounds for fold in folds]),
+        overall=_averaged([fold.overall for fold in folds]),
+        filled=_averaged([fold.filled for fold in folds]),
+        unjudged=_averaged([fold.unjudged for fold in folds]),
+        item_coverage=_averaged([fold.item_coverage for fold in folds]),
     )
+
+
+def _joined(bounds: Sequence[Floats | None]) -> Floats | None:
+    known = [one for one in bounds if one is not None]
+    return np.concatenate(known, axis=3) if len(known) == len(bounds) else None
+
+
+def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
+    known = [one for one in tables if one is not None]
+    return mean_and_spread(np.stack(known))[0] if len(known) == len(tables) else None

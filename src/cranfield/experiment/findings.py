@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,6 @@ from cranfield.compare import Comparison, compare
 from cranfield.data.write import write_table
 from cranfield.experiment.decisions import Decisions
 from cranfield.measure import Scores
-
-_TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
     seed
         Fixes the draws of a test that has some.
     """
-    whole = together([scores for _, _, scores in folds])
+    whole = join_folds([scores for _, _, scores in folds])
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]
     compared = [_compared(scores, decisions, seed) for _, _, scores in cases]
@@ -114,23 +111,6 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
             or [pl.DataFrame()]
         ),
     )
-
-
-def together(folds: Sequence[Scores]) -> Scores:
-    """Return all folds as one, with what belongs to whole systems averaged over them."""
-    joined = join_folds(folds)
-    if len(folds) == 1:
-        return joined
-    with warnings.catch_warnings():
-        # The mean of nothing is NaN, as it should be.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        means = {
-            name: np.nanmean(np.stack([getattr(fold, name) for fold in folds]), axis=0)
-            for name in _TABLES
-            if all(getattr(fold, name) is not None for fold in folds)
-        }
-    notes = tuple(dict.fromkeys(note for fold in folds for note in fold.notes))
-    return replace(joined, step=folds[0].step, notes=notes, **means)
 
 
 def _compared(scores: Scores, decisions: Decisions, seed: int) -> Comparison | None:
