@@ -14,7 +14,7 @@ from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.compare.comparison import Comparison
 from cranfield.compare.corrections import corrections
-from cranfield.compare.effect import Effects, effects
+from cranfield.compare.effect import effects
 from cranfield.compare.sample import Floats, Sample
 from cranfield.compare.samples import as_scores, make_samples
 from cranfield.compare.subsampling import rejected_share
@@ -64,8 +64,8 @@ def compare(
         ``full``: a list that a system does not give counts what an empty one scores. ``common``: a pair is compared
         over the users that both systems serve.
     undefined
-        What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Errors, where lower is
-        better, are always left out.
+        What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Where 0 says something
+        (errors, correlations, shares, novelty) it is always left out.
     average
         ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``geometric`` or
         ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages; ``log_student``
@@ -93,45 +93,23 @@ def compare(
     _checks.whole("subsets", subsets, at_least=0)
     _checks.share("subset_size", subset_size)
     test = spelled_test(test, method, samples)
-    spelling = parse(test)
-    correction = correction or ("none" if spelling.name == "tukey" else "holm")
-    if spelling.name == "log_student" and average == "mean":
-        average = f"geometric(form=adjusted, epsilon={dict(spelling.parameters).get('epsilon', 1e-5)})"
-    data, notes = make_samples(
-        as_scores(scores),
-        metrics=[metrics] if isinstance(metrics, str) else metrics,
-        baseline=baseline,
-        coverage=coverage,
-        undefined=undefined,
-        average=average,
-        by=by,
-    )
-    if spelling.name == "tukey":
+    name = parse(test).name
+    correction = correction or ("none" if name == "tukey" else "holm")
+    if name == "log_student" and average == "mean":
+        average = _geometric(test)
+    counting: dict[str, Any] = {"coverage": coverage, "undefined": undefined, "average": average, "by": by}
+    asked = [metrics] if isinstance(metrics, str) else metrics
+    data, notes = make_samples(as_scores(scores), metrics=asked, baseline=baseline, **counting)
+    if name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
     run = partial(tests.call, test, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
-    rejected: list[Floats] | None = None
+    rows = [_rows(sample, verdict, test, correction, alpha) for sample, verdict in zip(data, verdicts)]
+    settings = {"test": test, "correction": correction, "alpha": alpha, "baseline": baseline, **counting, "seed": seed}
     if subsets:
-        rejected = rejected_share(data, run, subsets=subsets, size=subset_size, alpha=alpha, seed=seed)
-    rows = [
-        _rows(sample, verdict, effects(sample, alpha), test, correction, alpha).with_columns(
-            *([] if rejected is None else [pl.Series("rejected", rejected[m])])
-        )
-        for m, (sample, verdict) in enumerate(zip(data, verdicts))
-    ]
-    settings = {
-        "test": test,
-        "correction": correction,
-        "alpha": alpha,
-        "baseline": baseline,
-        "coverage": coverage,
-        "undefined": undefined,
-        "average": average,
-        "by": by,
-        "seed": seed,
-    }
-    if subsets:
+        shares = rejected_share(data, run, subsets=subsets, size=subset_size, alpha=alpha, seed=seed)
+        rows = [one.with_columns(rejected=pl.Series(share)) for one, share in zip(rows, shares)]
         settings |= {"subsets": subsets, "subset_size": subset_size}
     return Comparison(
         rows=pl.concat(rows),
@@ -147,7 +125,14 @@ def compare(
     )
 
 
-def _rows(sample: Sample, verdict: Verdict, effect: Effects, test: str, correction: str, alpha: float) -> pl.DataFrame:
+def _geometric(log_student: str) -> str:
+    """Return the average that Student's test of the logarithms is a test of."""
+    return f"geometric(form=adjusted, epsilon={dict(parse(log_student).parameters).get('epsilon', 1e-5)})"
+
+
+def _rows(sample: Sample, verdict: Verdict, test: str, correction: str, alpha: float) -> pl.DataFrame:
+    """Return the rows of one metric, a pair each; see `Comparison.frame`."""
+    effect = effects(sample, alpha)
     corrected: Floats = corrections.call(correction, verdict.p)
     significant = corrected < alpha
     direction = effect.difference if verdict.direction is None else verdict.direction

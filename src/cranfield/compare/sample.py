@@ -179,15 +179,5 @@ class Sample:
 
     def restrict(self, users: NDArray[np.intp]) -> Sample:
         """Return the sample of some of the users."""
-        return Sample(
-            self.metric,
-            self.systems,
-            self.values[:, users],
-            self.first,
-            self.second,
-            None if self.weights is None else self.weights[users],
-            self.geometric,
-            self.floor,
-            self.shift,
-            self.lower_is_better,
-        )
+        weights = None if self.weights is None else self.weights[users]
+        return replace(self, values=self.values[:, users], weights=weights)

@@ -1,4 +1,4 @@
-"""The permutation.randomisation of the mean difference: exact, or by sampling."""
+"""The permutation test of the mean difference: exact, or by sampling."""
 
 from cranfield.compare.permutation.randomisation import permutation
 
