@@ -176,9 +176,7 @@ def assess_folds(
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
     _checks.one_of("correlation", correlation, CORRELATIONS)
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
-    wanted = _distinct("metric", [Metric.of(one) for one in _several(metrics)])
-    if cutoffs is not False:
-        wanted = at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else cutoffs)
+    wanted = _metrics(metrics, cutoffs)
     kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
     ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
     weights_of(weights, ["power", *(way.name for way in ways), "agreement"])
@@ -195,11 +193,7 @@ def assess_folds(
     grids, chunks = grids_of(ways, sizes), Chunks(out)
     measuring = {"threshold": threshold, "condensed": condensed, "undefined": undefined, "ties": ties}
     prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
-    with progress("Assessing", total=sum(fold.n_samples(ways, grids) for fold in prepared), unit="test sets") as bar:
-        found = [
-            fold.study(ways, grids, bar, chunks).with_columns(fold=pl.lit(number, dtype=pl.Int64))
-            for number, fold in enumerate(prepared, start=1)
-        ]
+    found = _samples(prepared, ways, grids, chunks)
     testing = {"test": significance, "alpha": alpha, "resamples": resamples, "undefined": undefined, "seed": seed}
     power, curves = _power([fold.scores for fold in prepared], kinds, testing)
     settings = {
@@ -225,12 +219,20 @@ def assess_folds(
         metrics=tuple(str(metric) for metric in wanted),
         averages=tuple(str(kind) for kind in kinds),
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
-        samples=pl.concat(found).select("fold", pl.exclude("fold")),
+        samples=found,
         whole=np.stack([fold.whole for fold in prepared]),
         power=power,
         curves=curves,
         step=Step("assess", settings, notes=_notes(prepared)),
     )
+
+
+def _metrics(asked: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
+    """Return the metrics that are asked for, at further cut-offs as well."""
+    wanted = _distinct("metric", [Metric.of(one) for one in _several(asked)])
+    if cutoffs is False:
+        return wanted
+    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else cutoffs)
 
 
 def _several(given: Any) -> list[Any]:
@@ -264,6 +266,19 @@ def _prepared(
                 f"({', '.join(systems)}); give every fold the same systems in the same order"
             )
     return made
+
+
+def _samples(
+    folds: Sequence[Fold], scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], chunks: Chunks
+) -> pl.DataFrame:
+    """Study every fold on smaller test sets; see `Assessment.frame`."""
+    total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
+    with progress("Assessing", total=total, unit="test sets") as bar:
+        found = [
+            fold.study(scenarios, sizes, bar, chunks).select(pl.lit(number, dtype=pl.Int64).alias("fold"), pl.all())
+            for number, fold in enumerate(folds, start=1)
+        ]
+    return pl.concat(found)
 
 
 def _power(
