@@ -43,6 +43,13 @@ def test_margins_taken_from_real_pairs_are_met(data):
     assert np.abs(np.bincount(who, minlength=users) - matrix.sum(axis=1)).sum() <= 4
 
 
+def test_the_users_of_an_item_come_ascending_on_every_processor():
+    item_counts = np.array([900, 300, 300])
+    who, _ = pairs_with_margins(item_counts, np.full(1_000, 3), np.random.default_rng(0))
+    for users in np.split(who, np.cumsum(item_counts)[:-1]):
+        assert (np.diff(users) > 0).all()
+
+
 def test_margins_that_do_not_go_together_keep_the_item_counts():
     who, what = pairs_with_margins(np.array([3, 3]), np.array([4, 1, 1]), np.random.default_rng(0))
     assert np.bincount(what).tolist() == [3, 3]

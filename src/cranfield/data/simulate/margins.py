@@ -52,8 +52,9 @@ def pairs_with_margins(
 
 
 def _weighted_sample(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return ``size`` places without replacement: the smallest of exponential keys with rates ``weights``."""
+    """Draw ``size`` places without replacement, ascending: the smallest of exponential keys with rates ``weights``."""
     keys = -np.log1p(-rng.random(len(weights))) / weights
     if size >= len(keys):
         return np.arange(len(keys))
-    return np.argpartition(keys, size)[:size]
+    # Sorted, because a partition leaves its places in an order that differs from one processor to another.
+    return np.sort(np.argpartition(keys, size)[:size])
