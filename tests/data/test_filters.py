@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -57,19 +59,19 @@ def test_k_core_is_what_is_left_when_nothing_small_remains(pairs, k):
     assert _or_error(filters.min_ratings, _ratings(pairs), user=k, item=k, repeat=True) == left
 
 
-@given(PAIRS, st.floats(0.01, 0.99))
+@given(PAIRS, st.integers(1, 99).map(lambda percent: Fraction(percent, 100)))
 def test_the_head_is_dropped_by_popularity_and_then_by_id(pairs, share):
     of_item = Counter(i for _, i in pairs)
     order = sorted(of_item, key=lambda item: (-of_item[item], item))
-    head = set(order[: int(np.ceil(share * len(order) - 0.5))])
-    assert _or_error(filters.drop_head, _ratings(pairs), share=share) == {p for p in pairs if p[1] not in head}
+    head = set(order[: math.ceil(share * len(order) - Fraction(1, 2))])
+    assert _or_error(filters.drop_head, _ratings(pairs), share=float(share)) == {p for p in pairs if p[1] not in head}
     held, short_head = 0, set()
     for item in order:
         if held >= share * len(pairs):
             break
         held += of_item[item]
         short_head.add(item)
-    kept = _or_error(filters.drop_head, _ratings(pairs), share=share, of="ratings")
+    kept = _or_error(filters.drop_head, _ratings(pairs), share=float(share), of="ratings")
     assert kept == {p for p in pairs if p[1] not in short_head}
 
 
@@ -80,6 +82,13 @@ def test_a_sample_of_users_or_items_keeps_them_whole(of, column):
     chosen = set(kept.frame()[column])
     assert len(chosen) == 3
     assert kept.frame().rows() == ratings.frame().filter(pl.col(column).is_in(chosen)).rows()
+
+
+def test_a_share_is_what_it_reads_in_decimals():
+    ratings = Ratings.of(range(100), [0] * 7 + [1] * 6 + [*range(2, 89)])
+    # 7 % of 100 ratings are the 7 of item 0, and 7 % of 50 are 3.5, halves down; in binary both are a little more.
+    assert len(filters.drop_head(ratings, share=0.07, of="ratings")) == 93
+    assert len(filters.sample(Ratings.of(range(50), range(50)), share=0.07)) == 3
 
 
 def test_a_sample_is_exact_and_independent_of_row_order():

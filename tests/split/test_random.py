@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from cranfield import ImpossibleSplitError, Ratings, split
 
 
-@given(st.integers(2, 300), st.floats(0.02, 0.98), st.floats(0.02, 0.98))
+@given(st.integers(2, 300), st.integers(2, 98), st.integers(2, 98))
 def test_the_exact_ratio_is_exact(count, train, validation):
-    learn = math.floor(train * count + 0.5)
-    aside = math.floor(validation * learn + 0.5)
+    learn = (2 * train * count + 100) // 200
+    aside = (2 * validation * learn + 100) // 200
+    train, validation = train / 100, validation / 100
     ratings = Ratings.of(range(count), range(count))
     if not (0 < aside < learn < count):
         with pytest.raises(ImpossibleSplitError, match="part empty"):
@@ -23,6 +24,13 @@ def test_the_exact_ratio_is_exact(count, train, validation):
         return
     made = split.random(ratings, train=train, exact=True, validation=validation)
     assert (len(made.train), len(made.validation), len(made.test)) == (learn - aside, aside, count - learn)
+
+
+def test_a_half_goes_to_training_as_it_reads_in_decimals():
+    ratings = Ratings.of([1] * 50, range(50))
+    assert 0.29 * 50 < 14.5
+    for made in (split.random(ratings, train=0.29, exact=True), split.per_user(ratings, train=0.29)):
+        assert len(made.train) == 15
 
 
 @pytest.mark.parametrize("exact", [False, True])

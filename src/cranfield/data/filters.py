@@ -21,6 +21,7 @@ from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield.data._moment import day, seconds
 from cranfield.data._popularity import by_popularity
+from cranfield.data._share import share_of
 from cranfield.data.ratings import Ratings, check_ratings
 
 __all__ = [
@@ -166,7 +167,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
         dropped = _portion(len(order), share)
     else:
         reached = np.cumsum(ratings.item_counts[order])
-        dropped = int(np.searchsorted(reached, share * len(ratings))) + 1
+        dropped = int(np.searchsorted(reached, share_of(len(ratings), share))) + 1
     keep_item = np.ones(ratings.n_items, dtype=bool)
     keep_item[order[:dropped]] = False
     return _filtered(ratings, _of(ratings, None, keep_item), "drop_head", {"share": share, "of": of})
@@ -286,7 +287,7 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 def _portion(count: int, share: float) -> int:
     """Return the share of a count, rounded to the nearest whole number, halves down."""
-    return int(np.ceil(count * share - 0.5))
+    return int(np.ceil(share_of(count, share) - 0.5))
 
 
 def _of(ratings: Ratings, keep_user: NDArray[np.bool_] | None, keep_item: NDArray[np.bool_] | None) -> Ratings:

@@ -13,6 +13,7 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.data._share import share_of
 from cranfield.data.ratings import check_ratings
 from cranfield.split.split import Split
 
@@ -46,7 +47,7 @@ def validation_share(validation: float | None) -> float:
 
 def nearest_count(share: float, counts: NDArray[np.int64] | int) -> NDArray[np.int64]:
     """Return the share of each count, rounded to the nearest whole number, halves up."""
-    rounded: NDArray[np.int64] = np.floor(share * np.asarray(counts) + 0.5).astype(np.int64)
+    rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
     return rounded
 
 

@@ -1,0 +1,21 @@
+"""A share of a count, as it reads in decimals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def share_of(counts: NDArray[np.integer[Any]] | int, share: float) -> NDArray[np.float64]:
+    """Return the share of each count, to a millionth: a half is a half, and a whole number whole.
+
+    Examples
+    --------
+    >>> 0.29 * 50, share_of(50, 0.29).item()
+    (14.499999999999998, 14.5)
+    >>> 0.07 * 100, share_of(100, 0.07).item()
+    (7.000000000000001, 7.0)
+    """
+    return np.asarray(np.round(share * np.asarray(counts), 6))
