@@ -188,6 +188,11 @@ class TestHeaders:
     def test_a_fourth_column_of_text_is_not_taken_for_times(self):
         assert rows(text("1,2,5,fine\n")) == [(1, 2, 5.0)]
 
+    @pytest.mark.parametrize("bad", ["soon", ""])
+    def test_one_bad_row_at_the_head_hides_no_times(self, bad):
+        lines = [f"1,2,5,{bad}", *(f"{user},3,5,978300760" for user in range(9))]
+        assert "row 1, column '4'" in refusal("\n".join(lines))
+
     def test_one_column_is_not_used_twice(self):
         assert "both" in refusal("user,item,rating\n1,2,3\n", user="item", item="item")
 
@@ -295,6 +300,25 @@ class TestTimes:
         message = refusal("user,item,timestamp\n1,2,2000-12-31\n1,3,soon\n")
         assert "row 3, column 'timestamp': 'soon' is not a time" in message
 
+    @pytest.mark.parametrize("bad", ["soon", "2001-01-01", "978300760!"])
+    def test_one_bad_time_among_numbers_is_named_and_not_the_numbers(self, bad):
+        lines = ["user,item,timestamp", *(f"{user},2,978300760" for user in range(300)), f"300,2,{bad}"]
+        assert f"row 302, column 'timestamp': {bad!r} is not a time" in refusal("\n".join(lines))
+
+    def test_one_number_among_dates_is_named(self):
+        lines = ["user,item,date", "1,2,978300760", *(f"{user},3,2001-01-01" for user in range(300))]
+        assert "row 2, column 'date': '978300760' is not a time" in refusal("\n".join(lines))
+
+    @pytest.mark.parametrize(("most", "odd"), [(10**9, 10**12), (10**12, 10**9), (10**15, 10**12), (10**18, 10**9)])
+    def test_one_time_in_another_unit_is_named(self, most, odd):
+        lines = ["user,item,timestamp", "0,2,0", *(f"{user},2,{most + user}" for user in range(1, 300)), f"300,2,{odd}"]
+        assert f"row 302, column 'timestamp': {odd} is a time in another unit" in refusal("\n".join(lines))
+
+    def test_a_clock_that_began_at_zero_is_one_unit(self):
+        times = range(0, 2 * 10**11, 10**9)
+        data = "user,item,timestamp\n" + "\n".join(f"{user},2,{time}" for user, time in enumerate(times))
+        assert text(data).times.tolist() == [time // 1000 for time in times]
+
     @pytest.mark.parametrize("huge", ["99999999999999999999", "1e30", "-1e19"])
     def test_a_number_too_large_for_a_time_is_named(self, huge):
         assert "row 3, column 'timestamp'" in refusal(f"user,item,timestamp\n1,2,5\n1,3,{huge}\n")
@@ -384,6 +408,12 @@ class TestBadText:
         assert "row 2: the row has 5 fields" in refusal("user,item,rating,title\n1,3,4,a,b\n")
 
     @pytest.mark.parametrize("separator", [",", "::"])
+    @pytest.mark.parametrize("first", ["1,2", "1,2,3", "1,2,3,4,5", '1,2,"3'])
+    def test_a_first_row_without_names_may_be_the_one_at_fault(self, separator, first):
+        data = "\n".join([first, *(f"{user},3,4,5" for user in range(9))]).replace(",", separator)
+        assert f"row 1: the row has {len(first.split(','))} fields where 4 are" in refusal(data, quote=None)
+
+    @pytest.mark.parametrize("separator", [",", "::"])
     def test_too_few_fields_where_nobody_looks(self, separator):
         def data(*rows):
             return "\n".join(("user,item,rating,title,genre", *rows)).replace(",", separator)
@@ -417,7 +447,7 @@ class TestBadText:
     def test_one_field_a_row(self):
         assert "separator" in refusal("ann\nbob\n")
 
-    @pytest.mark.parametrize("encoding", ["utf-9", "base64", "rot13"])
+    @pytest.mark.parametrize("encoding", ["utf-9", "base64", "rot13", "a\0b"])
     def test_an_unknown_encoding(self, encoding):
         assert f"{encoding!r} is not known" in refusal(CSV, encoding=encoding)
 

@@ -50,7 +50,7 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
     try:
         kind = codecs.lookup(encoding).name
         "a".encode(encoding)  # base64 and its like are known too, but not of text
-    except (LookupError, UnicodeError) as error:
+    except (LookupError, ValueError) as error:
         raise SettingError(
             f"the encoding {encoding!r} is not known; use utf-8, latin-1, cp1252, utf-16, ..."
         ) from error
@@ -131,16 +131,18 @@ def find_layout(
             remedy="say what divides the fields with separator='...' (--separator)",
         )
     rest = numbered[1:] if header else numbered
+    # Without names the first row is one like others, and may be the one at fault.
+    width = len(rows[0]) if header else Counter(map(len, rows)).most_common(1)[0][0]
     # Blank lines are passed over: Polars counts the columns of the first line it sees.
     first_line = rest[0][0] if rest else numbered[0][0] + 1
     return Layout(
         separator=separator,
         quote=quote,
         names=tuple(name.strip() for name in rows[0]) if header else None,
-        width=len(rows[0]),
+        width=width,
         start=_after_lines(sample, first_line - 1),
         first_line=first_line,
-        sample=tuple(tuple(row) for _, row in rest if len(row) == len(rows[0])),
+        sample=tuple(tuple(row) for _, row in rest if len(row) == width),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -60,23 +60,24 @@ class TextTable:
             return {**guess, "time": 2}
         if self.width > 2:
             guess["rating"] = 2
-        if self.width > 3 and (self._looks_like_time(3) or self._is_numeric(3)):
+        if self.width > 3 and (self._looks_like_time(3) or self._mostly(3, is_number)):
             guess["time"] = 3
         return guess
 
     def _field(self, place: int) -> list[str]:
         return [row[place].strip() for row in self.layout.sample]
 
-    def _is_numeric(self, place: int) -> bool:
-        return bool(self.layout.sample) and all(is_number(field) for field in self._field(place))
-
     def _looks_like_time(self, place: int) -> bool:
         """Tell whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
-        fields = self._field(place)
-        return bool(fields) and all(
-            (field.isdecimal() and int(field) >= 10**8) or (len(field) >= 10 and field[4:8:3] == "--")
-            for field in fields
+        return self._mostly(
+            place,
+            lambda field: (field.isdecimal() and int(field) >= 10**8) or (len(field) >= 10 and field[4:8:3] == "--"),
         )
+
+    def _mostly(self, place: int, test: Callable[[str], bool]) -> bool:
+        """Tell whether more than half of the first rows pass a test: one that is at fault must not hide the column."""
+        fields = self._field(place)
+        return 2 * sum(map(test, fields)) > len(fields)
 
     def load(self, places: Mapping[Role, int]) -> None:
         """Read the columns at ``places``."""

@@ -14,6 +14,8 @@ from cranfield.data.vocabulary import Vocabulary
 # The first whole number that is too large to be a time in seconds (the year 5138), and what it and its thousandfolds
 # are taken for: milliseconds, microseconds, nanoseconds.
 _TOO_LATE = 10**11
+# What is usual for a time in seconds: from 1973 to 2096.
+_USUAL, _UNUSUAL = 10**8, 4 * 10**9
 _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 # So much of a value is shown in a message.
 _SHOWN = 60
@@ -88,8 +90,8 @@ def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
 def times(column: pl.Series) -> NDArray[np.int64]:
     """Return a column of times as whole seconds since 1970 (UTC).
 
-    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds. They are dates
-    if every one of them is written as one: 20011231.
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; some that are
+    plainly of another unit than the others are refused. They are dates if every one of them is written as one: 20011231.
     """
     remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
     if column.dtype == pl.String:
@@ -133,11 +135,34 @@ def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     scale = 1
     while latest >= _TOO_LATE * scale and scale < 10**9:
         scale *= 1000
-    return numbers if scale == 1 else numbers // scale
+    if scale == 1:
+        return numbers
+    _refuse_two_units(numbers, scale)
+    return numbers // scale
+
+
+def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
+    """Refuse times some of which are usual in a coarser unit, and in the unit of the largest lie in early 1970.
+
+    Where others stand between the two, they may be moments of a clock that began at 0, and nothing is refused.
+    """
+    size = np.abs(numbers)
+    coarser = scale // 1000
+    while coarser:
+        usual = (size >= _USUAL * coarser) & (size < _UNUSUAL * coarser)
+        finer = size >= _TOO_LATE * coarser
+        if usual.any() and not ((size >= _UNUSUAL * coarser) & ~finer).any():
+            row = int(np.argmax(min(usual, finer, key=np.count_nonzero)))
+            raise Fault(
+                row,
+                f"{numbers[row]} is a time in another unit than most",
+                "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
+            )
+        coarser //= 1000
 
 
 def _from_text(text: pl.Series) -> pl.Series:
-    """Read text as numbers if it all is, else as ISO dates with or without a time of day and a zone."""
+    """Read text as numbers or as ISO dates with or without a time of day and a zone, whichever most of it is."""
     if text.null_count() == len(text):
         return text.cast(pl.Int64)
     for kind in (pl.Int64, pl.Float64):
@@ -151,7 +176,8 @@ def _from_text(text: pl.Series) -> pl.Series:
     ]
     readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
     readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
-    return pl.select(pl.coalesce(readings)).to_series()
+    dates = pl.select(pl.coalesce(readings)).to_series()
+    return numbers if numbers.null_count() <= dates.null_count() else dates
 
 
 def _shown(value: object) -> str:
