@@ -106,6 +106,7 @@ def test_a_time_window_holds_its_start_and_not_its_end():
     ratings = Ratings.of(range(4), range(4), times=[0, 86_399, 86_400, 172_800])
     assert filters.time_window(ratings, start=0, end="1970-01-02").user_ids.all.to_list() == [0, 1]
     assert filters.time_window(ratings, start="1970-01-02T00:00:00+00:00").user_ids.all.to_list() == [2, 3]
+    assert filters.time_window(ratings, start=0.5, end="1970-01-02T00:00:00.25").user_ids.all.to_list() == [1, 2]
     with pytest.raises(SettingError, match="span 1970-01-01 00:00:00 to 1970-01-03"):
         filters.time_window(ratings, start="2020-01-01")
     with pytest.raises(SettingError, match="is not a moment"):

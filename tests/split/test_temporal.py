@@ -43,6 +43,11 @@ def test_the_moment_itself_is_test(at):
     assert made.step.effect["cut"] == "1970-01-02 00:00:00"
 
 
+@pytest.mark.parametrize("at", [1.5, "1970-01-01T00:00:01.5"])
+def test_a_moment_between_two_seconds_separates_them(at):
+    assert split.temporal(Ratings.of(range(4), range(4), times=range(4)), at=at).train.times.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("at", ["1969-01-01", "1970-01-01", "2001-01-01"])
 def test_a_moment_outside_the_data_is_refused_with_their_span(at):
     with pytest.raises(ImpossibleSplitError, match="3 ratings of 3 users span 1970-01-01 00:00:00 to 1970-01-02"):

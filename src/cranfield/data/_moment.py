@@ -12,7 +12,8 @@ from cranfield._errors import SettingError
 def seconds(name: str, moment: object) -> int:
     """Return a date, a datetime, an ISO text or a number of seconds as whole seconds since 1970.
 
-    What names no time zone is taken as UTC, and a date alone as its first second.
+    What names no time zone is taken as UTC, and a date alone as its first second. A part of a second counts as the
+    next whole one: among times in whole seconds, those before 2.5 are those before 3.
 
     Examples
     --------
@@ -20,7 +21,7 @@ def seconds(name: str, moment: object) -> int:
     978307200
     """
     if not isinstance(moment, bool) and isinstance(moment, Real) and math.isfinite(moment):
-        return int(float(moment))
+        return math.ceil(moment)
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
@@ -33,7 +34,7 @@ def seconds(name: str, moment: object) -> int:
         moment = datetime.combine(moment, time())
     if not isinstance(moment, datetime):
         raise SettingError(f"{name}={moment!r} is not a moment; give a date, an ISO text or seconds since 1970")
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return math.ceil((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def day(moment: float) -> str:
