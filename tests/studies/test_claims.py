@@ -40,14 +40,12 @@ def test_power_is_minus_the_mean_p_value(of_2020, standing):
 
 
 def test_drawn_systems_give_the_p_values_of_those_systems(of_2020, standing):
-    from cranfield.studies._claims import _draws
-
     found = arithmetic(of_2020.assessment)
     p = {
         frozenset(pair): value
         for *pair, value in found.curves.filter(pl.col("metric") == "P").select("system_a", "system_b", "p").iter_rows()
     }
-    for draw, counts in enumerate(_draws(5, 0)[:20], start=1):
+    for draw, counts in enumerate(standing.drawn[:20], start=1):
         drawn = [system for system, count in zip(found.systems, counts) for _ in range(int(count))]
         values = [p[frozenset((a, b))] for k, a in enumerate(drawn) for b in drawn[:k] if a != b]
         assert standing.scores("power", ["P"])[draw, 0] == pytest.approx(-np.mean(values))

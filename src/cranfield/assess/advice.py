@@ -221,7 +221,8 @@ def advise(
         raise SettingError("no criterion with a weight could be judged; weigh one of " + ", ".join(evidence.criteria))
     share = np.array([counted[evidence.criteria[c]] for c in known])
     score = _weighted(whole[None], known, share)[0]
-    drawn = _weighted(evidence.thinned().judge(_multiplicities(evidence.systems, draws, seed)), known, share)
+    drawn_systems = draws_of_systems(evidence.systems, draws, stream(seed, "assess", "advice", evidence.systems))
+    drawn = _weighted(evidence.thinned().judge(drawn_systems), known, share)
     first = (drawn >= drawn.max(axis=1, keepdims=True)).mean(axis=0)
     lower, upper = np.quantile(drawn, [0.025, 0.975], axis=0)
     columns = {
@@ -262,9 +263,8 @@ def _weighted(found: NDArray[np.float64], known: Sequence[int], share: NDArray[n
     return np.einsum("dcm,c->dm", np.nan_to_num(found[:, known]), share) / share.sum()
 
 
-def _multiplicities(systems: int, draws: int, seed: int) -> NDArray[np.float64]:
-    """Return draws × systems: how often a bootstrap draw holds each; at least two different ones."""
-    rng = stream(seed, "assess", "advice", systems)
+def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return draws × systems: how often each bootstrap draw holds each system; at least two different ones."""
     found: list[NDArray[np.float64]] = []
     while len(found) < draws:
         chosen = (rng.random(systems) * systems).astype(np.intp)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cranfield._random import stream
 from cranfield.assess import SCENARIOS, Assessment
+from cranfield.assess.advice import draws_of_systems
 
 Floats = NDArray[np.float64]
 Verdict = Literal["holds", "does not hold", "cannot tell"]
@@ -89,13 +90,13 @@ class Standing:
     def __init__(self, found: Assessment, seed: int = 0) -> None:
         self.metrics, self.systems = found.metrics, len(found.systems)
         held = np.ones((1, self.systems))
-        drawn = _draws(self.systems, seed)
+        self.drawn = draws_of_systems(self.systems, DRAWS, stream(seed, "studies", "claims", self.systems))
         evidence = found.evidence
-        whole, draws = evidence.judge(held), evidence.thinned().judge(drawn)
+        whole, draws = evidence.judge(held), evidence.thinned().judge(self.drawn)
         self._scores: dict[str, Floats] = {
             name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
         }
-        self._scores["power"] = -_mean_p(found, np.concatenate([held, drawn]))
+        self._scores["power"] = -_mean_p(found, np.concatenate([held, self.drawn]))
 
     @property
     def criteria(self) -> list[str]:
@@ -188,18 +189,6 @@ def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
 def title_of(scenario: str) -> str:
     """Return what a scenario removes, in words."""
     return SCENARIOS[scenario].title
-
-
-def _draws(systems: int, seed: int) -> Floats:
-    """Return draws × systems: how often each bootstrap draw holds each system; at least two different ones."""
-    rng = stream(seed, "studies", "claims", systems)
-    found: list[Floats] = []
-    while len(found) < DRAWS:
-        chosen = (rng.random(systems) * systems).astype(np.intp)
-        counts = np.bincount(chosen, minlength=systems).astype(np.float64)
-        if np.count_nonzero(counts) > 1:
-            found.append(counts)
-    return np.array(found)
 
 
 def _mean_p(found: Assessment, multiplicity: Floats) -> Floats:

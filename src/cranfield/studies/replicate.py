@@ -90,35 +90,22 @@ def replicate(
     paper = _study(study)
     if figures:
         check_libraries()
-    grid = None if sizes is None else sizes_of(sizes)
-    if grid == (1.0,):
-        raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")
     asked = Asked(
         systems=_systems(systems),
         metrics=paper.metrics,
         averages=paper.averages,
-        sizes={name: tuple(own) if grid is None else grid for name, own in paper.sizes.items()},
+        sizes=_sizes(paper, sizes),
         samples=_checks.whole("samples", samples),
-        threshold=_checks.number("threshold", threshold),
+        threshold=_threshold(data, threshold),
         decimals=_checks.whole("decimals", decimals, at_least=0),
         seed=_checks.whole("seed", seed, at_least=0),
     )
-    if len(data) and data.values.max() < asked.threshold:
-        raise SettingError(
-            f"no rating reaches threshold={asked.threshold:g}, the highest is {data.values.max():g}; choose a lower one"
-        )
     if jobs is not None:
         _checks.whole("jobs", jobs)
     splits = _splits(paper, data, split, folds, seed)
     with open_folder(out) as folder:
         assessment, judged = Work(folder, splits, asked, jobs).done()
         results = Results(describe(data), assessment, judged)
-        step = Step(
-            "replicate",
-            {"study": study, "data": data.name or "the ratings", **assessment.step.settings},
-            {"fingerprint": data.fingerprint},
-            assessment.step.notes,
-        )
         made = Replication(
             study,
             paper.reference,
@@ -126,7 +113,7 @@ def replicate(
             tuple(paper.claims(results)),
             assessment,
             folder.path,
-            step,
+            _step(study, data, assessment.step),
         )
         with folder.writing():
             write(made, splits[0].step, figures)
@@ -146,6 +133,30 @@ def _systems(systems: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         recommender(name)  # A misspelled one is refused before the others are trained.
     return names
+
+
+def _sizes(paper: Study, sizes: str | Sequence[float] | None) -> dict[str, tuple[float, ...]]:
+    """Return what remains of the test set in each scenario of a paper: as in the paper, or as asked for."""
+    if sizes is None:
+        return {name: tuple(own) for name, own in paper.sizes.items()}
+    grid = sizes_of(sizes)
+    if grid == (1.0,):
+        raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")
+    return dict.fromkeys(paper.sizes, grid)
+
+
+def _threshold(data: Ratings, threshold: float) -> float:
+    threshold = _checks.number("threshold", threshold)
+    if len(data) and data.values.max() < threshold:
+        raise SettingError(
+            f"no rating reaches threshold={threshold:g}, the highest is {data.values.max():g}; choose a lower one"
+        )
+    return threshold
+
+
+def _step(study: str, data: Ratings, assessed: Step) -> Step:
+    settings = {"study": study, "data": data.name or "the ratings", **assessed.settings}
+    return Step("replicate", settings, {"fingerprint": data.fingerprint}, assessed.notes)
 
 
 def _splits(
