@@ -21,6 +21,25 @@ Coverage = Literal["full", "reduced"]
 Undefined = Literal["zero", "leave out"]
 
 
+@dataclass(frozen=True)
+class _Counting:
+    """What an average is made of: its kind, and which lists count, and as what (decisions C3 and C4)."""
+
+    kind: Average
+    coverage: str
+    undefined: Undefined
+    by: str
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("coverage", self.coverage, ("full", "reduced")),
+            ("undefined", self.undefined, ("zero", "leave out")),
+            ("by", self.by, ("list", "user")),
+        ):
+            if value not in allowed:
+                raise SettingError(f"{name}={value!r} is not known; write {allowed[0]} or {allowed[1]}")
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """The value of every metric for every list of every system.
@@ -121,11 +140,12 @@ class Scores:
         by: Literal["list", "user"] = "list",
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
-        kind, result = Average.of(average), np.full((len(self.systems), len(self.metrics)), np.nan)
+        counting = _Counting(Average.of(average), coverage, undefined, by)
+        result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                values, weights, _ = self._counted(self.values, s, m, kind, coverage, undefined, by)
-                result[s, m] = kind(values, weights)
+                values, weights, _ = self._counted(self.values[s, m], s, m, counting)
+                result[s, m] = counting.kind(values, weights)
         return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
 
     def frame(
@@ -167,29 +187,14 @@ class Scores:
             raise SettingError(f"interval={interval!r} is not known; write analytic or bootstrap")
         if not 0.0 < level < 1.0:
             raise SettingError(f"level={level} does not lie between 0 and 1; write 0.95")
-        kind, rows = Average.of(average), []
+        counting, rows = _Counting(Average.of(average), coverage, undefined, by), []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
-                row = self._row(s, m, kind, coverage, undefined, by, level, interval, seed)
-                rows.append({"system": system, "metric": metric, **row})
-                if self.bounds is not None:
-                    ends = (self._counted(end, s, m, kind, coverage, undefined, by)[:2] for end in self.bounds)
-                    known = not np.isnan(self.bounds[:, s, m]).all()
-                    rows[-1].update(zip(("least", "most"), (kind(*end) if known else None for end in ends)))
+                row = self._row(s, m, counting, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, counting)})
         return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
 
-    def _row(
-        self,
-        s: int,
-        m: int,
-        kind: Average,
-        coverage: Coverage,
-        undefined: Undefined,
-        by: str,
-        level: float,
-        interval: str,
-        seed: int,
-    ) -> dict[str, Any]:
+    def _row(self, s: int, m: int, counting: _Counting, level: float, interval: str, seed: int) -> dict[str, Any]:
         row: dict[str, Any] = {
             "coverage": float(self.user_coverage[s]),
             "filled": None if self.filled is None else float(self.filled[s, m]),
@@ -198,8 +203,8 @@ class Scores:
         }
         if self.overall is not None and not np.isnan(self.overall[s, m]):
             return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
-        values, weights, missing = self._counted(self.values, s, m, kind, coverage, undefined, by)
-        method = kind.method
+        values, weights, missing = self._counted(self.values[s, m], s, m, counting)
+        kind, method = counting.kind, counting.kind.method
         if interval == "bootstrap":
             lower, upper = kind.bootstrap(values, weights, level, seed)
             method = "bootstrap percentile"
@@ -216,38 +221,31 @@ class Scores:
             "undefined": missing,
         }
 
+    def _bounds_of(self, s: int, m: int, counting: _Counting) -> dict[str, float]:
+        """Return the averages of the bounds, where these were measured and the metric has any."""
+        if self.bounds is None or np.isnan(self.bounds[:, s, m]).all():
+            return {}
+        ends = (self._counted(values, s, m, counting) for values in self.bounds[:, s, m])
+        least, most = (counting.kind(values, weights) for values, weights, _ in ends)
+        return {"least": least, "most": most}
+
     def _counted(
-        self,
-        table: NDArray[np.float64],
-        s: int,
-        m: int,
-        kind: Average,
-        coverage: Coverage,
-        undefined: Undefined,
-        by: str,
+        self, values: NDArray[np.float64], s: int, m: int, counting: _Counting
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
-        """Return the values that an average is made of, their weights, and how many were undefined."""
-        for name, value, allowed in (
-            ("coverage", coverage, ("full", "reduced")),
-            ("undefined", undefined, ("zero", "leave out")),
-            ("by", by, ("list", "user")),
-        ):
-            if value not in allowed:
-                raise SettingError(f"{name}={value!r} is not known; write {allowed[0]} or {allowed[1]}")
-        values, keep = table[s, m], np.ones(self.n_lists, dtype=bool)
-        if coverage == "reduced":
-            keep &= self.covered[s]
+        """Return which of the lists' ``values`` an average is made of, their weights, and how many were undefined."""
+        keep = self.covered[s] if counting.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
         nothing = np.isnan(values)
         missing = int((nothing & keep).sum())
-        if not self.counts_zero(m, undefined):
-            keep &= ~nothing
+        if not self.counts_zero(m, counting.undefined):
+            keep = keep & ~nothing
         values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
         weights = np.ones(len(values))
-        if kind.weights is not None:
-            weights = (self.judged if kind.weights == "judged" else self.relevant)[keep].astype(np.float64)
-        if by == "user":
+        weighing = counting.kind.weights
+        if weighing is not None:
+            weights = (self.judged if weighing == "judged" else self.relevant)[keep].astype(np.float64)
+        if counting.by == "user":
             values, weights = by_user(values, self.users[keep], weights)
-        return values, weights if kind.weights is not None else None, missing
+        return values, weights if weighing is not None else None, missing
 
     def per_user(self) -> pl.DataFrame:
         """Return one row a system, metric and list: columns system, metric, user, value, covered."""
@@ -395,6 +393,5 @@ _SCHEMA: Mapping[str, Any] = {
     "item_coverage": pl.Float64,
     "unjudged": pl.Float64,
 }
-
 
 _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}
