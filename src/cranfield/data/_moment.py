@@ -21,7 +21,7 @@ def seconds(name: str, moment: object) -> int:
     978307200
     """
     if not isinstance(moment, bool) and isinstance(moment, Real) and math.isfinite(moment):
-        return math.ceil(moment)
+        return math.ceil(float(moment))
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
