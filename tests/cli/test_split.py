@@ -64,6 +64,8 @@ def test_a_given_test_set_is_a_split(file, tmp_path, cranfield):
         == 0
     )
     assert pl.read_parquet(tmp_path / "b/test.parquet").rows() == made.test.frame().rows()
+    read = json.loads((tmp_path / "b/split.json").read_text())["data"]["parts"]["test"]["history"][0]
+    assert read["settings"]["source"] == str(tmp_path / "a/test.csv")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cranfield import ImpossibleSplitError, Ratings, SettingError, split
+from cranfield.data import filters
 
 TRAIN = Ratings.of([1, 2, 2], ["a", "a", "c"], [5, 3, 4])
 TEST = Ratings.of([3, 2], ["b", "b"], [1, 2])
@@ -40,6 +41,25 @@ def test_common_pairs_are_an_error_or_stay_in_one_part():
     assert (len(kept_in_train.train), _rows(kept_in_train.test)) == (3, [(3, "b", 1.0)])
     assert kept_in_train.step.effect["repeated_pairs"] == 1
     assert kept_in_train.notes[0] == "1 pairs were in more than one part; kept in train only"
+
+
+def test_a_pair_of_all_three_parts_is_counted_once():
+    test, validation = (Ratings.of([2, 9], ["a", item]) for item in "xy")
+    made = split.given(TRAIN, test, validation=validation, overlap="test")
+    assert {name: (2, "a", 1.0) in _rows(part) for name, part in made.parts.items()} == {
+        "train": False,
+        "validation": False,
+        "test": True,
+    }
+    assert made.step.effect["repeated_pairs"] == 1
+
+
+def test_the_record_tells_how_each_part_came():
+    made = split.given(filters.min_ratings(TRAIN, user=1), filters.positives(TEST, threshold=1))
+    data = made.record()["data"]
+    assert [step["action"] for step in data["history"]] == ["min_ratings"]
+    assert [step["action"] for step in data["parts"]["test"]["history"]] == ["positives"]
+    assert [step.action for step in made.test.history] == ["positives", "split.given"]
 
 
 def test_validation_is_given_or_drawn_from_training():

@@ -77,24 +77,19 @@ def command(
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
     ratings = data_filters.apply(file_or_dataset(file, reading), filters, seed=seed)
     splits: Sequence[Split]
+    history = list(ratings.history)
     if test is None:
         splits = apply(ratings, _DEFAULT if method is None else method, seed=seed, validation=validation)
     elif method is not None:
         raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
     else:
-        splits = [
-            given(
-                ratings,
-                file_or_dataset(test, reading, "test"),
-                overlap=overlap or "error",
-                validation=validation,
-                seed=seed,
-            )
-        ]
+        judged = file_or_dataset(test, reading, "test")
+        history += judged.history
+        splits = [given(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
     whole = ratings.fingerprint if test is None else None
     record = write(splits, out, format=format, fingerprint=whole, force=force)
     if not settings.quiet:
-        steps: list[Step | Split] = [*ratings.history, *splits]
+        steps: list[Step | Split] = [*history, *splits]
         for made in steps:
             click.echo(made)
             for note in made.notes:

@@ -132,14 +132,13 @@ def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: St
         },
         notes=(*step.notes, *cold_note, *leak_note),
     )
-    history = (*train.history, step)
     return Split(
-        replace(train, history=history),
-        replace(test, history=history),
-        step,
-        None if validation is None else replace(validation, history=history),
-        **fields,
+        _with(step, train), _with(step, test), step, None if validation is None else _with(step, validation), **fields
     )
+
+
+def _with(step: Step, part: Ratings) -> Ratings:
+    return replace(part, history=(*part.history, step))
 
 
 def _cold(train: Ratings, test: Ratings) -> tuple[dict[str, int], list[str]]:

@@ -106,26 +106,25 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
     # The part that keeps a common pair comes first; validation yields to both others.
     order = sorted(parts, key=lambda name: (name == "validation", name != overlap))
     taken: list[NDArray[np.int64]] = []
-    repeated = 0
-    disjoint = {}
+    disjoint, again = {}, np.empty(0, dtype=np.int64)
     for name in order:
         pairs = _pairs(parts[name])
         fresh = np.ones(len(pairs), dtype=bool)
         for earlier in taken:
             fresh &= ~_among(pairs, earlier)
-        again = int(np.count_nonzero(~fresh))
-        if again and overlap == "error":
+        if overlap == "error" and not fresh.all():
             user = int(parts[name].users[np.argmin(fresh)])
             item = int(parts[name].items[np.argmin(fresh)])
             raise ImpossibleSplitError(
-                f"{again:,} (user, item) pairs of the {name} part are in another part too, "
+                f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are in another part too, "
                 f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
                 "first; drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
             )
-        repeated += again
+        # A pair of all three parts is one pair.
+        again = np.union1d(again, pairs[~fresh])
         taken.append(pairs)
-        disjoint[name] = parts[name].keep(fresh) if again else parts[name]
-    return disjoint, repeated
+        disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
+    return disjoint, len(again)
 
 
 def _pairs(ratings: Ratings) -> NDArray[np.int64]:

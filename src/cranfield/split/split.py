@@ -78,15 +78,20 @@ class Split:
         return self.step.notes
 
     def record(self) -> dict[str, Any]:
-        """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part."""
+        """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part.
+
+        The steps are those of the training part; where another part came another way, its own are beside them.
+        """
+        data = {name: self._before(part) for name, part in self.parts.items()}
+        others = {name: told for name, told in data.items() if told != data["train"]}
         return {
             "cranfield": __version__,
             "split": self.step.as_dict(),
             "fold": self.fold,
             "folds": self.folds,
-            "data": {
-                "name": self.train.name,
-                "history": [step.as_dict() for step in self.train.history if step is not self.step],
-            },
+            "data": data["train"] | ({"parts": others} if others else {}),
             "fingerprints": {name: part.fingerprint for name, part in self.parts.items()},
         }
+
+    def _before(self, part: Ratings) -> dict[str, Any]:
+        return {"name": part.name, "history": [step.as_dict() for step in part.history if step is not self.step]}
