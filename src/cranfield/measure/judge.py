@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield.data import UNKNOWN, Vocabulary
+from cranfield.measure.context import Context
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
 
 
-def judge(run: Run, judgments: Judgments, context: Any = None) -> tuple[Judged, Mapping[str, int]]:
+def judge(run: Run, judgments: Judgments, context: Context | None = None) -> tuple[Judged, Mapping[str, int]]:
     """Meet the lists of a run with the judgments of a test set.
 
     Returns the judged lists, and how many users and items of the run the test set does not know. Lists of users
     without a test rating are not measured; test users without a list have one of length 0.
     """
+    context = context or Context()
     if run.one_relevant:
         return _judge_one_relevant(run, judgments, context)
     user_codes = _translation(run.user_ids, judgments.user_ids)
@@ -212,7 +214,7 @@ def _judgments_of_lists(run: Run, judgments: Judgments) -> NDArray[np.int64]:
     return np.where(known, place, UNKNOWN)
 
 
-def _judge_one_relevant(run: Run, judgments: Judgments, context: Any) -> tuple[Judged, Mapping[str, int]]:
+def _judge_one_relevant(run: Run, judgments: Judgments, context: Context) -> tuple[Judged, Mapping[str, int]]:
     """Meet one-relevant lists with their judgments; a list whose item the system could not rank (rank 0) has no hit."""
     found = _judgments_of_lists(run, judgments)
     order = np.argsort(found)

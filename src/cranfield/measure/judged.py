@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.measure._once import T, once
+from cranfield.measure.context import Context
 from cranfield.measure.judgments import Judgments
 from cranfield.rank.run import Run
 
@@ -95,7 +96,7 @@ class Judged:
     places: NDArray[np.int64] | None = None
     offsets: NDArray[np.int64] | None = None
     is_condensed: bool = False
-    context: Any = None
+    context: Context = field(default_factory=Context)
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values
-from cranfield.measure.metrics.graded import Gain, logarithmic
+from cranfield.measure.metrics.graded import Gain
 from cranfield.measure.metrics.ranking import average_precision
 
 
@@ -27,19 +27,6 @@ def achievable(judged: Judged, cutoff: int) -> NDArray[np.int64]:
 def sum_of_precisions(judged: Judged) -> Values:
     """Return Σ rel(k) P@k: what average precision divides."""
     return np.nan_to_num(average_precision(judged)) * judged.n_relevant
-
-
-def ndcg_with(
-    judged: Judged,
-    cutoff: int | None,
-    name: str,
-    gain: Gain,
-    discount: Callable[[int], Values] = logarithmic,
-) -> Values:
-    """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``."""
-    depth = int(judged.judgments.n_judged.max(initial=0)) if cutoff is None else cutoff
-    found = judged.discounted(discount(judged.depth), gain(judged.judgments)[judged.pointers])
-    return over(found, judged.judgments.ideal(name, gain, discount(depth)))
 
 
 RELEVANT_GAINS: Mapping[str, Gain] = {

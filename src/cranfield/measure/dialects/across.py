@@ -122,9 +122,15 @@ def _rows(
     """Yield the row of our own reading, then that of each tool."""
     ours = float(scores.average()[s, scores.metric(str(metric))])
     here = {"system": scores.systems[s], "metric": str(metric)}
-    how = f"{metric.definition.summary} {_OUR_USERS}"
-    yield {**here, "tool": OURS, "spelling": str(metric), "value": ours, "users": scores.n_lists, "difference": 0.0,
-           "how": how}  # fmt: skip
+    yield {
+        **here,
+        "tool": OURS,
+        "spelling": str(metric),
+        "value": ours,
+        "users": scores.n_lists,
+        "difference": 0.0,
+        "how": f"{metric.definition.summary} {_OUR_USERS}",
+    }
     for spoken, dialect, option in readings:
         values = scores.values[s, scores.metric(str(spoken))]
         counted = values[~np.isnan(values)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cranfield.measure.dialects._values import irrelevant_above, ndcg_with, over, pooled
+from cranfield.measure.dialects._values import irrelevant_above, over, pooled
 from cranfield.measure.dialects.tool import Tool, Users
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Values
 from cranfield.measure.metrics import ranking
+from cranfield.measure.metrics.graded import ndcg_with
 
 ELLIOT = Tool("elliot", "Elliot", "0.3.1", Users.RELEVANT_WITH_LIST)
 

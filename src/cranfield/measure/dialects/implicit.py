@@ -67,7 +67,7 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
 
 def _catalogue(judged: Judged) -> int:
     """Return the number of items that the test set, the run or the training ratings know."""
-    known, train = judged.judgments.item_ids, getattr(judged.context, "train", None)
+    known, train = judged.judgments.item_ids, judged.context.train
     others = [one.item_ids for one in (judged.run, train) if one is not None and one.item_ids != known]
     strangers = [other.all.filter(pl.Series(known.codes(other.all) < 0)).cast(pl.String) for other in others]
     return len(known) + (pl.concat(strangers).n_unique() if strangers else 0)

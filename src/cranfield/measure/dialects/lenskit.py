@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cranfield.measure.dialects._values import achievable, ndcg_with, over, sum_of_precisions
+from cranfield.measure.dialects._values import achievable, over, sum_of_precisions
 from cranfield.measure.dialects.tool import Tool, Users
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values
 from cranfield.measure.metrics import ranking
-from cranfield.measure.metrics.graded import gain_of
+from cranfield.measure.metrics.graded import gain_of, ndcg_with
 
 LENSKIT = Tool("lenskit", "LensKit", "2025.8.1", Users.WITH_LIST)
 

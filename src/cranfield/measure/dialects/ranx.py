@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cranfield.measure.dialects._values import RELEVANT_GAINS, ndcg_with
+from cranfield.measure.dialects._values import RELEVANT_GAINS
 from cranfield.measure.dialects.tool import Tool, Users
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, choice
 from cranfield.measure.metrics import ranking
+from cranfield.measure.metrics.graded import ndcg_with
 
 RANX = Tool("ranx", "ranx", "0.3.21", Users.JUDGED)
 

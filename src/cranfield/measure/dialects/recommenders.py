@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cranfield.measure.dialects._values import RELEVANT_GAINS, achievable, ndcg_with, over, sum_of_precisions
+from cranfield.measure.dialects._values import RELEVANT_GAINS, achievable, over, sum_of_precisions
 from cranfield.measure.dialects.tool import Tool, Users
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, choice
 from cranfield.measure.metrics import ranking
+from cranfield.measure.metrics.graded import ndcg_with
 
 RECOMMENDERS = Tool("recommenders", "recommenders", "1.2.1", Users.RELEVANT_WITH_LIST)
 

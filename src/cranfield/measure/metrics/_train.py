@@ -14,7 +14,7 @@ from cranfield.measure.judged import Judged
 
 def train_of(judged: Judged, metric_name: str) -> Ratings:
     """Return the training ratings, or say that the metric needs them."""
-    train = None if judged.context is None else judged.context.train
+    train = judged.context.train
     if train is None:
         raise SettingError(f"{metric_name} needs the training ratings; give them as train=... (--train FILE)")
     if not isinstance(train, Ratings):
@@ -45,7 +45,7 @@ def translated(values: NDArray[np.float64], own: Vocabulary, theirs: Vocabulary,
 def catalogue(judged: Judged) -> Vocabulary:
     """Return the items that could be recommended: those of the test set's vocabulary and of the training ratings."""
     test = judged.judgments.item_ids
-    train = None if judged.context is None else judged.context.train
+    train = judged.context.train
     if train is None or train.item_ids == test or (train.item_ids.codes(test.all) != UNKNOWN).all():
         return test if train is None else train.item_ids
     ids = train.item_ids.all

@@ -13,6 +13,7 @@ from cranfield._checks import flag
 from cranfield.data import UNKNOWN
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, choice, metric
+from cranfield.measure.metrics._ratio import ratio
 from cranfield.measure.metrics._train import catalogue, item_counts, train_of, translated
 from cranfield.measure.metrics.graded import logarithmic
 
@@ -100,7 +101,7 @@ def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: s
         if discount != "none":
             worth *= by_rank[entries.ranks - 1]
         found = entries.total(worth, judged.n_lists)
-    return np.divide(found, whole, out=np.full(judged.n_lists, np.nan), where=whole > 0)
+    return ratio(found, whole)
 
 
 def _train_counts(judged: Judged, metric_name: str) -> Values:
@@ -140,9 +141,7 @@ def expected_free_discovery(judged: Judged, *, discount: str = "none", relevant:
 def unjudged(judged: Judged) -> Values:
     """The share of a list that has no test rating (Cañamares et al. 2020, Figure 3); undefined for an empty list."""
     known = judged.discounted(np.ones(judged.depth), np.ones(len(judged)))
-    return np.divide(
-        judged.lengths - known, judged.lengths, out=np.full(judged.n_lists, np.nan), where=judged.lengths > 0
-    )
+    return ratio(judged.lengths - known, judged.lengths)
 
 
 @metric("FullRank", family="beyond-accuracy", condensed=True, needs=("whole lists",), lower_is_better=True)

@@ -13,6 +13,7 @@ from cranfield.data import UNKNOWN, Ratings
 from cranfield.measure._blocks import expanded
 from cranfield.measure.judged import Entries, Judged
 from cranfield.measure.metric import Values, metric
+from cranfield.measure.metrics._ratio import ratio
 from cranfield.measure.metrics._train import train_of
 
 # A block of lists × training users has about this many cells.
@@ -29,7 +30,7 @@ def intra_list_diversity(judged: Judged) -> Values:
     item of the test set's vocabulary. Without it, sim is the cosine of the items' training ratings. An item that is
     unknown there is like no other. Undefined for a list of fewer than two items.
     """
-    similarity = None if judged.context is None else judged.context.similarity
+    similarity = judged.context.similarity
     entries = judged.entries
     if similarity is None:
         total = _sum_of_cosines(judged, entries, train_of(judged, "ILD without similarity"))
@@ -39,7 +40,7 @@ def intra_list_diversity(judged: Judged) -> Values:
         total = _sum_of_table(judged, entries, _table(judged, similarity))
     lengths = judged.lengths.astype(np.float64)
     pairs = lengths * (lengths - 1.0) / 2.0
-    return 1.0 - np.divide(total, pairs, out=np.full(judged.n_lists, np.nan), where=pairs > 0)
+    return 1.0 - ratio(total, pairs)
 
 
 def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any, Any], Any]) -> Values:

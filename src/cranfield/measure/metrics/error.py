@@ -19,6 +19,7 @@ from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, metric
+from cranfield.measure.metrics.graded import logarithmic
 from cranfield.rank.lists import stable_argsort
 
 
@@ -49,7 +50,7 @@ class _Predicted:
     @cached_property
     def _discount(self) -> Values:
         places = np.arange(len(self.lists)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        return 1.0 / np.log2(np.arange(2, places.max(initial=0) + 3))[places]
+        return logarithmic(int(places.max(initial=0)) + 1)[places]
 
     def total(self, values: NDArray[Any]) -> Values:
         """Return the sum over each list; NaN for a list without items."""

@@ -10,6 +10,7 @@ from cranfield._errors import SettingError
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.metric import Values, choice, metric
+from cranfield.measure.metrics._ratio import ratio
 
 Gain = Callable[[Judgments], Values]
 
@@ -96,12 +97,16 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> 
     (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
-    of = gain_of("nDCG", gain)
-    longest = int(judged.judgments.n_judged.max(initial=0))
-    depth = longest if cutoff is None else cutoff
-    ideal = judged.judgments.ideal(gain, of, logarithmic(depth))
-    found = judged.discounted(logarithmic(judged.depth), of(judged.judgments)[judged.pointers])
-    return np.divide(found, ideal, out=np.full(judged.n_lists, np.nan), where=ideal > 0)
+    return ndcg_with(judged, cutoff, gain, gain_of("nDCG", gain))
+
+
+def ndcg_with(
+    judged: Judged, cutoff: int | None, name: str, gain: Gain, discount: Callable[[int], Values] = logarithmic
+) -> Values:
+    """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``."""
+    depth = int(judged.judgments.n_judged.max(initial=0)) if cutoff is None else cutoff
+    found = judged.discounted(discount(judged.depth), gain(judged.judgments)[judged.pointers])
+    return ratio(found, judged.judgments.ideal(name, gain, discount(depth)))
 
 
 @metric("ERR", family="graded")

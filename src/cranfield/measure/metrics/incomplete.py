@@ -6,14 +6,14 @@ import numpy as np
 
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, choice, metric
+from cranfield.measure.metrics._ratio import ratio
 
 _EPSILON = 1e-5
 
 
 def _mean_over_relevant(judged: Judged, terms: Values) -> Values:
     """Return (1/R) Σ over the relevant hits of their terms."""
-    total, count = judged.total(terms, where=judged.relevant), judged.n_relevant.astype(np.float64)
-    return np.divide(total, count, out=np.full(judged.n_lists, np.nan), where=count > 0)
+    return ratio(judged.total(terms, where=judged.relevant), judged.n_relevant)
 
 
 @metric("bpref", family="incomplete")

@@ -12,6 +12,7 @@ from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, choice, metric
+from cranfield.measure.metrics._ratio import ratio
 from cranfield.measure.metrics._train import catalogue, item_counts, train_of, translated
 from cranfield.measure.metrics.graded import logarithmic
 
@@ -45,10 +46,6 @@ def _totals(judged: Judged, weights: Values) -> Values:
     return np.add.reduceat(weights[judgments.items] * judgments.relevant, judgments.indptr[:-1])
 
 
-def _ratio(numerator: Values, denominator: Values) -> Values:
-    return np.divide(numerator, denominator, out=np.full(len(denominator), np.nan), where=denominator > 0)
-
-
 @metric("StratRecall", family="popularity", needs=("train",), averages_ties=True, aliases=("StratifiedRecall",))
 def stratified_recall(
     judged: Judged, *, gamma: float = 1.0, count: str = "positive", smooth: float = 0.0, weights: str = "user"
@@ -69,7 +66,7 @@ def stratified_recall(
     whole = _totals(judged, weight)
     if weights == "global":
         whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
-    return _ratio(found, whole)
+    return ratio(found, whole)
 
 
 def _utility(judged: Judged, metric_name: str, name: str) -> Values:
@@ -103,7 +100,7 @@ def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
     (``auc``), |I| being the items of the catalogue; it is 0 for an item that is not in the list. Yang et al. (2018).
     """
     worth = judged.discounted(_utility(judged, "AOA", utility), judged.relevant)
-    return _ratio(worth, judged.n_relevant.astype(np.float64))
+    return ratio(worth, judged.n_relevant.astype(np.float64))
 
 
 @metric("IPS", family="popularity", needs=("train",), averages_ties=True)
@@ -145,4 +142,4 @@ def self_normalised(
     """
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
-    return _ratio(judged.discounted(_utility(judged, "SNIPS", utility), gains), _totals(judged, inverse))
+    return ratio(judged.discounted(_utility(judged, "SNIPS", utility), gains), _totals(judged, inverse))

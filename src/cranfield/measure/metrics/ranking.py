@@ -7,19 +7,12 @@ trec_eval, or is left out.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, metric
+from cranfield.measure.metrics._ratio import ratio
 from cranfield.measure.metrics._ties import expected_average_precision, expected_reciprocal_rank, probability_of_a_hit
-
-
-def _over(numerator: Values, denominator: NDArray[Any]) -> Values:
-    """Divide; NaN where the denominator is 0."""
-    return np.divide(numerator, denominator, out=np.full(len(denominator), np.nan), where=denominator > 0)
 
 
 def _where_relevant(judged: Judged, values: Values) -> Values:
@@ -36,7 +29,7 @@ def precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     """
     if cutoff is not None:
         return _where_relevant(judged, judged.n_hits / cutoff)
-    return _where_relevant(judged, np.nan_to_num(_over(judged.n_hits, judged.lengths)))
+    return _where_relevant(judged, np.nan_to_num(ratio(judged.n_hits, judged.lengths)))
 
 
 @metric("Recall", family="ranking", averages_ties=True, aliases=("R",))
@@ -45,7 +38,7 @@ def recall(judged: Judged) -> Values:
 
     Recall@n = (1/R) Σ_{k≤n} rel(k). Valcarce et al. (2020), equation (2).
     """
-    return _over(judged.n_hits, judged.n_relevant)
+    return ratio(judged.n_hits, judged.n_relevant)
 
 
 @metric("F1", family="ranking", averages_ties=True, aliases=("F",))
@@ -87,9 +80,9 @@ def average_precision(judged: Judged) -> Values:
     tools' denominators see the dialects. Valcarce et al. (2020), equation (4).
     """
     if judged.tied_from is not None:
-        return _over(expected_average_precision(judged), judged.n_relevant)
+        return ratio(expected_average_precision(judged), judged.n_relevant)
     precisions = (judged.relevant_above + 1) / judged.ranks
-    return _over(judged.total(precisions, where=judged.relevant), judged.n_relevant)
+    return ratio(judged.total(precisions, where=judged.relevant), judged.n_relevant)
 
 
 @metric("Rprec", family="ranking", averages_ties=True, cutoff="none", aliases=("R-precision", "RPrecision"))
@@ -97,10 +90,10 @@ def r_precision(judged: Judged) -> Values:
     """R-precision: precision at rank R, (1/R) Σ_{k≤R} rel(k)."""
     wanted = judged.n_relevant[judged.lists]
     if judged.tied_from is None or judged.tied_to is None:
-        return _over(judged.total(where=judged.relevant & (judged.ranks <= wanted)), judged.n_relevant)
+        return ratio(judged.total(where=judged.relevant & (judged.ranks <= wanted)), judged.n_relevant)
     size = judged.tied_to - judged.tied_from + 1
     inside = np.clip(wanted - judged.tied_from + 1, 0, size) / size
-    return _over(judged.total(inside, where=judged.relevant), judged.n_relevant)
+    return ratio(judged.total(inside, where=judged.relevant), judged.n_relevant)
 
 
 @metric("AUC", family="ranking", averages_ties=True)
@@ -117,7 +110,7 @@ def area_under_curve(judged: Judged) -> Values:
     others = judged.lengths - hits
     above = (judged.ranks if judged.tied_from is None else _mid_ranks(judged)) - 1 - _relevant_above(judged)
     pairs = judged.total(others[judged.lists] - above, where=judged.relevant)
-    return _over(pairs, judged.n_relevant * others)
+    return ratio(pairs, judged.n_relevant * others)
 
 
 def _mid_ranks(judged: Judged) -> Values:
