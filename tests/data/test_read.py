@@ -8,6 +8,7 @@ import datetime
 import gzip
 import io
 import lzma
+import uuid
 import zipfile
 
 import numpy as np
@@ -683,6 +684,39 @@ class TestFrames:
         )
         assert rows(read(frame)) == [("a", 2, 1.0, 978307200), ("b", 1, 1.0, 978220800)]
 
+    def test_pandas_columns_that_arrow_does_not_know(self):
+        pandas = pytest.importorskip("pandas")
+        for values in (np.array([4.5, 3.0], dtype=">f8"), pandas.arrays.SparseArray([4.5, 3.0])):
+            assert rows(read(pandas.DataFrame({"user": [1, 2], "item": 1, "rating": values})))[0] == (1, 1, 4.5)
+        with pytest.raises(InputError, match=r"row 1, column 'rating': \(1\+2j\) is not a number"):
+            read(pandas.DataFrame({"user": [1, 2], "item": 1, "rating": [1 + 2j, 2]}))
+        with pytest.raises(InputError, match=r"column 'user': .* cannot be an id"):
+            read(pandas.DataFrame({"user": pandas.interval_range(0, 2), "item": 1}))
+        with pytest.raises(InputError, match="a Series of pandas is one column"):
+            read(pandas.Series([1, 2], name="user"))
+
+    def test_pandas_categories_of_ratings_and_times(self):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"user": [1], "item": [2], "rating": ["4.5"], "date": ["2001-01-01"]})
+        assert rows(read(frame.astype({"rating": "category", "date": "category"}))) == [(1, 2, 4.5, 978307200)]
+
+    def test_uuids_become_text(self):
+        one, two = uuid.UUID(int=1), uuid.UUID(int=2)
+        for source in ([(two, 1), (one, 2)], {"user": [two, one], "item": [1, 2]}):
+            assert rows(read(source)) == [(str(one), 2, 1.0), (str(two), 1, 1.0)]
+        with pytest.raises(InputError, match=r"row 2, column '1': .* cannot be an id"):
+            read([(one, 1), (object, 2)])
+
+    def test_pandas_uuids_become_text(self):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"user": [uuid.UUID(int=2), uuid.UUID(int=1)], "item": [1, 2]})
+        assert read(frame).user_ids.all.to_list() == [str(uuid.UUID(int=1)), str(uuid.UUID(int=2))]
+
+    def test_dates_of_numpy_in_any_unit(self):
+        for unit in ("D", "h", "s", "ns"):
+            times = np.array(["2001-01-01"], dtype=f"M8[{unit}]")
+            assert read({"user": [1], "item": [2], "time": times}).times.tolist() == [978307200]
+
     def test_pyarrow(self):
         pytest.importorskip("pyarrow")
         assert rows(read(FRAME.to_arrow())) == ROWS
@@ -723,16 +757,22 @@ class TestFrames:
         [
             pl.Series([3, 1], dtype=pl.Int8),
             pl.Series([2**64 - 1, 2**64 - 2], dtype=pl.UInt64),
+            pl.Series([3, 1], dtype=pl.Int128),
             pl.Series(["007", "7"]),
             pl.Series([datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]),
             pl.Series([2.5, -1.5]),
             pl.Series([True, False]),
             pl.Series([b"b", b"a"]),
+            pl.Series([b"\xff", b"\x80"]),
+            pl.Series([datetime.timedelta(2), datetime.timedelta(1)]),
         ],
         ids=lambda ids: str(ids.dtype),
     )
     def test_ids_of_any_type_come_back_as_they_came(self, ids):
-        back = read(pl.DataFrame({"user": ids, "item": [1, 2]})).frame()
+        ratings = read(pl.DataFrame({"user": ids, "item": [1, 2]}))
+        assert ratings.fingerprint
+        assert sorted(ratings.user_ids.string_order.tolist()) == [0, 1]
+        back = ratings.frame()
         assert back["user"].dtype == ids.dtype
         assert dict(zip(back["item"], back["user"])) == {1: ids[0], 2: ids[1]}
 

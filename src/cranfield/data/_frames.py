@@ -7,6 +7,7 @@ from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,13 @@ from cranfield.data._columns import ROLES, Role
 from cranfield.data._values import Fault
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
+# What Polars and PyArrow raise where they do not know a type.
+_UNREADABLE = (
+    *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
+    *(TypeError, ValueError, NotImplementedError),
+)
+# The units of NumPy's dates that Polars knows.
+_UNITS = ("D", "ms", "us", "ns")
 
 
 class FrameTable:
@@ -67,7 +75,7 @@ class FrameTable:
             raise InputError(
                 f"the data cannot be read ({str(error).splitlines()[0]})",
                 source=self.label,
-                remedy="a Parquet file that is cut short or damaged must be fetched or written again",
+                remedy="mend it; a Parquet file that is cut short or damaged must be fetched or written again",
             ) from error
 
 
@@ -81,7 +89,7 @@ def frame_table(source: Any) -> FrameTable:
     label = "the list" if isinstance(source, list) else f"the {type(source).__name__}"
     try:
         frame, named = _as_polars(source, label)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, ImportError) as error:
+    except (*_UNREADABLE, ImportError) as error:
         raise InputError(
             f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
         ) from error
@@ -99,6 +107,8 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
     if isinstance(source, np.ndarray):
         return pl.DataFrame(source), source.dtype.names is not None
     if _is_pandas(source):
+        if not hasattr(source, "columns"):
+            raise TypeError(f"a {type(source).__name__} of pandas is one column")
         # A frame read without a header numbers its columns.
         named = not all(isinstance(name, Integral) for name in source.columns)
         return pl.DataFrame(_columns(source.items(), label)), named
@@ -132,8 +142,8 @@ def _columns(columns: Iterable[tuple[Any, Any]], label: str) -> dict[str, Any]:
         if str(name) in plain:
             raise InputError(f"two columns have the name {str(name)!r}", source=label, remedy="rename one of them")
         try:
-            plain[str(name)] = _plain(column) if _is_pandas(column) else column
-        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            plain[str(name)] = _from_pandas(column) if _is_pandas(column) else _from_numpy(column)
+        except _UNREADABLE as error:
             raise InputError(
                 f"the column cannot be read ({str(error).splitlines()[0]})",
                 source=label,
@@ -147,19 +157,25 @@ def _is_pandas(data: Any) -> bool:
     return type(data).__module__.split(".")[0] == "pandas"
 
 
-def _plain(column: Any) -> Any:
+def _from_numpy(column: Any) -> Any:
+    """Return a column, if it is an array of dates, in a unit that Polars knows."""
+    is_date = isinstance(column, np.ndarray) and column.dtype.kind == "M"
+    return column.astype("M8[us]") if is_date and np.datetime_data(column.dtype)[0] not in _UNITS else column
+
+
+def _from_pandas(column: Any) -> Any:
     """Return a column of pandas in a form Polars reads, with pandas' ways of saying "missing" made null."""
     if column.dtype == object or getattr(column.dtype, "storage", None) == "python":
-        # Mostly this is text without gaps, which needs no detour through Arrow.
+        # Mostly this is text without gaps, which needs no detour through Arrow; and Arrow makes bytes of UUIDs.
         with suppress(TypeError):
             direct = pl.Series(column.to_numpy(dtype=object))
-            if direct.dtype == pl.String:
+            if direct.dtype == pl.String or (len(column) and isinstance(column.iloc[0], UUID)):
                 return direct
-    try:
+    # There may be no PyArrow, or one that does not know the type.
+    with suppress(*_UNREADABLE, ImportError):
         return pl.from_pandas(column, nan_to_null=column.dtype == object)
-    except ImportError:
-        if getattr(column.dtype, "tz", None) is not None:
-            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-            return pl.Series(column.to_numpy()).dt.replace_time_zone("UTC")
-        missing = column.isna().to_numpy()
-        return pl.Series([None if gone else value for value, gone in zip(column.tolist(), missing)])
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return pl.Series(column.to_numpy()).dt.replace_time_zone("UTC")
+    missing = column.isna().to_numpy()
+    return pl.Series([None if gone else value for value, gone in zip(column.tolist(), missing)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,9 @@ _TOO_LATE = 10**11
 # What is usual for a time in seconds: from 1973 to 2096.
 _USUAL, _UNUSUAL = 10**8, 4 * 10**9
 _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+_ID_REMEDY = "use numbers, text or dates"
+# Types of other libraries that Polars, since it has a name for them, passes on.
+_EXTENSION: Any = getattr(pl, "BaseExtension", ())
 # So much of a value is shown in a message.
 _SHOWN = 60
 
@@ -34,10 +38,9 @@ def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32
     remedy = f"give every rating its {role} or leave the row out"
     if column.null_count():
         raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
-    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
-        column = column.cast(pl.String)
-    if column.dtype.is_nested() or column.dtype == pl.Object:
-        raise Fault(0, f"{_shown(column[0])} cannot be an id", "use numbers, text or dates")
+    column = _uuids_as_text(_categories_as_text(column))
+    if column.dtype.is_nested() or isinstance(column.dtype, _EXTENSION):
+        raise Fault(0, f"{_shown(column[0])} cannot be an id", _ID_REMEDY)
     vocabulary, codes = Vocabulary.encode(column)
     if column.dtype == pl.String and (blank := vocabulary.all.str.strip_chars() == "").any():
         raise Fault(int(np.argmax(np.isin(codes, blank.arg_true()))), f"the {role} is missing", remedy)
@@ -46,10 +49,24 @@ def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32
     return vocabulary, codes
 
 
+def _categories_as_text(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+
+
+def _uuids_as_text(column: pl.Series) -> pl.Series:
+    """Return a column of Python objects as text if they are UUIDs, for which Polars has no type of its own."""
+    if column.dtype != pl.Object:
+        return column
+    odd = next((row for row, one in enumerate(column) if not isinstance(one, UUID)), None)
+    if odd is not None:
+        raise Fault(odd, f"{_shown(column[odd])} cannot be an id", _ID_REMEDY)
+    return pl.Series([str(one) for one in column])
+
+
 def ratings(column: pl.Series) -> NDArray[Any]:
     """Return a column of ratings as finite numbers."""
     remedy = "write a number or leave the row out"
-    numbers = column
+    column = numbers = _categories_as_text(column)
     if column.dtype == pl.String:
         text = column.str.strip_chars()
         numbers = text.cast(pl.Float64, strict=False)
@@ -90,10 +107,11 @@ def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
 def times(column: pl.Series) -> NDArray[np.int64]:
     """Return a column of times as whole seconds since 1970 (UTC).
 
-    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; some that are
-    plainly of another unit than the others are refused. They are dates if every one of them is written as one: 20011231.
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; those
+    plainly of another unit than most are refused. They are dates if every one of them is written as one: 20011231.
     """
     remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
+    column = _categories_as_text(column)
     if column.dtype == pl.String:
         text = column.str.strip_chars()
         column = _from_text(text)

@@ -237,7 +237,7 @@ class Ratings:
         digest = hashlib.sha256()
         compact = self.compact()
         for vocabulary in (compact.user_ids, compact.item_ids):
-            digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
+            digest.update("\x1f".join(vocabulary.text.to_list()).encode() + b"\x1e")
         digest.update(compact.indptr.astype("<i8").tobytes())
         digest.update(compact.items.astype("<i4").tobytes())
         for start in range(0, len(compact), 1 << 20):

@@ -60,7 +60,7 @@ class Vocabulary:
         ([10, 30], [1, 0, 1])
         """
         series = as_series(ids)
-        if series.dtype.is_integer() and len(series):
+        if _is_integer(series.dtype) and len(series):
             low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
             if _is_dense(low, high, len(series)):
                 return cls._from_dense(series, 0 if low > 0 and _is_dense(0, high, len(series)) else low, high)
@@ -111,6 +111,16 @@ class Vocabulary:
         """Every id, in the order of the codes."""
         return self._ids
 
+    @property
+    def text(self) -> pl.Series:
+        """Every id as text, in the order of the codes; bytes that are none are given in hexadecimal."""
+        if self.dtype == pl.Duration:
+            return self._ids.to_physical().cast(pl.String)
+        try:
+            return self._ids.cast(pl.String)
+        except pl.exceptions.ComputeError:
+            return self._ids.bin.encode("hex")
+
     def ids(self, codes: Any) -> pl.Series:
         """Return the ids that stand behind ``codes``."""
         return self._ids.gather(np.asarray(codes, dtype=np.int64))
@@ -146,7 +156,7 @@ class Vocabulary:
     @cached_property
     def string_order(self) -> NDArray[np.int32]:
         """The place of each id when ids are ordered as text (byte by byte), as trec_eval orders them."""
-        order = np.argsort(self._ids.cast(pl.String).arg_sort().to_numpy(), kind="stable")
+        order = np.argsort(self.text.arg_sort().to_numpy(), kind="stable")
         return order.astype(np.int32)
 
     @cached_property
@@ -156,7 +166,7 @@ class Vocabulary:
     @property
     def _has_table(self) -> bool:
         """Whether the ids are integers so close together that a table from id to code is worth its memory."""
-        return self._ids.dtype.is_integer() and _is_dense(self._ids[0], self._ids[-1], len(self))
+        return _is_integer(self._ids.dtype) and _is_dense(self._ids[0], self._ids[-1], len(self))
 
     def _table_codes(self, series: pl.Series) -> NDArray[np.int32]:
         missing = series.is_null().to_numpy() if series.null_count() else None
@@ -195,6 +205,11 @@ def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     if dtype.is_integer() and (series.dtype.is_float() or series.dtype == pl.String):
         return pl.select(pl.when(cast.cast(series.dtype) == series).then(cast)).to_series()
     return cast
+
+
+def _is_integer(dtype: pl.DataType) -> bool:
+    """Tell whether a type is one of the integers that NumPy has too: those of 128 bits are not."""
+    return dtype.is_integer() and "128" not in str(dtype)
 
 
 def _is_dense(low: int, high: int, count: int) -> bool:

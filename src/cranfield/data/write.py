@@ -53,5 +53,18 @@ def write_table(table: pl.DataFrame, path: str | Path) -> Path:
         if form == "parquet":
             table.write_parquet(temporary)
         else:
-            table.write_csv(temporary, separator="," if form == "csv" else "\t")
+            _printable(table, path).write_csv(temporary, separator="," if form == "csv" else "\t")
     return path
+
+
+def _printable(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return the table with bytes as text, or say that a column cannot be printed."""
+    for name, kind in table.schema.items():
+        if kind in (pl.Binary, pl.Duration):
+            try:
+                table = table.with_columns(pl.col(name).cast(pl.String))
+            except pl.exceptions.PolarsError as error:
+                raise SettingError(
+                    f"{path} cannot hold the column {name!r} ({kind}) as text; name the file .parquet"
+                ) from error
+    return table
