@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,6 +32,16 @@ _LARGEST, _DENSE = 0.6, 0.3
 
 # The strongest bias, and the widest scale of grades: together they make a rate of e^-200 at the least.
 _STRONGEST, _WIDEST = 20, 10
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "tastes": (1, np.inf),
+    "taste": (0, 1),
+    "noise": (0, np.inf),
+    "popularity_bias": (0, _STRONGEST),
+    "relevance_bias": (-_STRONGEST, _STRONGEST),
+    "activity": (0, np.inf),
+    "min_profile": (0, np.inf),
+    "drift": (0, 1),
+}
 
 
 def world(
@@ -107,30 +118,8 @@ def world(
     users, items, ratings = check_sizes(users, items, ratings, one_each=False)
     seed = check.whole("seed", seed, at_least=0)
     tastes, min_profile = whole("tastes", tastes), whole("min_profile", min_profile)
-    _check_knobs(
-        tastes=tastes,
-        taste=taste,
-        noise=noise,
-        popularity_bias=popularity_bias,
-        relevance_bias=relevance_bias,
-        activity=activity,
-        min_profile=min_profile,
-        drift=drift,
-    )
     grades, shares = histogram_arrays(TRUE_GRADES if histogram is None else histogram)
-    if grades[0] < 0 or grades[-1] - grades[0] > _WIDEST:
-        raise SettingError(f"the histogram has grades from {grades[0]:g} to {grades[-1]:g}; use 0 to {_WIDEST}")
-    latent = Tastes.draw(users, items, tastes, share=taste, grades=grades, shares=shares, seed=seed)
-    ranks = _shuffled(items, seed, "exposure") + 1
-    exposure = np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(popularity_bias))
-    largest = _largest_profile(min_profile, max_profile, users, items, ratings)
-    sizes = log_normal_sizes(users, ratings, spread=activity, low=min_profile, high=largest)
-    sizes = sizes[_shuffled(users, seed, "activity")]
-
-    chosen = _observe(latent, exposure, relevance_bias, sizes, seed)
-    who = np.repeat(np.arange(users, dtype=np.int32), sizes)
-    errors = noise * normal(stream(seed, "simulate.world", "noise").random(ratings))
-    settings = {
+    settings: dict[str, Any] = {
         "users": users,
         "items": items,
         "ratings": ratings,
@@ -141,20 +130,29 @@ def world(
         "relevance_bias": relevance_bias,
         "activity": activity,
         "min_profile": min_profile,
-        "max_profile": largest,
+        "max_profile": max_profile,
         "histogram": dict(zip(grades.tolist(), shares.tolist())),
         "threshold": threshold,
         "times": times,
         "drift": drift,
         "seed": seed,
     }
+    _check_knobs(settings)
+    settings["max_profile"] = largest = _largest_profile(min_profile, max_profile, users, items, ratings)
+
+    latent = Tastes.draw(users, items, tastes, share=taste, grades=grades, shares=shares, seed=seed)
+    exposure = _exposure(items, popularity_bias, seed)
+    sizes = log_normal_sizes(users, ratings, spread=activity, low=min_profile, high=largest)
+    sizes = sizes[_shuffled(users, seed, "activity")]
+    who = np.repeat(np.arange(users, dtype=np.int32), sizes)
+    what = _observe(latent, exposure, relevance_bias, sizes, seed)
     observed = Ratings.from_codes(
         Vocabulary(pl.Series(np.arange(1, users + 1))),
         Vocabulary(pl.Series(np.arange(1, items + 1))),
         who,
-        chosen,
-        latent.grade(latent.pair_score(who, chosen) + errors),
-        times_of(who, chosen, users, items, drift, seed) if times else None,
+        what,
+        _rated(latent, who, what, noise, seed),
+        times_of(who, what, users, items, drift, seed) if times else None,
         name="simulated world",
         history=(Step("simulate.world", settings, {"ratings": ratings}),),
     )
@@ -202,12 +200,26 @@ def _shuffled(size: int, seed: int, name: str) -> NDArray[np.int64]:
     return np.argsort(stream(seed, "simulate.world", name).random(size), kind="stable")
 
 
-def _check_knobs(**knobs: float) -> None:
-    # The bounds of the biases keep the rarest pair's rate well above the smallest number there is.
-    least = {"tastes": 1, "relevance_bias": -_STRONGEST}
-    most = {"taste": 1.0, "drift": 1.0, "popularity_bias": _STRONGEST, "relevance_bias": _STRONGEST}
-    for name, value in knobs.items():
-        low, high = least.get(name, 0), most.get(name, np.inf)
+def _exposure(items: int, bias: float, seed: int) -> NDArray[np.float64]:
+    """Return how often each item is met: a shifted power law of its random rank, 1 for the first."""
+    ranks = _shuffled(items, seed, "exposure") + 1
+    return np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(bias))
+
+
+def _rated(
+    latent: Tastes, users: NDArray[np.int32], items: NDArray[np.int32], noise: float, seed: int
+) -> NDArray[np.float32]:
+    """Return the grades that users give to the items they rate: the true ones, give or take an error."""
+    errors = noise * normal(stream(seed, "simulate.world", "noise").random(len(items)))
+    return latent.grade(latent.pair_score(users, items) + errors)
+
+
+def _check_knobs(settings: Mapping[str, Any]) -> None:
+    for name, (low, high) in _BOUNDS.items():
+        value = settings[name]
         if not (np.isfinite(value) and low <= value <= high):
             bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
             raise SettingError(f"{name} is {value}; give a finite number {bounds}")
+    grades = list(settings["histogram"])
+    if grades[0] < 0 or grades[-1] - grades[0] > _WIDEST:
+        raise SettingError(f"the histogram has grades from {grades[0]:g} to {grades[-1]:g}; use 0 to {_WIDEST}")
