@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -39,11 +40,11 @@ def _entry(**changes):
 
 
 class _Server:
-    """Serves ``files`` by path; ``cuts`` are the bytes after which the next answers break off."""
+    """Serves ``files`` by path; ``cuts`` are the bytes after which the next answers break off, or first ``stall``."""
 
     def __init__(self):
         self.files, self.cuts, self.asked = {}, [], []
-        self.ranges, self.etag = True, '"v1"'
+        self.ranges, self.etag, self.stall, self.told = True, '"v1"', 0.0, True
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -68,15 +69,18 @@ class _Server:
         if asked and self.ranges and request.headers.get("If-Range") == self.etag:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             request.send_response(206)
-            request.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+            total = len(content) if self.told else "*"
+            request.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{total}")
         else:
             request.send_response(200)
         if self.etag:
             request.send_header("ETag", self.etag)
-        request.send_header("Content-Length", str(len(content) - start))
+        if self.told or not start:
+            request.send_header("Content-Length", str(len(content) - start))
         request.end_headers()
         end = start + self.cuts.pop(0) if self.cuts else None
         request.wfile.write(content[start:end])
+        time.sleep(self.stall if end else 0)
 
     def close(self):
         self._server.shutdown()

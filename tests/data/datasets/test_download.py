@@ -38,6 +38,19 @@ def test_a_broken_download_goes_on_where_it_stopped(get, server):
     assert server.asked == [None, "bytes=1000-", "bytes=1500-"]
 
 
+def test_what_came_before_a_connection_stalled_is_kept(get, server, monkeypatch):
+    monkeypatch.setattr("cranfield.data.datasets.download._TIMEOUT", 0.1)
+    server.cuts, server.stall = [1000], 0.3
+    assert get().read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=1000-"]
+
+
+def test_a_rest_that_breaks_off_is_noticed_though_the_server_does_not_tell_its_length(get, server):
+    server.cuts, server.told = [1000, 500], False
+    assert get().read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=1000-", "bytes=1500-"]
+
+
 def test_a_later_call_takes_up_what_an_earlier_one_left(get, server, monkeypatch):
     monkeypatch.setattr("cranfield.data.datasets.download._ATTEMPTS", 1)
     server.cuts = [1000]
@@ -108,6 +121,12 @@ def test_a_server_in_trouble_is_asked_again(get, server):
 def test_a_server_that_is_not_there_is_said_to_be_out_of_reach(tmp_path):
     with pytest.raises(DownloadError, match="cannot be reached"):
         download("http://127.0.0.1:9/file", tmp_path / "file", limit=10, what="file")
+
+
+@pytest.mark.parametrize("address", ["http://[::1/file", "http://127.0.0.1:9/a file"])
+def test_what_is_no_address_is_said_at_once(tmp_path, address):
+    with pytest.raises(DownloadError, match="is not an address"):
+        download(address, tmp_path / "file", limit=10, what="file")
 
 
 def test_only_the_web_is_asked(tmp_path):

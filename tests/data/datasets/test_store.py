@@ -288,6 +288,33 @@ def test_repeated_pairs_follow_the_policy_of_the_entry(make_entry, tmp_path):
         load(make_entry(counts=counts), from_path=tmp_path / "r.dat")
 
 
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("1::20", "column 'rating': rating 4 of it cannot be used: the rating is missing"),
+        ("::20::3::4", "column 'user': rating 4 of it cannot be used: the user is missing"),
+        ("1::20::NaN::4", "column 'rating': rating 4 of it cannot be used: nan is not a finite number"),
+        ("1::10::3::4", "rating 4 of it cannot be used: user 1 rates item 10 more than once"),
+    ],
+)
+def test_a_rating_that_cannot_be_used_is_named_with_the_file(make_entry, ratings_text, tmp_path, row, said):
+    (tmp_path / "r.dat").write_text(ratings_text + row + "\n")
+    with pytest.raises(
+        InputError, match=rf"r\.dat(: |, ){said}.*check that it is what https://example.org/tiny offers"
+    ):
+        load(make_entry(), from_path=tmp_path / "r.dat")
+
+
+def test_an_empty_file_is_named(make_entry, tmp_path):
+    (tmp_path / "r.dat").touch()
+    with pytest.raises(InputError, match=r"r\.dat: there are no ratings"):
+        load(make_entry(), from_path=tmp_path / "r.dat")
+
+
+def test_what_went_wrong_is_told_in_one_line(make_entry):
+    assert "\n" not in str(make_entry().failed("one\ntwo"))
+
+
 def test_a_cache_that_cannot_be_written_is_said(tiny, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "file"))

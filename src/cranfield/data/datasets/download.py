@@ -98,6 +98,8 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
         if isinstance(error.reason, (TimeoutError, ConnectionResetError)):
             raise _BrokenError(error.reason) from error
         raise DownloadError(f"{address} cannot be reached ({error.reason})") from error
+    except (http.client.InvalidURL, ValueError) as error:
+        raise DownloadError(f"{address} is not an address ({error})") from error
     except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
         raise _BrokenError(str(error) or type(error).__name__) from error
 
@@ -110,7 +112,8 @@ def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, w
         progress(f"Downloading {what}", total=None if total is None else round(total / _MIB, 1), unit="MiB") as bar,
     ):
         bar.advance(round(have / _MIB, 1))
-        while block := answer.read(_BLOCK):
+        # What has come so far, not a whole block: of a slow or broken connection nothing is lost, and the bar moves.
+        while block := answer.read1(_BLOCK):
             have += len(block)
             if have > limit:
                 break
@@ -153,8 +156,11 @@ def _note(part: Path) -> Path:
 
 def _range(text: str | None) -> tuple[int | None, int | None]:
     """Return where a partial answer begins and how long the whole file is: ``bytes 100-199/200``."""
-    form = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", text or "")
-    return (None, None) if form is None else (int(form[1]), _number(form[2]))
+    form = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", text or "")
+    if form is None:
+        return None, None
+    # The rest of the file was asked for, so that it ends where the answer does.
+    return int(form[1]), _number(form[3]) or int(form[2]) + 1
 
 
 def _number(text: str | None) -> int | None:

@@ -254,7 +254,13 @@ def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source: Path) -> Ratings:
     frame = dataset.parse(files)
-    ratings = _read(frame, dataset, part, dataset.repeated)
+    try:
+        ratings = _read(frame, dataset, part, dataset.repeated)
+    except InputError as error:
+        place = "" if error.row is None else f"rating {error.row:,} of it cannot be used: "
+        raise InputError(
+            f"{place}{error.problem}", source=source, column=error.column, remedy=_compare(dataset)
+        ) from error
     if verify:
         _check(dataset, part, _counts(ratings, rows=frame.height), source)
     return ratings
@@ -310,8 +316,12 @@ def _nothing_found(dataset: Dataset, source: Path) -> InputError:
     return InputError(
         f"there is nothing of {dataset.name} in it: {_wanted(dataset)}",
         source=source,
-        remedy=f"check that it is what {dataset.home} offers",
+        remedy=_compare(dataset),
     )
+
+
+def _compare(dataset: Dataset) -> str:
+    return f"check that it is what {dataset.home} offers"
 
 
 def _no_room(dataset: Dataset, error: OSError) -> CranfieldError:
