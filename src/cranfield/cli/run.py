@@ -64,6 +64,7 @@ def _reporter(wanted: bool) -> Callable[[Results], list[Path]] | None:
     """Return what writes the report, or None where none is wanted or nothing can draw it."""
     if not wanted:
         return None
+    from cranfield.report import report_experiment
     from cranfield.report.figures import check_libraries
 
     try:
@@ -71,41 +72,4 @@ def _reporter(wanted: bool) -> Callable[[Results], list[Path]] | None:
     except MissingExtraError as error:
         click.echo(f"note: there will be no report: {error}", err=True)
         return None
-    return _write_report
-
-
-def _write_report(results: Results) -> list[Path]:
-    """Write a page and figures for each set of ratings; return the files."""
-    from cranfield.report import figures, other_decisions, write_report
-
-    made: list[Path] = []
-    experiment, several = results.experiment, len(results.data) > 1
-    averaging = experiment.decisions.averaging()
-    for data in results.data:
-        found = results.findings(data)
-        metrics = found.scores.metrics
-        parts = list(results.measured(data))
-        # Folds and repetitions cannot be measured anew together.
-        variants = (
-            other_decisions(parts[0].runs, parts[0].test, metrics, train=parts[0].train) if len(parts) == 1 else ()
-        )
-        made.append(
-            write_report(
-                results.path / (f"report-{data}.html" if several else "report.html"),
-                found.scores,
-                found.comparison,
-                results.assessment(data),
-                **averaging,
-                variants=variants,
-                title=f"{experiment.title} ({data})" if several else experiment.title,
-                lead=str(experiment),
-                steps=results.steps(data),
-            )
-        )
-        charts = {"averages": figures.averages(found.scores, metrics[0], averaging=averaging, style="paper")}
-        if found.comparison is not None and metrics[0] in found.comparison.metrics:
-            charts["wins"] = figures.wins(found.comparison, metrics[0], style="paper")
-        for name, chart in charts.items():
-            made.append(results.path / "figures" / f"{data}-{name}.svg")
-            figures.save(chart, made[-1])
-    return made
+    return report_experiment

@@ -1,4 +1,4 @@
-"""Experiments: what takes the whole line, from ratings to measured lists."""
+"""Experiments: what takes the whole line, from ratings to verdicts, by one file."""
 
 from cranfield.experiment.decisions import Decisions
 from cranfield.experiment.diff import Difference, diff

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from cranfield.experiment.system import System
 _LIBRARIES = ("numpy", "scipy", "polars", "numba")
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what the numbers come from."""
+def versions(libraries: Iterable[str] = _LIBRARIES) -> dict[str, str]:
+    """Return the versions of what the numbers come from: this package, Python, and those libraries that are there."""
     found = {"cranfield": __version__, "Python": platform.python_version()}
-    for name in _LIBRARIES:
+    for name in libraries:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -31,7 +31,8 @@ class Stages(Protocol):
         """Open a stage of so many steps."""
 
 
-def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
+def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
+    """Tell nobody how far it is."""
     return nullcontext(lambda: None)
 
 
@@ -41,7 +42,7 @@ def run(
     *,
     seed: int | None = None,
     jobs: int | None = None,
-    stages: Stages = _silent,
+    stages: Stages = silent,
     report: Callable[[Results], list[Path]] | None = None,
 ) -> Results:
     """Run an experiment from data to results.
@@ -107,7 +108,7 @@ def stated(experiment: Experiment | str | Path, out: str | Path | None, seed: in
     return experiment if seed is None else replace(experiment, seed=seed), Path(out)
 
 
-def go(line: Line, stages: Stages = _silent) -> None:
+def go(line: Line, stages: Stages = silent) -> None:
     """Take every stage, in the order of the line; nothing is trained before all data are read and split."""
     experiment, folder = line.experiment, line.folder
     text = toml_of(moved(experiment, folder.path))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,8 @@ from cranfield.assess import Assessment, assess
 from cranfield.compare import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
+from cranfield.experiment.phrase import listed
+from cranfield.experiment.run import Stages, silent
 from cranfield.measure import Scores, measure
 from cranfield.measure.correlation import kendall_tau_b
 from cranfield.rank.recommend import recommend_each
@@ -50,17 +50,6 @@ _RANDOM_SHARE = 0.05
 
 HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "the truth"
 """The names of the test sets: the usual one, the unbiased one, and every pair's true grade."""
-
-
-class Stages(Protocol):
-    """Whoever wants to know how far the demo is: a context for each stage, with a function to report steps."""
-
-    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
-        """Open a stage of so many steps."""
-
-
-def _silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
-    return nullcontext(lambda: None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +152,7 @@ class Demo:
             )
         first, *level = self.leaders(RANDOM_ITEMS)
         leads = f"{first}, truly the best, leads" if first == best else f"{first} leads"
-        also = f", and {_listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
+        also = f", and {listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
         missed = "" if best in (first, *level) else f"; {best} is missed"
         said.append(
             f"What holds: on {RANDOM_ITEMS} {leads}{also}{missed}. Significance says that a difference is no accident "
@@ -189,7 +178,7 @@ class Demo:
         return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
 
 
-def demo(size: str = "medium", *, seed: int = 0, stages: Stages = _silent) -> Demo:
+def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Demo:
     """Run the whole line on a simulated world: the same recommendations under two protocols, beside the truth.
 
     The standard protocol tests on a random part of the observed ratings. These are biased: users rate what they
@@ -260,7 +249,3 @@ def _test_sets(world: World, split: Split) -> dict[str, Ratings]:
 
 def _pairs(ratings: Ratings) -> NDArray[np.int64]:
     return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

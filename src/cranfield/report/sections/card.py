@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._record import Step
-from cranfield._version import __version__
+from cranfield.experiment.card import versions
 from cranfield.report.markup import notes, text
 from cranfield.report.section import Section
+
+_LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
 
 
 def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = None) -> Section:
@@ -24,7 +25,7 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
     facts
         Further lines, such as the seed and the fingerprints of the data.
     """
-    lines = {**(facts or {}), "cranfield": __version__, "Python": platform.python_version(), **_libraries()}
+    lines = {**(facts or {}), **versions(_LIBRARIES)}
     rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in lines.items())
     done = "".join(f"<dt>{text(name)}</dt><dd>{_step(step)}</dd>" for name, step in steps)
     said = list(dict.fromkeys(note for _, step in steps for note in step.notes))
@@ -55,15 +56,3 @@ def _said(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _libraries() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {}
-    for name in ("numpy", "scipy", "polars", "altair", "vl-convert-python"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
