@@ -280,6 +280,11 @@ def test_times_lie_within_three_years_and_follow_the_drift():
         ({"histogram": {1: 0.5, 100: 0.5}}, "grades from 1 to 100"),
         ({"histogram": {-1: 0.5, 1: 0.5}}, "grades from -1 to 1"),
         ({"seed": -1}, "seed=-1"),
+        ({"noise": "high"}, "noise is 'high'; give a finite number from 0 to 1,000"),
+        ({"activity": 1e4}, "activity is 10000.0"),
+        ({"threshold": float("nan")}, "threshold=nan is not a number"),
+        ({"times": "no"}, "times='no' is neither true nor false"),
+        ({"histogram": {"low": 1, "high": 2}}, "not a share for each value"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_line(settings, said):
@@ -294,5 +299,5 @@ def test_users_that_are_not_there_are_refused(small):
             small.preference(codes)
     with pytest.raises(SettingError, match="by code"):
         small.preference(["ann"])
-    with pytest.raises(SettingError, match="per_user is 0"):
-        small.random_test(0)
+    with pytest.raises(SettingError, match=r"per_user=2\.5 is not a whole number of at least 1"):
+        small.random_test(2.5)

@@ -14,7 +14,8 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data.ratings import Ratings, check_ratings
-from cranfield.data.simulate.counts import Counts, log_normal_sizes, sizes_like
+from cranfield.data.simulate._bounds import check_bounds
+from cranfield.data.simulate.counts import WIDEST_SPREAD, Counts, log_normal_sizes, sizes_like
 from cranfield.data.simulate.margins import pairs_with_margins
 from cranfield.data.simulate.power_law import PowerLaw
 from cranfield.data.vocabulary import Vocabulary
@@ -180,8 +181,7 @@ def _profiles(users: int, items: int, ratings: int, activity: float | None, like
         sizes = like.user_counts
         return sizes_like(sizes[sizes > 0], users, ratings, low=1, high=items)
     spread = 1.0 if activity is None else activity
-    if spread < 0:
-        raise SettingError(f"activity is {spread}; give a spread of at least 0 (0: all users alike)")
+    check_bounds("activity", spread, 0, WIDEST_SPREAD)
     return log_normal_sizes(users, ratings, spread=spread, low=1, high=items)
 
 
@@ -198,8 +198,11 @@ def histogram_arrays(histogram: Mapping[float, float]) -> tuple[NDArray[np.float
     """Return the values of a histogram, ascending, and their shares, which add up to 1."""
     if not isinstance(histogram, Mapping):
         raise SettingError(f"the histogram {histogram!r} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
-    values = np.array(sorted(histogram), dtype=np.float64)
-    shares = np.array([histogram[value] for value in sorted(histogram)], dtype=np.float64)
+    try:
+        values = np.array(sorted(histogram), dtype=np.float64)
+        shares = np.array([histogram[value] for value in sorted(histogram)], dtype=np.float64)
+    except (TypeError, ValueError):
+        values = shares = np.empty(0)
     if not len(values) or not np.isfinite(values).all() or not np.isfinite(shares).all() or (shares < 0).any():
         raise SettingError(f"the histogram {dict(histogram)} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
     if shares.sum() == 0:

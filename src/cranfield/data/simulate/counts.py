@@ -13,6 +13,9 @@ Counts = NDArray[np.int64]
 
 _HALVINGS = 200
 
+WIDEST_SPREAD = 20
+"""The widest spread of log-normal profile sizes: wider ones differ from it by nothing but overflow."""
+
 
 def counts_of_shape(
     shape: NDArray[np.float64], total: int, *, low: int, high: int, offset: float = 0.0

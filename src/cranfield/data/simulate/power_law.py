@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.data.simulate._bounds import check_bounds
 from cranfield.data.simulate.counts import Counts, counts_of_shape
 
-# The steepest fit to look for: a curve that asks for more is exponential rather than a power law.
-_STEEPEST = 20.0
+# The steepest curve: one that asks for more is exponential rather than a power law. With the farthest shift it is still
+# a number that a computer holds.
+_STEEPEST, _FARTHEST = 20.0, 1e12
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class PowerLaw:
     c2: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("alpha", self.alpha), ("c1", self.c1), ("c2", self.c2)):
-            if not (np.isfinite(value) and value >= 0):
-                raise SettingError(f"{name} is {value}; give a number of at least 0")
+        check_bounds("alpha", self.alpha, 0, _STEEPEST)
+        check_bounds("c1", self.c1, 0, np.inf)
+        check_bounds("c2", self.c2, 0, _FARTHEST)
 
     def counts(self, *, items: int, ratings: int, users: int) -> tuple[Counts, float]:
         """Return the ratings of each item, most popular first, and β.

@@ -77,7 +77,8 @@ def list_values(
     """
     cutoff = metric.cutoff or 0
     gains = np.where(excluded, 0.0, grades if metric.name == "nDCG" else grades >= threshold)
-    places = indptr[:-1, None] + np.arange(cutoff)
+    depth = min(cutoff, gains.shape[1])
+    places = indptr[:-1, None] + np.arange(depth)
     inside = places < indptr[1:, None]
     listed = items[np.where(inside, places, 0)] if len(items) else np.zeros(places.shape, dtype=np.int32)
     got = np.where(inside, np.take_along_axis(gains, listed.astype(np.int64), axis=1), 0.0)
@@ -85,10 +86,9 @@ def list_values(
         return np.asarray(got.sum(axis=1) / cutoff)
     if metric.name == "Recall":
         return _ratio(got.sum(axis=1), gains.sum(axis=1))
-    discount = 1.0 / np.log2(np.arange(2, cutoff + 2))
-    depth = min(cutoff, gains.shape[1])
+    discount = 1.0 / np.log2(np.arange(2, depth + 2))
     best = -np.sort(np.partition(-gains, depth - 1, axis=1)[:, :depth], axis=1)
-    return _ratio((got * discount).sum(axis=1), (best * discount[:depth]).sum(axis=1))
+    return _ratio((got * discount).sum(axis=1), (best * discount).sum(axis=1))
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data.ratings import Ratings
+from cranfield.data.ratings import Ratings, check_ratings
 from cranfield.data.simulate.observation import inclusion, rates
 from cranfield.data.simulate.tastes import Tastes, blocks, normal, sample_users
 from cranfield.data.simulate.true_value import list_values, lists_as_codes, parse_metric, repeated_entry
@@ -128,8 +129,7 @@ class World:
         them. The ratings have the same noise as the observed ones. The draw of a user does not depend on which
         other users are asked for.
         """
-        if per_user < 1:
-            raise SettingError(f"per_user is {per_user}; ask for at least 1 rating a user")
+        per_user = check.whole("per_user", per_user)
         codes = np.unique(self._codes(users))
         drawn = [self._random_items(int(user), per_user) for user in codes]
         sizes = np.array([len(items) for items in drawn], dtype=np.int64)
@@ -175,6 +175,8 @@ class World:
         if again is not None:
             item = self.ratings.item_ids.ids([items[again]])[0]
             raise SettingError(f"item {item!r} stands twice in one list; list an item once")
+        if exclude is not None:
+            check_ratings(exclude)
         held = None if exclude is None else _over(exclude, self.ratings)
         values = np.empty(len(users))
         for rows, block in self._rows(users):

@@ -15,8 +15,9 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data.ratings import Ratings
+from cranfield.data.simulate._bounds import check_bounds
 from cranfield.data.simulate.artificial import check_sizes, histogram_arrays, whole
-from cranfield.data.simulate.counts import Counts, log_normal_sizes
+from cranfield.data.simulate.counts import WIDEST_SPREAD, Counts, log_normal_sizes
 from cranfield.data.simulate.observation import inclusion, rates, systematic_sample, times_of
 from cranfield.data.simulate.tastes import Tastes, blocks, normal
 from cranfield.data.simulate.truth import World
@@ -35,10 +36,10 @@ _STRONGEST, _WIDEST = 20, 10
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "tastes": (1, np.inf),
     "taste": (0, 1),
-    "noise": (0, np.inf),
+    "noise": (0, 1_000),
     "popularity_bias": (0, _STRONGEST),
     "relevance_bias": (-_STRONGEST, _STRONGEST),
-    "activity": (0, np.inf),
+    "activity": (0, WIDEST_SPREAD),
     "min_profile": (0, np.inf),
     "drift": (0, 1),
 }
@@ -216,10 +217,9 @@ def _rated(
 
 def _check_knobs(settings: Mapping[str, Any]) -> None:
     for name, (low, high) in _BOUNDS.items():
-        value = settings[name]
-        if not (np.isfinite(value) and low <= value <= high):
-            bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
-            raise SettingError(f"{name} is {value}; give a finite number {bounds}")
+        check_bounds(name, settings[name], low, high)
+    check.number("threshold", settings["threshold"])
+    check.flag("times", settings["times"])
     grades = list(settings["histogram"])
     if grades[0] < 0 or grades[-1] - grades[0] > _WIDEST:
         raise SettingError(f"the histogram has grades from {grades[0]:g} to {grades[-1]:g}; use 0 to {_WIDEST}")
