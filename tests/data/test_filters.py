@@ -176,6 +176,13 @@ def test_what_cannot_be_done_is_said_in_one_line(spelling, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", filters.registry)
+def test_a_dataframe_is_not_ratings(name):
+    needed = {"positives": {"threshold": 4}}.get(name, {})
+    with pytest.raises(SettingError, match=r"DataFrame is not Ratings; make them .* with cf\.read"):
+        getattr(filters, name)(pl.DataFrame({"user": [1], "item": [1]}), **needed)
+
+
 def test_an_empty_input_is_refused():
     with pytest.raises(SettingError, match="there are no ratings"):
         filters.k_core(Ratings.of([], []), k=1)

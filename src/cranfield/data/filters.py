@@ -81,6 +81,7 @@ def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
     >>> min_ratings(ratings, user=2)
     Ratings(1 users, 2 items, 2 ratings)
     """
+    check_ratings(ratings)
     if user is None and item is None:
         raise SettingError("min_ratings needs user or item; write min_ratings(user=5), for instance")
     least_user = 0 if user is None else check.whole("user", user)
@@ -107,6 +108,7 @@ def max_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
     >>> max_ratings(Ratings.of([1, 1, 2], ["a", "b", "a"]), user=1)
     Ratings(1 users, 1 items, 1 ratings)
     """
+    check_ratings(ratings)
     if user is None and item is None:
         raise SettingError("max_ratings needs user or item; write max_ratings(user=1000), for instance")
     asked = _given(user=user, item=item)
@@ -127,6 +129,7 @@ def k_core(ratings: Ratings, *, k: int = 5) -> Ratings:
     >>> k_core(ratings, k=2)
     Ratings(2 users, 2 items, 4 ratings)
     """
+    check_ratings(ratings)
     k = check.whole("k", k)
     return _filtered(ratings, _at_least(ratings, k, k, repeat=True), "k_core", {"k": k})
 
@@ -161,6 +164,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
     >>> drop_head(ratings, share=0.34).item_ids.all.to_list()
     ['b', 'c']
     """
+    check_ratings(ratings)
     share, of = check.share("share", share), check.one_of("of", of, ("items", "ratings"))
     order = by_popularity(ratings)
     if of == "items":
@@ -185,6 +189,7 @@ def sample(ratings: Ratings, *, share: float = 0.1, of: str = "ratings", seed: i
     >>> sample(ratings, share=0.3, of="users", seed=7)
     Ratings(3 users, 3 items, 3 ratings)
     """
+    check_ratings(ratings)
     share, of = check.share("share", share), check.one_of("of", of, ("ratings", "users", "items"))
     seed = check.whole("seed", seed, at_least=0)
     if of == "ratings":
@@ -220,6 +225,7 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
     >>> time_window(ratings, start="1970-01-02").user_ids.all.to_list()
     [2]
     """
+    check_ratings(ratings)
     if start is None and end is None:
         raise SettingError("time_window needs start or end; write time_window(start=2001-01-01), for instance")
     if ratings.times is None:
@@ -251,6 +257,7 @@ def positives(ratings: Ratings, *, threshold: float) -> Ratings:
     >>> positives(Ratings.of([1, 2], ["a", "a"], [3, 4]), threshold=4).user_ids.all.to_list()
     [2]
     """
+    check_ratings(ratings)
     asked = {"threshold": check.number("threshold", threshold)}
     return _filtered(ratings, ratings.keep(ratings.values >= asked["threshold"]), "positives", asked)
 
@@ -263,6 +270,7 @@ def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
     >>> only(Ratings.of([1, 1, 2], ["a", "b", "a"]), users=[1, 9], items=["a"])
     Ratings(1 users, 1 items, 1 ratings)
     """
+    check_ratings(ratings)
     if users is None and items is None:
         raise SettingError("only needs users or items; give the ids to keep")
     keeps: list[NDArray[np.bool_] | None] = []

@@ -10,6 +10,7 @@ from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.data._popularity import by_popularity
+from cranfield.data.ratings import check_ratings
 from cranfield.split._parts import coins, divide, some, validation_share
 from cranfield.split.methods import registry
 from cranfield.split.split import Split
@@ -40,6 +41,7 @@ def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
     >>> popularity_groups(ratings, 2).tolist()
     [0, 0, 1, 1]
     """
+    check_ratings(ratings)
     groups = check.whole("groups", groups, at_least=2)
     order = by_popularity(ratings)
     if groups > min(len(order), np.iinfo(np.int16).max):
