@@ -176,7 +176,7 @@ def test_what_cannot_be_done_is_said_in_one_line(spelling, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", filters.registry)
+@pytest.mark.parametrize("name", list(filters.registry))
 def test_a_dataframe_is_not_ratings(name):
     needed = {"positives": {"threshold": 4}}.get(name, {})
     with pytest.raises(SettingError, match=r"DataFrame is not Ratings; make them .* with cf\.read"):
