@@ -609,6 +609,17 @@ class TestFiles:
         content[-6:-2] = (2**31).to_bytes(4, "little")
         assert "the zip data cannot be unpacked" in refusal(bytes(content))
 
+    def test_a_zip_with_a_password_is_not_called_damaged(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("ratings.csv", CSV)
+        content = bytearray(packed.getvalue())
+        for place in (6, content.index(b"PK\x01\x02") + 8):
+            content[place] |= 1
+        message = refusal(bytes(content))
+        assert "is encrypted" in message
+        assert message.endswith("unpack it with another program first")
+
     @pytest.mark.parametrize("kind", ["csv", "gzip", "parquet"])
     def test_a_pipe_is_read_as_a_file_is(self, piped, kind):
         packed = io.BytesIO()

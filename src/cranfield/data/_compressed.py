@@ -15,7 +15,7 @@ from cranfield._errors import InputError, MissingExtraError
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # What the libraries raise on bytes that are not what they should be; zipfile lets slip what it stumbles over.
-_DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error, RuntimeError)
+_DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
 
@@ -71,6 +71,9 @@ def _from_zip(data: bytes, label: str, member: str | None) -> tuple[bytes, str]:
             return archive.read(chosen), f"{label}/{chosen}"
     except _DAMAGE as error:
         raise _damaged("zip", label, error) from error
+    except RuntimeError as error:  # so zipfile calls a password, and a compression that it does not know
+        problem = f"the zip data cannot be unpacked ({error})"
+        raise InputError(problem, source=label, remedy="unpack it with another program first") from error
 
 
 def _chosen(names: list[str], label: str) -> str:

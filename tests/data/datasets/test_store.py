@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
+import lzma
 import tarfile
 import threading
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +197,8 @@ def _make_sources(folder, make_zip, text):
     (folder / "file.gz").write_bytes(gzip.compress(text.encode()))
     (folder / "packed").mkdir()
     (folder / "packed" / "ratings.dat.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "packed-xz").mkdir()
+    (folder / "packed-xz" / "ratings.dat.xz").write_bytes(lzma.compress(text.encode()))
     (folder / "archive").mkdir()
     (folder / "archive" / "tiny.zip").write_bytes(make_zip({"t/ratings.dat": text}))
     with tarfile.open(folder / "x.tar.gz", "w:gz") as archive:
@@ -204,7 +209,19 @@ def _make_sources(folder, make_zip, text):
 
 
 @pytest.mark.parametrize(
-    "source", ["plain", "deep", "file.txt", "any.zip", "file.gz", "packed", "archive", "x.tar.gz", "plain/ratings.dat"]
+    "source",
+    [
+        "plain",
+        "deep",
+        "file.txt",
+        "any.zip",
+        "file.gz",
+        "packed",
+        "packed-xz",
+        "archive",
+        "x.tar.gz",
+        "plain/ratings.dat",
+    ],
 )
 def test_from_takes_a_file_an_archive_or_a_folder(make_entry, make_zip, ratings_text, tmp_path, source):
     folder = _make_sources(tmp_path / "mine", make_zip, ratings_text)
@@ -303,6 +320,26 @@ def test_a_rating_that_cannot_be_used_is_named_with_the_file(make_entry, ratings
         InputError, match=rf"r\.dat(: |, ){said}.*check that it is what https://example.org/tiny offers"
     ):
         load(make_entry(), from_path=tmp_path / "r.dat")
+
+
+def test_a_file_that_cannot_be_read_is_named_and_not_the_cache(make_entry, tmp_path, monkeypatch):
+    def forbidden(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    (tmp_path / "r.dat").touch()
+    monkeypatch.setattr("cranfield.data.datasets.store.is_archive", forbidden)
+    with pytest.raises(InputError, match=r"r\.dat: it cannot be read \(Permission denied\); check its rights"):
+        load(make_entry(), from_path=tmp_path / "r.dat")
+
+
+def test_what_others_would_unpack_without_a_limit_is_refused(make_entry, make_zip, tmp_path):
+    bomb = zlib.compress(b"1\t2\t3\n" * 1_000_000)
+    (tmp_path / "r.tsv").write_bytes(bomb)
+    (tmp_path / "r.zip").write_bytes(make_zip({"ratings.dat": bomb}))
+    dataset = make_entry(parse=delimited("\t", ("user", "item", "rating")), repeated="last", counts=Counts())
+    for name in ("r.tsv", "r.zip"):
+        with pytest.raises(InputError, match="compressed with Zstandard or zlib, which is not known here; unpack it"):
+            load(dataset, from_path=tmp_path / name)
 
 
 def test_an_empty_file_is_named(make_entry, tmp_path):

@@ -26,7 +26,7 @@ from cranfield.data.datasets.cache import (
 from cranfield.data.datasets.catalogue import find
 from cranfield.data.datasets.download import download
 from cranfield.data.datasets.entry import Counts, Dataset
-from cranfield.data.datasets.unpack import is_archive, unpack
+from cranfield.data.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 from cranfield.data.ratings import Ratings
 from cranfield.data.read import read
 from cranfield.data.vocabulary import Vocabulary
@@ -182,6 +182,10 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
             }
         written = {part: _write(folder, part, ratings) for part, ratings in parts.items()}
     except OSError as error:
+        if Path(error.filename or "").is_relative_to(source):
+            raise InputError(
+                f"it cannot be read ({error.strerror})", source=source, remedy="check its rights"
+            ) from error
         raise _no_room(dataset, error) from error
     name = source.name if source.parent == folder else str(source.resolve())
     return write_record(dataset, name, written)
@@ -245,14 +249,17 @@ def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
     for pattern in patterns:
         nearest_of: dict[str, Path] = {}
         for path in files:
-            if fnmatch(path.name, pattern) or fnmatch(path.name, pattern + ".gz"):
-                nearest_of.setdefault(path.name.removesuffix(".gz"), path)
+            plain = path.name if path.suffix not in SUFFIXES else path.stem
+            if fnmatch(path.name, pattern) or fnmatch(plain, pattern):
+                nearest_of.setdefault(plain, path)
         if nearest_of:
             return [nearest_of[name] for name in sorted(nearest_of)]
     return []
 
 
 def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source: Path) -> Ratings:
+    for file in files:
+        check_plain(file)
     frame = dataset.parse(files)
     try:
         ratings = _read(frame, dataset, part, dataset.repeated)

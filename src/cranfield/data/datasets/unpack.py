@@ -24,7 +24,10 @@ _MOST_MEMBERS = 200_000
 _DEEPEST = 3
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _ZIP = b"PK\x03\x04"
-_SUFFIXES = (".gz", ".bz2", ".xz")
+# Zstandard and zlib, which Polars would unpack by itself, without a limit.
+_UNLIMITED = (b"\x28\xb5\x2f\xfd", b"x\x01", b"x\x9c", b"x\xda")
+SUFFIXES = (".gz", ".bz2", ".xz")
+"""The endings of single compressed files."""
 _BROKEN = (
     *(zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error),
     *(ValueError, struct.error),  # zipfile lets slip what it stumbles over
@@ -68,6 +71,13 @@ def is_archive(path: Path) -> bool:
     return _opener(path) is not None or _is_zip(path) or tarfile.is_tarfile(path)
 
 
+def check_plain(path: Path) -> None:
+    """Refuse a file that is compressed in a way that is not unpacked here, and so without a limit elsewhere."""
+    if _head(path).startswith(_UNLIMITED):
+        problem = "the file is compressed with Zstandard or zlib, which is not known here"
+        raise InputError(problem, source=path, remedy="unpack it with another program first")
+
+
 def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> None:
     """Unpack the members of an archive whose names match ``wanted`` into ``folder``.
 
@@ -105,7 +115,11 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
             raise
         raise _damaged(source, error) from error
     except (NotImplementedError, RuntimeError) as error:
-        raise InputError(f"the archive cannot be unpacked ({error})", source=source) from error
+        raise InputError(
+            f"the archive cannot be unpacked ({error})",
+            source=source,
+            remedy="unpack it with another program and give the folder with --from",
+        ) from error
     if depth < _DEEPEST:
         for inner in [path for path in folder.rglob("*") if path.is_file() and is_archive(path)]:
             place = inner.with_name(inner.name + ".unpacked")
@@ -142,7 +156,7 @@ def _untar_or_expand(source: Path, folder: Path, wanted: tuple[str, ...], allowa
             _untar(counted, source, folder, wanted, allowance)
         else:
             name = source.name
-            for suffix in _SUFFIXES:
+            for suffix in SUFFIXES:
                 name = name.removesuffix(suffix)
             _write(counted, folder / name, allowance=None)
 
@@ -191,7 +205,7 @@ def _few_enough(count: int, source: Path) -> None:
 
 
 def _matches(path: PurePosixPath, wanted: tuple[str, ...]) -> bool:
-    names = {path.name, *(path.name.removesuffix(suffix) for suffix in _SUFFIXES)}
+    names = {path.name, *(path.name.removesuffix(suffix) for suffix in SUFFIXES)}
     return any(fnmatch(name, pattern) for name in names for pattern in wanted)
 
 
