@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError
-from cranfield.data.datasets import catalogue
+from cranfield.data.datasets import catalogue, fetch
 
 
 def _parse(name, path, content, part=None):
@@ -204,3 +204,22 @@ def test_another_kind_of_file_is_refused_in_one_line(tmp_path, name):
         _parse(name, tmp_path / "page.html", "<html>\n<body>Not, found, here, at, all</body>\n</html>\n")
     assert "page.html" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>\n<body>sign in</body>\n</html>\n", bytes(range(256)) * 10])
+@pytest.mark.parametrize("name", [name for name in catalogue() if "amazon" not in name or "books" in name])
+def test_fetch_refuses_any_other_kind_of_file_in_one_line(tmp_path, name, content):
+    for patterns in catalogue()[name].files.values():
+        (tmp_path / patterns[0].replace("*", "1")).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        fetch(name, from_path=tmp_path, verify=False)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("review/overall", "good"), ("review/time", "1e99")])
+def test_a_review_without_a_number_where_one_belongs_is_refused(tmp_path, key, value):
+    review = {"review/profileName": "ann", "beer/beerId": "1", "review/overall": "4", "review/time": "5", key: value}
+    (tmp_path / "beeradvocate.json").write_text(f"{review}\n")
+    with pytest.raises(InputError, match=r"beeradvocate\.json: the file is not what this dataset holds"):
+        fetch("beeradvocate", from_path=tmp_path, verify=False)

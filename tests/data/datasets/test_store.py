@@ -344,7 +344,7 @@ def test_what_others_would_unpack_without_a_limit_is_refused(make_entry, make_zi
 
 def test_an_empty_file_is_named(make_entry, tmp_path):
     (tmp_path / "r.dat").touch()
-    with pytest.raises(InputError, match=r"r\.dat: there are no ratings"):
+    with pytest.raises(InputError, match=r"r\.dat: the file is empty; download it again"):
         load(make_entry(), from_path=tmp_path / "r.dat")
 
 

@@ -55,7 +55,7 @@ def _table(file: Path, separator: str, schema: dict[str, Any], header: bool) -> 
             quote_char=None,
         )
     except pl.exceptions.PolarsError as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     return frame
 
 
@@ -86,7 +86,7 @@ def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
             (pl.col("date").cast(pl.Int64) * _DAY).alias("time"),
         )
     except pl.exceptions.PolarsError as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     return frame if film is None else frame.with_columns(pl.col("item").fill_null(film))
 
 
@@ -147,7 +147,7 @@ def renttherunway(files: list[Path]) -> pl.DataFrame:
             .drop_nulls("rating")
         )
     except pl.exceptions.PolarsError as error:
-        raise _unreadable(files[0], error) from error
+        raise unreadable(files[0], error) from error
 
 
 def beeradvocate(files: list[Path]) -> pl.DataFrame:
@@ -285,12 +285,13 @@ def ascii_matrix(files: list[Path]) -> pl.DataFrame:
     try:
         matrix = np.loadtxt(files[0], ndmin=2)
     except ValueError as error:
-        raise _unreadable(files[0], error) from error
+        raise unreadable(files[0], error) from error
     users, items = np.nonzero(matrix)
     return pl.DataFrame({"user": users, "item": items, "rating": matrix[users, items]})
 
 
-def _unreadable(file: Path, error: Exception) -> InputError:
+def unreadable(file: Path, error: BaseException) -> InputError:
+    """Return the error for a file that is not what its parser expects."""
     # The first sentence says what is wrong; those behind it advise programmers.
     problem = " ".join(str(error).split()).partition(". ")[0][:200]
     return InputError(

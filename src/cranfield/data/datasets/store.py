@@ -26,6 +26,7 @@ from cranfield.data.datasets.cache import (
 from cranfield.data.datasets.catalogue import find
 from cranfield.data.datasets.download import download
 from cranfield.data.datasets.entry import Counts, Dataset
+from cranfield.data.datasets.parsers import unreadable
 from cranfield.data.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 from cranfield.data.ratings import Ratings
 from cranfield.data.read import read
@@ -260,7 +261,10 @@ def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
 def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source: Path) -> Ratings:
     for file in files:
         check_plain(file)
-    frame = dataset.parse(files)
+    try:
+        frame = dataset.parse(files)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        raise unreadable(files[0], error) from error
     try:
         ratings = _read(frame, dataset, part, dataset.repeated)
     except InputError as error:

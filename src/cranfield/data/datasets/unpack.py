@@ -72,8 +72,11 @@ def is_archive(path: Path) -> bool:
 
 
 def check_plain(path: Path) -> None:
-    """Refuse a file that is compressed in a way that is not unpacked here, and so without a limit elsewhere."""
-    if _head(path).startswith(_UNLIMITED):
+    """Refuse a file that is empty, or compressed in a way that is not unpacked here, and so without a limit elsewhere."""
+    head = _head(path)
+    if not head:
+        raise InputError("the file is empty", source=path, remedy="download it again")
+    if head.startswith(_UNLIMITED):
         problem = "the file is compressed with Zstandard or zlib, which is not known here"
         raise InputError(problem, source=path, remedy="unpack it with another program first")
 
