@@ -72,7 +72,7 @@ def is_archive(path: Path) -> bool:
 
 
 def check_plain(path: Path) -> None:
-    """Refuse a file that is empty, or compressed in a way that is not unpacked here, and so without a limit elsewhere."""
+    """Refuse a file that is empty, or compressed in a way that is unpacked elsewhere only, without a limit."""
     head = _head(path)
     if not head:
         raise InputError("the file is empty", source=path, remedy="download it again")
