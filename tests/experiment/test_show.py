@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cranfield._errors import CranfieldError
-from cranfield.experiment import Decisions, diff, run, show
+from cranfield.experiment import Decisions, System, Tuning, diff, run, show
 from cranfield.experiment.results import Results
 from cranfield.experiment.stages import Line
 
@@ -20,6 +20,13 @@ def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_pat
         path.stat().st_size for path in (tmp_path / "runs").rglob("*.parquet")
     )
     assert not frame["damaged"].any()
+
+
+def test_searches_stand_before_the_runs_that_they_were_made_for(tiny, tmp_path):
+    tuned = System("near", "knn", tuning=Tuning({"k": (2, 5)}))
+    run(tiny(systems=(System("popularity", "popularity"), tuned)), tmp_path)
+    stages = show(tmp_path).frame()["stage"].unique(maintain_order=True).to_list()
+    assert stages == ["experiment", "data", "splits", "searches", "runs", "scores", "results", "card"]
 
 
 def test_what_is_damaged_is_named(tiny, tmp_path):

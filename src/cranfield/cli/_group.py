@@ -21,7 +21,7 @@ class LazyGroup(click.Group):
     ----------
     package
         The package that holds the modules.
-    commands
+    commands_help
         What each command does, in a sentence, by name.
     """
 

@@ -19,6 +19,7 @@ from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._numbers import numbers
 from cranfield.cli._output import put, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measure.measure import measure
@@ -201,7 +202,7 @@ def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]
     grids: dict[str, Any] = {}
     for one in given:
         name, equals, text = one.rpartition("=")
-        grid = text if text in SIZES else _numbers("--sizes", text)
+        grid = text if text in SIZES else numbers("--sizes", text)
         grids.update(dict.fromkeys([name] if equals else scenarios, grid))
     return grids
 
@@ -209,14 +210,7 @@ def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]
 def _cutoffs(text: str | None) -> list[int] | bool:
     if text is None or text == "all":
         return text == "all"
-    return [_checks.whole("--cutoffs", number) for number in _numbers("--cutoffs", text)]
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise SettingError(f"{option} {text!r} cannot be read; write numbers split by commas") from error
+    return [_checks.whole("--cutoffs", number) for number in numbers("--cutoffs", text)]
 
 
 def _weights(given: tuple[str, ...]) -> dict[str, float]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.assess.scenarios import SIZES
 from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._numbers import numbers
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.rank import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
@@ -62,16 +62,9 @@ def command(
         out=out or study,
         split=None if split is None else read_test(split, **reading),
         systems=systems or SYSTEMS,
-        sizes=sizes if sizes is None or sizes in SIZES else _shares(sizes),
+        sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
         **asking,
     )
     click.echo(found)
     if not settings.quiet:
         click.echo(f"\nThe report: {found.folder / 'report.html'}")
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise SettingError(f"--sizes {text!r} cannot be read; write shares split by commas, as in 1,0.5") from error

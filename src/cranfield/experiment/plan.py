@@ -37,7 +37,9 @@ from cranfield.rank import recommend
 from cranfield.rank.serve import served_test
 from cranfield.split import Split, given, random
 
-_STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
+STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
+"""The stages of a run, in order; an artifact's name begins with its stage."""
+
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
 # What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
 _SMALL = 350_000
@@ -76,7 +78,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = []
-        for stage in _STAGES:
+        for stage in STAGES:
             tasks = [task for task in self.tasks if task.stage == stage]
             counts = Counter[str](task.state for task in tasks)
             if not tasks:

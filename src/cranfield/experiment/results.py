@@ -22,6 +22,7 @@ from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.file import experiment_of
 from cranfield.experiment.findings import Findings, findings
 from cranfield.experiment.folder import HOME, Artifact, Folder, check_folder
+from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.experiment.stored import step_of
 from cranfield.experiment.system import System
@@ -127,7 +128,7 @@ class Results:
 
     def _find(self, data: str) -> Findings:
         line = self._line()
-        source = next(one for one in self.experiment.data if one.name == data)
+        source = self._source(data)
         for part in line.parts(source):
             self._artifact(f"scores/{part.place}")
         folds = [(part.repetition, part.fold, line.scores_of(part)) for part in line.parts(source)]
@@ -136,7 +137,7 @@ class Results:
     def measured(self, data: str) -> Iterator[Measured]:
         """Give the ranked lists, the test part and the training part of each fold and repetition."""
         line = self._line()
-        source = next(one for one in self.experiment.data if one.name == self._known(data))
+        source = self._source(data)
         self._artifact(f"data/{data}")
         for part in line.parts(source):
             for name in (f"splits/{part.split_place}", *(line.run_name(part, one) for one in self._trained)):
@@ -147,7 +148,7 @@ class Results:
     def steps(self, data: str) -> list[tuple[str, Step]]:
         """Return what was done to a set of ratings before it was measured, by the name of the stage."""
         line = self._line()
-        source = next(one for one in self.experiment.data if one.name == self._known(data))
+        source = self._source(data)
         part = line.parts(source)[0]
         told = next(iter(self.records[f"data/{data}"]["facts"]["parts"].values()))["history"]
         done = [("data", step_of(one)) for one in told]
@@ -182,6 +183,10 @@ class Results:
     def missing(self) -> list[str]:
         """Return what the paper asks authors to report and the card does not have."""
         return [item["asked"] for item in self.card()["checklist"] if item["reported"] is None]
+
+    def _source(self, data: str) -> Source:
+        """Return where a set of ratings comes from."""
+        return self.experiment.data[self.data.index(self._known(data))]
 
     def _known(self, data: str) -> str:
         if data not in self.data:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,11 @@ def _fingerprint(split: Split) -> str:
     return f"{split.train.fingerprint}-{split.test.fingerprint}"
 
 
-def _try_all(space: Mapping[str, Sequence[Any] | Range], value: Callable[[Mapping[str, Any]], float]) -> None:
+def _try_all(space: Mapping[str, Any], value: Callable[[Mapping[str, Any]], float]) -> None:
     for name, values in space.items():
         if isinstance(values, Range | str) or not len(values):
             raise SettingError(f"{name}={values!r} has no list of values to try; give one, or a number of trials")
-    with progress("Searching", total=_size(space), unit="trials") as bar:
+    with progress("Searching", total=prod(len(values) for values in space.values()), unit="trials") as bar:
         for parameters in _grid(space):
             value(parameters)
             bar.advance()
@@ -170,10 +171,6 @@ def _try_all(space: Mapping[str, Sequence[Any] | Range], value: Callable[[Mappin
 def _grid(space: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for values in itertools.product(*space.values()):
         yield dict(zip(space, values, strict=True))
-
-
-def _size(space: Mapping[str, Any]) -> int:
-    return sum(1 for _ in itertools.product(*(range(len(values)) for values in space.values())))
 
 
 def _try_some(

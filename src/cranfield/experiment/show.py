@@ -10,7 +10,7 @@ import polars as pl
 
 from cranfield._table import Table
 from cranfield.experiment.folder import file_checksum
-from cranfield.experiment.plan import about
+from cranfield.experiment.plan import STAGES, about
 from cranfield.experiment.results import Results
 
 
@@ -81,8 +81,7 @@ def show(folder: str | Path) -> Shown:
     results = Results(folder)
     took = {one["artifact"]: one["seconds"] for one in results.folder.logged() if one.get("did") == "made"}
     rows = [_row(results, name, record, took.get(name)) for name, record in results.records.items()]
-    order = ("experiment", "data", "splits", "runs", "scores", "results", "assess", "card")
-    rows.sort(key=lambda row: order.index(row["stage"]) if row["stage"] in order else len(order))
+    rows.sort(key=lambda row: STAGES.index(row["stage"]) if row["stage"] in STAGES else len(STAGES))
     return Shown(results, pl.DataFrame(rows, schema=_SCHEMA))
 
 
@@ -116,8 +115,5 @@ def _row(results: Results, name: str, record: dict[str, Any], seconds: float | N
 
 
 def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000  # type: ignore[assignment]
-    return ""
+    power = min((len(str(count)) - 1) // 3, 3)
+    return f"{count} B" if power == 0 else f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB')[power]}"

@@ -234,7 +234,7 @@ def _laid_out(table: Table, format: str | None, given: Given, name: str | None) 
     return _Opened(layout.take(table, roles), layout.name, table.source, name, roles, table)
 
 
-def _names(given: Mapping[str, str | int | None]) -> list[str]:
+def _names(given: Given) -> list[str]:
     return [column for column in given.values() if isinstance(column, str)]
 
 
@@ -277,9 +277,7 @@ def _one_relevant_run(
     opened: _Opened, name: str, user_ids: Vocabulary, users: Codes, item_ids: Vocabulary, items: Codes
 ) -> Run:
     """Return the lists of a one-relevant design: a rank among so many items, 0 for an item that was not ranked."""
-    ranks, lengths = (_whole(column, role, opened) for role, column in (
-        ("rank", opened.rows.ranks), ("length", opened.rows.lengths)
-    ))  # fmt: skip
+    ranks, lengths = _whole(opened.rows.ranks, "rank", opened), _whole(opened.rows.lengths, "length", opened)
     beyond = ranks > lengths
     if beyond.any():
         row = int(np.argmax(beyond))
@@ -332,6 +330,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
     try:
         return numbers(column)
     except Fault as fault:
+        # Scores that have no column of their own are predicted ratings.
         raise opened.error(fault, role if role in opened.roles else "prediction") from None
 
 

@@ -74,7 +74,7 @@ class Targets:
         for name, asked in needs_test.items():
             if asked and self.test is None:
                 raise SettingError(f"{name} needs the test ratings; give a split, or --test")
-        if (self.relevant == "one" or self.nonrelevant is not None) and self.threshold is None:
+        if self._asks_for_relevant and self.threshold is None:
             raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
 
     @property
@@ -93,7 +93,7 @@ class Targets:
     def pool(self, users: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return users × items: which items are N_u, before any is drawn."""
         allowed = self._open(users)
-        if self.test is not None and self.threshold is not None and self._asks_for_relevant:
+        if self._asks_for_relevant:
             allowed[self.relevant_cells(users)] = False
         return allowed
 

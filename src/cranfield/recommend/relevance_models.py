@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import dense_product, ones_like, rating_matrix, row_of_entries, with_data
@@ -78,8 +79,6 @@ class _RelevanceModel(Model):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.smoothing == "jm" and self.amount >= 1:
-            from cranfield._errors import SettingError
-
             raise SettingError(
                 f"amount={self.amount} of {self.name} is out of range; with smoothing=jm give one below 1"
             )
