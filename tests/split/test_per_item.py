@@ -66,6 +66,17 @@ def test_uniform_test_items_follow_the_definition(popularity, sigma, epsilon, ro
     assert any("a little less than ε" in note for note in made.notes) == short.any()
 
 
+def test_a_test_part_above_sigma_is_noted_with_the_epsilon_that_makes_it_sigma():
+    ratings = Ratings.of(*zip(*[(u, i) for i in range(10) for u in range(40)]))
+    made = split.uniform_test(ratings, sigma=0.2, epsilon=0.2)
+    assert made.step.effect["test_share"] == 0.8
+    assert made.notes[1].startswith("the test part is 80.0% of the ratings, more than σ = 20.0%")
+    assert made.notes[1].endswith("; epsilon=0.8 keeps T and comes nearest to σ")
+    told = split.uniform_test(ratings, sigma=0.2, epsilon=0.8)
+    assert (told.step.effect["zeta"], told.step.effect["test_share"]) == (made.step.effect["zeta"], 0.2)
+    assert not any("more than" in note for note in told.notes)
+
+
 def test_movielens_1m_gives_the_papers_numbers(real_data):
     """Section 6.2: |T| = 1,703 and η = 118 for σ = ε = 0.2."""
     frame = pl.read_parquet(real_data("ml-1m.parquet"))

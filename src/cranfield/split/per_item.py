@@ -95,7 +95,8 @@ def uniform_test(
     ratings
         What to split.
     sigma
-        σ, the share of the ratings to test with.
+        σ, the share of the ratings to test with. η follows from ε and the rarest item of T, so the share may be larger,
+        as it is where T is all items; the notes then say which ε makes it σ.
     epsilon
         ε, the least share of an item's ratings to keep in training; for n-fold cross-validation at least 1/n.
     rounding
@@ -145,11 +146,6 @@ def uniform_test(
     if validation is not None:
         parts = coins(len(parts), 1.0, share, stream(seed, "split", "uniform_test", "validation"), parts)
     kept = 1 - eta / ratings.item_counts[chosen]
-    below = int(np.count_nonzero(kept < epsilon - 1e-12))
-    note = (
-        f"rounding η = {float(exact):.4g} up to {eta} leaves {below:,} items of T with as little as {kept.min():.2%} "
-        f"of their ratings in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
-    )
     settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
     effect = {
         "zeta": len(chosen),
@@ -158,8 +154,37 @@ def uniform_test(
         "test_share": len(chosen) * eta / len(ratings),
         "least_train_share": float(kept.min()),
     }
-    sizes = f"the {len(chosen):,} most popular items are T, and {eta:,} ratings of each are test"
-    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=[sizes, note] if below else [sizes])
+    notes = [
+        f"the {len(chosen):,} most popular items are T, and {eta:,} ratings of each are test",
+        *_more_than_asked(
+            max(1.0, sigma * len(ratings) / len(chosen)), float(exact), rarest, sigma, effect["test_share"]
+        ),
+        *_less_than_asked(kept, epsilon, float(exact), eta),
+    ]
+    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=notes)
+
+
+def _more_than_asked(needed: float, eta: float, rarest: int, sigma: float, share: float) -> list[str]:
+    """Say that η, which follows from ε, is a rating or more above what σ needs, and which ε would make it σ."""
+    if eta - needed < 1:
+        return []
+    # Rounded down, so that the condition on ζ still holds.
+    epsilon = math.floor((1 - needed / rarest) * 1e4 + 1e-6) / 1e4
+    return [
+        f"the test part is {share:.1%} of the ratings, more than σ = {sigma:.1%}, because the rarest item of T has "
+        f"{rarest:,} ratings; epsilon={epsilon:g} keeps T and comes nearest to σ"
+    ]
+
+
+def _less_than_asked(kept: NDArray[np.float64], epsilon: float, exact: float, eta: int) -> list[str]:
+    """Say that rounding η up leaves items of T with less than ε of their ratings in training."""
+    below = np.count_nonzero(kept < epsilon - 1e-12)
+    if not below:
+        return []
+    return [
+        f"rounding η = {exact:.4g} up to {eta} leaves {below:,} items of T with as little as {kept.min():.2%} of their "
+        f"ratings in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
+    ]
 
 
 def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:
