@@ -123,12 +123,7 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
                 means.append(averages.T)
                 p.append(chances.T)
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
-    options = tuple(tuple(dict.fromkeys(column)) for column in zip(*labels))
-    # Thresholds and cut-offs go up, whatever order they were measured in.
-    options = tuple(
-        tuple(sorted(one, key=_place)) if name in ("threshold", "cutoff") else one
-        for name, one in zip(DIMENSIONS, options)
-    )
+    options = _options(labels)
     rows = np.array([[one.index(value) for one, value in zip(options, label)] for label in labels], dtype=np.int64)
     lower = {
         parse(metric).name: lower
@@ -145,6 +140,15 @@ def explore(variants: Sequence[tuple[str, Scores]]) -> Explored:
         np.concatenate(p)[kept],
         tuple(lower[name] for name in options[DIMENSIONS.index("metric")]),
         left_out,
+    )
+
+
+def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the choices of each dimension; thresholds and cut-offs go up, whatever order they were measured in."""
+    found = (tuple(dict.fromkeys(column)) for column in zip(*labels))
+    return tuple(
+        tuple(sorted(one, key=_place)) if name in ("threshold", "cutoff") else one
+        for name, one in zip(DIMENSIONS, found)
     )
 
 
