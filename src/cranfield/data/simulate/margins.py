@@ -22,8 +22,8 @@ def pairs_with_margins(
     items still to come (Chen, Diaconis, Holmes and Liu 2005): a user who lacks as many as are left is always taken.
 
     Item counts are met exactly, whatever happens. Profile sizes are met exactly too unless the two do not go
-    together: a user's profile may then be larger than asked, because no other user was left for an item, and
-    another's smaller.
+    together, or only just, and the draw ends in a corner: a user's profile may then be larger than asked, because no
+    other user was left for an item, and another's smaller.
 
     Examples
     --------
