@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -78,6 +79,14 @@ def test_other_runs_metrics_thresholds_or_seeds_make_other_chunks(make_world, tm
     assess(runs, test, ["P@10"], threshold=3, **asking)
     assess(runs, test, ["P@10"], threshold=4, seed=1, **asking)
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_another_similarity_makes_other_samples(make_world, tmp_path):
+    runs, test = make_world(users=20)
+    asked = {"scenarios": "ratings", "sizes": [0.5], "samples": 2, "threshold": 4, "out": tmp_path}
+    for share in (0.25, 0.75):
+        assess(runs, test, ["ILD@5"], similarity=lambda a, b, share=share: np.full(len(a), share), **asked)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_other_predictions_make_other_samples(tmp_path):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._progress import Progress
 from cranfield._version import __version__
+from cranfield.assess._made_of import made_of
 from cranfield.assess.chunks import Chunks
 from cranfield.assess.masked import MaskedScores
 from cranfield.assess.robustness import Robustness, Sampling
@@ -114,22 +115,12 @@ class Fold:
             "condensed": self._condensed,
             "runs": [_fingerprint(run) for run in self._runs],
             "train": None if self._train is None else self._train.fingerprint,
-            "similarity": _code(self._similarity),
-            "metrics": [(str(metric), _code(metric.definition.function)) for metric in self._masked.metrics],
+            "similarity": made_of(self._similarity),
+            "metrics": [(str(metric), made_of(metric.definition.function)) for metric in self._masked.metrics],
             "averages": [str(kind) for kind in self._sampling.averages],
             "undefined": self._undefined,
             **asked,
         }
-
-
-def _code(what: Any) -> str:
-    """Return a hash of an array or of a function's code, so that what a changed metric gives is computed anew."""
-    code = getattr(what, "__code__", None)
-    if code is not None:
-        told = code.co_code + repr([str(one) for one in code.co_consts]).encode()
-    else:
-        told = b"" if what is None else np.ascontiguousarray(what).tobytes()
-    return hashlib.sha256(told).hexdigest()[:16]
 
 
 def _fingerprint(run: Run) -> str:
