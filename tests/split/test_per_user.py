@@ -100,6 +100,11 @@ def test_profiles_too_short_for_the_ratio_are_noted():
     assert "1 users have too few ratings for a test rating at this ratio" in made.notes
 
 
+def test_a_part_that_would_be_empty_is_refused_with_the_users_it_concerns():
+    with pytest.raises(ImpossibleSplitError, match=r"leaves the test part empty \(6 ratings of 2 users in all\)"):
+        split.per_user(Ratings.of([1, 1, 1, 2, 2, 2], [1, 2, 3] * 2), train=0.9)
+
+
 def test_leave_last_out_on_movielens_100k_agrees_with_polars(real_data):
     frame = pl.read_parquet(real_data("ml-100k.parquet"))
     ratings = Ratings.of(frame["user"], frame["item"], frame["rating"], frame["timestamp"])

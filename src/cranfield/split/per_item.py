@@ -137,8 +137,9 @@ def uniform_test(
     eta = min(math.ceil(exact - Fraction(1, 2)) if rounding == "nearest" else math.floor(exact), rarest - 1)
     if eta < 1:
         raise ImpossibleSplitError(
-            f"sigma={sigma} and epsilon={epsilon} ask for {float(exact):.2f} test ratings of items that have {rarest}, "
-            "which leaves no whole rating for each part; filter with min_ratings(item=5) or choose a larger sigma"
+            f"sigma={sigma} and epsilon={epsilon} ask for {float(exact):.2f} test ratings of each of "
+            f"{len(chosen):,} items, the rarest of which has {rarest}: that leaves no whole rating for each part; "
+            "filter with min_ratings(item=5) or choose a larger sigma"
         )
     limit = np.zeros(ratings.n_items, dtype=np.int32)
     limit[chosen] = eta
