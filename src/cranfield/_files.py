@@ -57,6 +57,12 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file whole."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import Style, inline
-from cranfield._files import whole_file
+from cranfield._files import whole_file, write_text
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._spelling import nearest
@@ -176,8 +176,7 @@ class Assessment:
             frame = self.frame(study)
             if frame.height == 0:
                 continue
-            with whole_file(folder / "frames" / f"{study}.csv") as temporary:
-                temporary.write_text(csv_of(frame), encoding="utf-8")
+            write_text(folder / "frames" / f"{study}.csv", csv_of(frame))
             written.append(folder / "frames" / f"{study}.csv")
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             self.samples.write_parquet(temporary)

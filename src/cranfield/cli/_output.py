@@ -12,7 +12,7 @@ import click
 import polars as pl
 
 from cranfield._errors import CranfieldError
-from cranfield._files import whole_file
+from cranfield._files import whole_file, write_text
 from cranfield._table import Table, csv_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,8 +59,7 @@ def put(text: str, out: str | None) -> None:
     if out is None:
         click.echo(text.rstrip("\n"))
         return
-    with whole_file(out) as temporary:
-        temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    write_text(out, text if text.endswith("\n") else text + "\n")
 
 
 def put_frame(frame: pl.DataFrame, out: str) -> None:

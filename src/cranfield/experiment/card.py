@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._version import __version__
 from cranfield.experiment.checklist import checklist
 from cranfield.experiment.folder import Made
@@ -158,6 +158,5 @@ def write_card(folder: Path, told: Mapping[str, Any]) -> Made:
         "card.tex": paragraph(told),
     }
     for name, text in texts.items():
-        with whole_file(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     return [folder / name for name in texts], {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import InputError, SettingError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._spelling import nearest, parse
 from cranfield.experiment.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiment.experiment import ASSESSING, NOTES, Experiment
@@ -294,6 +294,5 @@ def new_experiment(path: str | Path = "experiment.toml", *, force: bool = False)
     path = Path(path)
     if path.exists() and not force:
         raise SettingError(f"{path} is there already; choose another name, or replace it with --force")
-    with whole_file(path) as temporary:
-        temporary.write_text(toml_of(Experiment()), encoding="utf-8")
+    write_text(path, toml_of(Experiment()))
     return path

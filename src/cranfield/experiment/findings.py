@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._table import Table
 from cranfield.assess.folds import join_folds
 from cranfield.compare import Comparison, compare
@@ -133,6 +133,5 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _write(path: Path, text: str) -> Path:
-    with whole_file(path) as temporary:
-        temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    write_text(path, text.rstrip("\n") + "\n")
     return path

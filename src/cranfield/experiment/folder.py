@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from cranfield._errors import CranfieldError
-from cranfield._files import UnwrittenError, whole_file
+from cranfield._files import UnwrittenError, write_text
 from cranfield._version import __version__
 
 FORMAT = 1
@@ -139,8 +139,7 @@ class Folder:
             # What JSON makes of the facts now is what the next run reads.
             body = json.loads(json.dumps({"key": key, "made_of": made_of, "files": files, "facts": facts}))
             record = {"sha256": fingerprint(body), **body}
-            with whole_file(self._record_path(name)) as temporary:
-                temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_text(self._record_path(name), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         return Artifact(name, body["files"], body["facts"])
 
     @contextmanager
@@ -271,8 +270,7 @@ def open_folder(path: str | Path) -> Iterator[Folder]:
             _sweep(path)
             made = path / HOME / "folder.json"
             if not made.exists():
-                with whole_file(made) as temporary:
-                    temporary.write_text(json.dumps({"cranfield": __version__, "format": FORMAT}), encoding="utf-8")
+                write_text(made, json.dumps({"cranfield": __version__, "format": FORMAT}))
         yield folder
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield.experiment.assessing import assessed
 from cranfield.experiment.card import card, versions, write_card
 from cranfield.experiment.experiment import Experiment
@@ -157,8 +157,7 @@ def reported(line: Line, report: Callable[[Results], list[Path]] = lambda _: [])
 
 def _stated(folder: Folder, text: str) -> Made:
     path = folder.path / "experiment.toml"
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return [path], {}
 
 

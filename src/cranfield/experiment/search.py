@@ -15,7 +15,7 @@ import polars as pl
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, MissingExtraError, SettingError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._spelling import Spelling, parse
@@ -242,5 +242,4 @@ class _Record:
         self._content["lower_is_better"] = lower_is_better
         self._content["trials"].append(vars(trial))
         if self._path is not None:
-            with whole_file(self._path) as temporary:
-                temporary.write_text(json.dumps(self._content, indent=1), encoding="utf-8")
+            write_text(self._path, json.dumps(self._content, indent=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield.recommend import SYSTEMS
@@ -88,8 +88,7 @@ def _charts(found: Demo, style: figures.Style) -> dict[str, object]:
 
 
 def _write(path: Path, content: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+    write_text(path, content)
 
 
 def _measured(found: Demo, test: str) -> Measured:

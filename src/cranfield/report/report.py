@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cranfield._errors import SettingError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assess import Assessment
 from cranfield.compare import Comparison
@@ -137,6 +137,5 @@ def _start(explored: Explored, scores: Scores, average: str, coverage: str) -> i
 def write_page(path: str | Path, html: str) -> Path:
     """Write a page whole."""
     path = Path(path)
-    with whole_file(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
+    write_text(path, html)
     return path

@@ -12,7 +12,7 @@ import polars as pl
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._progress import progress
 from cranfield.data.write import FORMATS, write_table
 from cranfield.data.write import write as write_ratings
@@ -92,8 +92,7 @@ def write(
         "files": [path.relative_to(folder).as_posix() for path in written],
         "splits": [{key: value for key, value in one.items() if key not in ("cranfield", "data")} for one in records],
     }
-    with whole_file(folder / RECORD) as temporary:
-        temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return folder / RECORD
 
 

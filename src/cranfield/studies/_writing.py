@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
 from cranfield.report.figures import save, themed
@@ -151,5 +151,4 @@ def _value(cell: str | Cell) -> Value:
 
 
 def _put(path: Path, made: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(made if made.endswith("\n") else made + "\n", encoding="utf-8")
+    write_text(path, made if made.endswith("\n") else made + "\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cranfield._errors import CranfieldError
-from cranfield._files import whole_file
+from cranfield._files import write_text
 from cranfield.data.datasets.entry import Counts, Dataset
 
 # Raise it when the parsers or the columns of the cached files change, so that old caches are made anew.
@@ -105,8 +105,7 @@ def write_record(dataset: Dataset, source: str, parts: Mapping[str, CachedPart])
         "source": source,
         "parts": {name: asdict(part) for name, part in parts.items()},
     }
-    with whole_file(folder / "record.json") as temporary:
-        temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_text(folder / "record.json", json.dumps(record, indent=2) + "\n")
     return Cached(folder, source, parts)
 
 
