@@ -142,6 +142,11 @@ class TestHeaders:
     def test_words_above_numbers_are_a_header(self):
         assert rows(text("wer,was,wie\n1,2,3\n", user="wer", item=2, rating=3)) == [(1, 2, 3.0)]
 
+    @pytest.mark.parametrize("rating", ["", "--", "good"])
+    def test_a_row_with_a_date_is_not_a_header(self, rating):
+        message = refusal(f"ann,x,{rating},2001-01-01\nann,y,5,2001-01-01\n")
+        assert "row 1, column '3'" in message
+
     def test_the_header_can_be_denied_and_declared(self):
         assert len(text("user,item\nann,x\n", header=False)) == 2
         assert len(text("ann,x\nbob,x\n", header=True, user=1, item=2)) == 1
@@ -422,6 +427,30 @@ class TestBadText:
         assert "row 3: the row has 3 fields where 5 are" in refusal(data("1,2,3,a,b", "1,3,4", "1,4,5,a,b"))
         assert "row 4: the row has 4 fields where 5 are" in refusal(data("1,2,3,a,", "", "1,3,4,a"))
         assert len(text(data("1,2,3,a,", "", "1,3,4,a,", "1,4,5,,"))) == 3
+
+    @pytest.mark.parametrize("separator", [",", "\t", "::", "||", "=>"])
+    @pytest.mark.parametrize("names", [True, False])
+    def test_too_many_fields_where_nobody_looks(self, separator, names):
+        def data(*rows):
+            header = ["user,title,item,rating"] if names else []
+            return "\n".join((*header, "1,a,2,3", *rows, "3,b,2,3")).replace(",", separator)
+
+        options = {"separator": separator} if names else {"separator": separator, "item": 3, "rating": 4, "time": False}
+        assert len(text(data("2,b,2,3"), **options)) == 3
+        for row in ("2,Heat, The,2,3", "2,b,2,3,", "2,Heat,,2,"):
+            fields = len(row.split(","))
+            assert f"row {2 + names}: the row has {fields} fields where 4 are" in refusal(data(row), **options)
+        # One too many and one too few leave the number of separators as it should be.
+        assert f"row {2 + names}: the row has 5 fields" in refusal(data("2,Heat, The,2,3", "2,b,2"), **options)
+
+    def test_too_many_fields_beside_quotes(self):
+        data = 'user,title,item,rating\n1,"a, b",2,3\n2,Heat, The,2,3\n'
+        assert "row 3: the row has 5 fields where 4 are expected" in refusal(data)
+
+    def test_one_field_too_many_and_an_empty_one_beside_one_too_few(self):
+        rows = ["1,a,2,3,x", "2,Heat, The,2,3,x", "3,a,2,3,", "4,a,2,3"]
+        data = "\n".join(["user,title,item,rating,note", *rows])
+        assert "row 3: the row has 6 fields where 5 are" in refusal(data)
 
     def test_too_few_fields_beside_quotes(self):
         assert "row 3: the row has 3 fields" in refusal('user,item,rating,title\n1,2,3,"a,b"\n1,3,4\n')

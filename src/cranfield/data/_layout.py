@@ -187,6 +187,17 @@ def is_number(text: str) -> bool:
     return True
 
 
+def is_date(text: str) -> bool:
+    """Tell whether a field begins as an ISO date does.
+
+    Examples
+    --------
+    >>> is_date("2001-12-31T18:00"), is_date("release-date")
+    (True, False)
+    """
+    return len(text) >= 10 and text[4:8:3] == "--" and text[:4].isdecimal()
+
+
 def _whole_lines(data: bytes) -> bytes:
     sample = data[:_SAMPLE_BYTES]
     if len(data) > len(sample):
@@ -224,7 +235,7 @@ def _is_header(rows: Sequence[Sequence[str]], wanted: Sequence[str]) -> bool:
         # A name that stands again further down is an id: there are books and people called "book" and "user".
         if place is not None and all(len(row) <= place or row[place].strip() != first[place] for row in rows[1:]):
             return True
-    if any(is_number(field) for field in first):
+    if any(is_number(field) or is_date(field) for field in first):
         return False
     # Words above numbers are names; words above words may be ids.
     return any(len(row) == len(first) and any(is_number(field) for field in row) for row in rows[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield.data._columns import Role
-from cranfield.data._layout import Layout, is_number, records
+from cranfield.data._layout import Layout, is_date, is_number, records
 from cranfield.data._values import Fault
 
 _SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
@@ -40,7 +41,7 @@ class TextTable:
         self._data = data.rstrip(b"\r\n") if data.endswith((b"\n\n", b"\n\r\n")) else data
         self._places: Mapping[Role, int] = {}
         self._columns: dict[Role, pl.Series] = {}
-        self._last_has_gaps = False
+        self._may_be_uneven = False
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -69,10 +70,7 @@ class TextTable:
 
     def _looks_like_time(self, place: int) -> bool:
         """Tell whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
-        return self._mostly(
-            place,
-            lambda field: (field.isdecimal() and int(field) >= 10**8) or (len(field) >= 10 and field[4:8:3] == "--"),
-        )
+        return self._mostly(place, lambda field: (field.isdecimal() and int(field) >= 10**8) or is_date(field))
 
     def _mostly(self, place: int, test: Callable[[str], bool]) -> bool:
         """Tell whether more than half of the first rows pass a test: one that is at fault must not hide the column."""
@@ -96,8 +94,8 @@ class TextTable:
             frame = self._as_text()
         if any(frame[role].null_count() for role in ("user", "item")):
             frame = self._without_blank_rows(frame)
-        if self._last_has_gaps:
-            self._check_widths(frame.height)
+        if self._may_be_uneven:
+            self._check_widths()
         self._columns = {role: frame[role] for role in places}
 
     def column(self, role: Role) -> pl.Series:
@@ -187,9 +185,10 @@ class TextTable:
         """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
         total = (self.width - 1) * step + 1
         at = {self._places[role] * step: kind for role, kind in kinds.items()}
-        # Polars notices a row with too many fields only if it reads the last column, and one with too few never.
         nobodys = total - 1 not in at
         at.setdefault(total - 1, pl.String())
+        # Polars refuses a row with too many fields only if it reads every column, and one with too few never.
+        is_partial = self.layout.quote is None and len(at) < total
         frame = pl.read_csv(
             data,
             has_header=False,
@@ -198,9 +197,12 @@ class TextTable:
             separator=separator,
             quote_char=self.layout.quote,
             schema={f"column_{place}": at.get(place, pl.String()) for place in range(total)},
-            columns=[f"column_{place}" for place in sorted(at)],
+            columns=[f"column_{place}" for place in sorted(at)] if is_partial else None,
         )
-        self._last_has_gaps = nobodys and frame.to_series(frame.width - 1).null_count() > 0
+        self._may_be_uneven = nobodys and frame[f"column_{total - 1}"].null_count() > 0
+        if is_partial:
+            begin = data.find(b"\n") + 1 if self.layout.start else 0
+            self._may_be_uneven |= _count(data, separator.encode(), begin) != frame.height * (total - 1)
         return frame.select(pl.col(f"column_{place * step}").alias(role) for role, place in self._places.items())
 
     def _hides_text_ids(self) -> bool:
@@ -234,10 +236,13 @@ class TextTable:
         *_, (_, last) = self._records(b"\n" + _BEHIND)
         return last != [_BEHIND.decode()]
 
-    def _check_widths(self, rows: int) -> None:
-        """Refuse rows with too few fields, which Polars fills with nulls; none has too many."""
-        separators = self._data.count(self.layout.separator.encode(), self.layout.start)
-        if self.layout.quote is None and separators == rows * (self.width - 1):
+    def _check_widths(self) -> None:
+        """Refuse rows with too few or too many fields."""
+        separator = self.layout.separator.encode()
+        lines = io.BytesIO(self._data[self.layout.start :])
+        if self.layout.quote is None and all(
+            line.count(separator) == self.width - 1 for line in lines if not line.isspace()
+        ):
             return
         for line, fields in self._records():
             if len(fields) != self.width:
@@ -271,6 +276,14 @@ def _integers_if_all(text: pl.Series) -> pl.Series:
     if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
         return numbers
     return text
+
+
+def _count(text: bytes, byte: bytes, begin: int) -> int:
+    """Count a byte from ``begin`` on."""
+    data = np.frombuffer(text, dtype=np.uint8, offset=begin)
+    return sum(
+        int(np.count_nonzero(data[start : start + _BLOCK] == ord(byte))) for start in range(0, len(data), _BLOCK)
+    )
 
 
 def _only_pairs(text: bytes, byte: bytes) -> bool:
