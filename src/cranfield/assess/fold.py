@@ -127,7 +127,7 @@ def _fingerprint(run: Run) -> str:
     """Return a hash of the lists of a run, with its ids."""
     digest = hashlib.sha256(run.name.encode())
     for vocabulary in (run.user_ids, run.item_ids):
-        digest.update("\x1f".join(vocabulary.all.cast(pl.String).to_list()).encode() + b"\x1e")
+        digest.update("\x1f".join(vocabulary.text.to_list()).encode() + b"\x1e")
     for array in (run.users, run.indptr, run.items, run.scores, run.predictions, run.ranks, run.lengths):
         digest.update(b"\x1e" if array is None else np.ascontiguousarray(array).tobytes())
     digest.update(run.ties.encode())

@@ -187,7 +187,7 @@ def _from_text(text: pl.Series) -> pl.Series:
         numbers = text.cast(kind, strict=False)
         if numbers.null_count() == text.null_count():
             return numbers
-    text = text.str.replace(" ", "T", literal=True)
+    text = text.str.replace(" ", "T", literal=True).str.replace(r"\s*(?:UTC|GMT)$", "Z")
     readings = [
         text.str.to_datetime(form + "%#z", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
         for form in _ISO

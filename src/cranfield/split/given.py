@@ -96,7 +96,7 @@ def _union(vocabularies: list[Vocabulary]) -> Vocabulary:
     if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
         return vocabularies[0]
     if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
-        return Vocabulary.of(pl.concat([vocabulary.all.cast(pl.String) for vocabulary in vocabularies]))
+        return Vocabulary.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
     frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
     return Vocabulary.of(pl.concat(frames, how="vertical_relaxed").to_series())
 
