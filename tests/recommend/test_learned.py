@@ -10,6 +10,7 @@ import pytest
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.recommend import recommender
+from cranfield.recommend._work import compiled_loops
 
 TRAINED = ["slim", "svd", "bprmf", "wrmf", "lda", "plsa"]
 SMALL = {
@@ -137,6 +138,23 @@ def test_bprmf_ranks_profiles_above_the_rest(world, sampling):
 def test_a_user_who_rated_everything_stops_no_bprmf():
     train = Ratings.of(["a", "a", "b"], ["x", "y", "x"])
     assert np.isfinite(_fitted("bprmf(factors=2)", train)).all()
+
+
+@pytest.mark.parametrize("by_user", [True, False])
+def test_bprmf_draws_every_item_outside_the_profile_and_no_other(world, by_user):
+    # The last item of the catalogue opens the next profile: that makes it no item of this one.
+    neighbours = Ratings.of(["a", "a", "b"], ["x", "y", "z"])
+    for train in (neighbours, world):
+        triples = np.empty((3, 20_000), dtype=np.int32)
+        raters = np.flatnonzero(train.user_counts)
+        compiled_loops("bprmf").draw_triples(
+            train.users, train.indptr, train.items, raters, by_user, train.n_items, np.ones(1, np.uint64), triples
+        )
+        rated = {(u, i) for u, i in zip(train.users.tolist(), train.items.tolist(), strict=True)}
+        users, positive, negative = triples.tolist()
+        assert set(zip(users, positive, strict=True)) == rated
+        everything = {(u, j) for u in raters.tolist() for j in range(train.n_items)}
+        assert set(zip(users, negative, strict=True)) == everything - rated
 
 
 def _em_step(matrix, theta, phi):

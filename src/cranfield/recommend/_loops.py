@@ -27,13 +27,14 @@ def _below(state: Any, bound: int) -> int:
 @njit(cache=True)
 def _holds(items: Any, start: int, stop: int, item: int) -> bool:
     """Say whether the ascending ``items[start:stop]`` hold ``item``."""
+    end = stop
     while start < stop:
         middle = (start + stop) >> 1
         if items[middle] < item:
             start = middle + 1
         else:
             stop = middle
-    return start < len(items) and items[start] == item
+    return start < end and items[start] == item
 
 
 @njit(cache=True, fastmath=True)
