@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from cranfield.data import Ratings
 from cranfield.recommend import recommender
 
 NEIGHBOURS = 4
@@ -218,6 +219,13 @@ def test_knn_takes_the_nearest_and_binary_ratings(world, dense):
         return _none_to_nan(sum(s * matrix[v, i] for v, s in _nearest(matrix, u, NEIGHBOURS)))
 
     _check(world, dense, f"knn(k={NEIGHBOURS})", nearest_only)
+
+
+def test_knn_scores_what_neighbours_rated_0_or_with_both_signs():
+    users, items = ["ann", "ann", "bob", "bob", "bob", "cid", "cid"], ["w", "x", "w", "y", "z", "w", "z"]
+    train = Ratings.of(users, items, [1, 1, 2, 0, 3, 2, -3])
+    scores = _fitted("knn(similarity=jaccard, q=0)", train)
+    np.testing.assert_array_equal(scores[0], [4, np.nan, 0, 0])  # 2 + 2, nobody, bob's 0, 3 - 3
 
 
 def test_uir(world, dense):
