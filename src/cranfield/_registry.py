@@ -43,6 +43,10 @@ class Registry:
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
 
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """Return the function of that name."""
+        return self._functions[name]
+
     def register(self, function: _Function) -> _Function:
         """Add ``function`` under its own name."""
         self._functions[function.__name__] = function

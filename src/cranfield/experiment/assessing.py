@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 
 from cranfield.assess import Assessment
+from cranfield.compare.verdict import tests
 from cranfield.data.write import write_table
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.folder import Artifact, Made
+from cranfield.experiment.own import own_metrics, own_of
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.experiment.stored import plain, step_of
@@ -24,14 +26,16 @@ _NAMES = ("systems", "metrics", "averages", "lower_is_better")
 
 def asked(experiment: Experiment) -> dict[str, Any]:
     """Return the settings of `cranfield.assess`: those of the experiment, and where it has none the decisions."""
-    decisions = experiment.decisions
+    decisions, stated = experiment.decisions, dict(experiment.assess or {})
+    if isinstance(stated.get("metrics"), str):
+        stated["metrics"] = [stated["metrics"]]
     return {
         "metrics": list(decisions.metrics),
         "averages": [decisions.average],
         "undefined": decisions.undefined,
         "significance": decisions.test,
         "alpha": decisions.alpha,
-        **(experiment.assess or {}),
+        **stated,
     }
 
 
@@ -43,6 +47,7 @@ def assessed(line: Line, source: Source) -> Artifact:
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "runs": [line.made[line.run_name(part, one)].digest for part in parts for one in line.experiment.systems],
         "asked": options,
+        "own": [*own_metrics(options["metrics"]), *own_of(tests, [options["significance"]])],
         "studies": list(STUDIES),
         "seed": line.experiment.seed,
     }

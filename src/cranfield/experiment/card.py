@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from cranfield._files import write_text
-from cranfield._version import __version__
 from cranfield.experiment.checklist import checklist
 from cranfield.experiment.folder import Made
 from cranfield.experiment.markdown import COMPARED, markdown
@@ -20,19 +17,6 @@ from cranfield.experiment.paragraph import paragraph
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
 from cranfield.experiment.system import System
-
-_LIBRARIES = ("numpy", "scipy", "polars", "numba")
-
-
-def versions(libraries: Iterable[str] = _LIBRARIES) -> dict[str, str]:
-    """Return the versions of what the numbers come from: this package, Python, and those libraries that are there."""
-    found = {"cranfield": __version__, "Python": platform.python_version()}
-    for name in libraries:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def card(line: Line) -> dict[str, Any]:
@@ -57,7 +41,7 @@ def card(line: Line) -> dict[str, Any]:
         "coverage": {name: _coverage(frame) for name, frame in averages.items()},
         "measuring": {source.name: _measuring(line, source) for source in experiment.data},
         "results": {source.name: _results(line, source) for source in experiment.data},
-        "versions": versions(),
+        "versions": line.folder.versions(),
     }
     return {**told, "checklist": [item.as_dict() for item in checklist(told)]}
 

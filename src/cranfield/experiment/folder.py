@@ -25,6 +25,7 @@ from typing import IO, Any, Literal
 from cranfield._errors import CranfieldError
 from cranfield._files import UnwrittenError, write_text
 from cranfield._version import __version__
+from cranfield.experiment.versions import versions
 
 FORMAT = 1
 """Raise it when the files of an experiment change their columns or names, so that old folders are not mixed in."""
@@ -137,7 +138,8 @@ class Folder:
             for file in set(before.files if before else ()) - set(files):
                 self._remove(file)
             # What JSON makes of the facts now is what the next run reads.
-            body = json.loads(json.dumps({"key": key, "made_of": made_of, "files": files, "facts": facts}))
+            told = {"key": key, "made_of": made_of, "versions": versions(), "files": files, "facts": facts}
+            body = json.loads(json.dumps(told))
             record = {"sha256": fingerprint(body), **body}
             write_text(self._record_path(name), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         return Artifact(name, body["files"], body["facts"])
@@ -164,13 +166,21 @@ class Folder:
         names = [path.relative_to(home).as_posix().removesuffix(".json") for path in sorted(home.rglob("*.json"))]
         return {name: record for name in names if (record := self._record(name)) is not None}
 
+    def versions(self) -> dict[str, str]:
+        """Return the versions that made what was asked for so far; all of them, where some changed in between."""
+        records = [record for name in self.needed if (record := self._record(name)) is not None]
+        found: dict[str, set[str]] = {}
+        for library, version in (pair for record in records for pair in record["versions"].items()):
+            found.setdefault(library, set()).add(version)
+        return {library: ", ".join(sorted(several)) for library, several in found.items()}
+
     def _record_path(self, name: str) -> Path:
         return self.path / HOME / "records" / f"{name}.json"
 
     def _record(self, name: str) -> dict[str, Any] | None:
         try:
             record: dict[str, Any] = json.loads(self._record_path(name).read_text(encoding="utf-8"))
-            body = {key: record[key] for key in ("key", "made_of", "files", "facts")}
+            body = {key: record[key] for key in ("key", "made_of", "versions", "files", "facts")}
             return body if record["sha256"] == fingerprint(body) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

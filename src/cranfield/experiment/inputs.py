@@ -47,8 +47,10 @@ def check_inputs(experiment: Experiment) -> None:
 def input_checksum(path: Path) -> str:
     """Return a hash of a file's bytes; of those of all parts, for a folder of parts."""
     checksums = [file_checksum(one) for one in _files(path)]
-    # Of a member of an archive the whole archive counts.
-    return checksums[0] if path.is_file() else fingerprint([path.name, checksums])
+    if path.is_file():
+        return checksums[0]
+    # Of a member of an archive the whole archive counts, and which member it is.
+    return fingerprint([None if path.is_dir() else file_and_member(path)[1], checksums])
 
 
 def about_ratings(path: Path) -> int:
@@ -80,7 +82,8 @@ def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, 
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
         parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
         return {"dataset": source.dataset, "parts": parts}
-    files = {part: input_checksum(experiment.path(file)) for part, file in source.files.items()}
+    # The steps of the ratings tell the names of their files.
+    files = {part: [Path(file).name, input_checksum(experiment.path(file))] for part, file in source.files.items()}
     return {"files": files, "reading": dict(source.reading)}
 
 

@@ -11,17 +11,24 @@ from typing import Protocol
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import write_text
+from cranfield.compare.corrections import corrections
+from cranfield.compare.verdict import tests
 from cranfield.experiment.assessing import assessed
-from cranfield.experiment.card import card, versions, write_card
+from cranfield.experiment.card import card, write_card
 from cranfield.experiment.experiment import Experiment
 from cranfield.experiment.file import moved, read_experiment, toml_of
 from cranfield.experiment.findings import findings
 from cranfield.experiment.folder import Folder, Made, open_folder
 from cranfield.experiment.inputs import check_inputs
+from cranfield.experiment.own import own, own_of
 from cranfield.experiment.rehearse import rehearse
 from cranfield.experiment.results import Results
 from cranfield.experiment.source import Source
 from cranfield.experiment.stages import Line
+from cranfield.experiment.versions import versions
+
+# What draws the figures of a report.
+_DRAWING = ("altair", "vl-convert-python")
 
 
 class Stages(Protocol):
@@ -145,14 +152,15 @@ def go(line: Line, stages: Stages = silent) -> None:
                 advance()
     with stages("Writing the card"):
         told = {name: artifact.digest for name, artifact in line.made.items()}
-        made_of = {"made": told, "versions": versions(), "notes": dict(experiment.notes)}
+        made_of = {"made": told, "versions": folder.versions(), "notes": dict(experiment.notes)}
         line.made["card"] = folder.artifact("card", made_of, lambda: write_card(folder.path, card(line)))
 
 
 def reported(line: Line, report: Callable[[Results], list[Path]] = lambda _: []) -> None:
     """Write what is made of the results."""
     told = {name: artifact.digest for name, artifact in line.made.items()}
-    line.folder.artifact("report", {"made": told}, lambda: (report(Results(line.folder.path)), {}))
+    made_of = {"made": told, "own": own(report), "versions": versions(_DRAWING)}
+    line.folder.artifact("report", made_of, lambda: (report(Results(line.folder.path)), {}))
 
 
 def _stated(folder: Folder, text: str) -> Made:
@@ -168,6 +176,7 @@ def _compared(line: Line, source: Source) -> None:
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "averaging": decisions.averaging(),
         "comparing": decisions.comparing(),
+        "own": [*own_of(tests, [decisions.test]), *own_of(corrections, [decisions.correction])],
         "seed": seed,
     }
 

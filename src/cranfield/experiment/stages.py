@@ -25,6 +25,7 @@ from cranfield.experiment.inputs import (
     origin,
     together,
 )
+from cranfield.experiment.own import own_metrics, own_of
 from cranfield.experiment.search import search
 from cranfield.experiment.source import Source
 from cranfield.experiment.stored import (
@@ -105,6 +106,7 @@ class Line:
             "source": origin(self.experiment, source, fetching=self.folder.makes),
             "overlap": self.decisions.overlap,
             "filters": list(self.decisions.filters),
+            "own": own_of(filters.registry, self.decisions.filters),
             "seed": self.experiment.seed if draws else None,
         }
         return self._artifact(f"data/{source.name}", made_of, lambda: self._make_data(source))
@@ -145,6 +147,7 @@ class Line:
         made_of = {
             "data": self.made[f"data/{source.name}"].digest,
             "split": method,
+            "own": [] if self.decisions.overlap is not None else own_of(split_registry, [method]),
             "seed": self.seed(part) if draws else None,
         }
         return self._artifact(f"splits/{part.split_place}", made_of, lambda: self._make_split(part))
@@ -176,12 +179,14 @@ class Line:
         """Search the hyper-parameters of a system on a validation part; the test part is not looked at."""
         assert system.tuning is not None
         measuring = self.decisions.measuring()
+        metric = system.tuning.metric or measuring["metrics"][0]
         made_of = {
             "split": self.made[f"splits/{part.split_place}"].digest,
             "fold": part.fold,
             "system": system.spelling,
             **system.tuning.as_dict(),
-            "metric": system.tuning.metric or measuring["metrics"][0],
+            "metric": metric,
+            "own": own_metrics([metric]),
             "asked": {**self.decisions.recommending(), "threshold": measuring["threshold"]},
             "seed": self.seed(part),
         }
@@ -291,6 +296,7 @@ class Line:
             "fold": part.fold,
             "runs": runs,
             "measuring": self.decisions.measuring(),
+            "own": own_metrics(self.decisions.metrics),
             "served": self._serving(part),
         }
         return self._artifact(f"scores/{part.place}", made_of, lambda: self._make_scores(part))

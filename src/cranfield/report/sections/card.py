@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._record import Step
-from cranfield.experiment.card import versions
+from cranfield.experiment.versions import versions
 from cranfield.report.markup import notes, text
 from cranfield.report.section import Section
 
