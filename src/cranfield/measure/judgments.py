@@ -157,23 +157,24 @@ class Judgments:
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 
     def ideal(
-        self, name: str, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
+        self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the best that each list could score: its gains in descending order, discounted by rank.
 
         The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little, and the
-        result as well, since it is that of every system.
+        result as well, since it is that of every system. Without a name nothing is kept: so a gain may be another one
+        the next time.
         """
         if self.n_lists == 0:
             return np.zeros(0)
-        key = (name, self.threshold)
+        kept, key = {} if name is None else self._sorted_gains, (name, self.threshold)
 
         def best() -> NDArray[np.float64]:
-            gains = once(self._sorted_gains, key, lambda: self._descending(gain(self)))
+            gains = once(kept, key, lambda: self._descending(gain(self)))
             weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
             return np.add.reduceat(gains * weights, self.indptr[:-1])
 
-        return once(self._sorted_gains, (*key, discount.tobytes()), best)
+        return once(kept, (*key, discount.tobytes()), best)
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:

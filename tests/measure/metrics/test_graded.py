@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import SettingError
-from cranfield.measure import Metric, gain
+from cranfield import Ratings, SettingError
+from cranfield.measure import Metric, gain, measure
 
 THRESHOLD = 3
 
@@ -91,6 +91,23 @@ def test_a_gain_of_your_own_is_used_by_name(judged_of):
 
     judged = judged_of({1: {7: 2.0, 8: 1.0}}, {1: {7: 3, 8: 2}})
     assert np.allclose(Metric.of("DCG(gain=squared)")(judged), 9 + 4 / math.log2(3))
+
+
+def test_a_gain_of_your_own_may_be_defined_anew():
+    test, run = Ratings.of([1, 1, 1], [7, 8, 9], [3, 2, 1]), {"run": {1: [8, 7]}}
+
+    def ndcg(power):
+        gain("power")(lambda ratings: ratings**power)
+        return measure(run, test, "nDCG(gain=power)@2").values.item()
+
+    assert ndcg(1) == pytest.approx((2 + 3 / math.log2(3)) / (3 + 2 / math.log2(3)))
+    assert ndcg(2) == pytest.approx((4 + 9 / math.log2(3)) / (9 + 4 / math.log2(3)))
+
+
+def test_a_gain_of_your_own_must_return_a_gain_for_each_rating():
+    gain("single")(lambda ratings: 1.0)
+    with pytest.raises(SettingError, match="return one for each"):
+        measure({"run": {1: [7]}}, Ratings.of([1], [7]), "nDCG(gain=single)")
 
 
 def test_one_huge_gain_leaves_the_ideal_order_of_others_alone(judged_of, same):

@@ -70,10 +70,23 @@ GAINS: dict[str, Gain] = {
 def gain_of(metric_name: str, name: str) -> Gain:
     """Return a gain by its name, one of the user's own included."""
     if name in _OWN_GAINS:
-        own = _OWN_GAINS[name]
-        return lambda judgments: np.asarray(own(judgments.grades), dtype=np.float64)
+        return lambda judgments: _own_gains(name, judgments.grades)
     choice(metric_name, "gain", name, tuple({**GAINS, **_OWN_GAINS}))
     return GAINS[name]
+
+
+def _own_gains(name: str, ratings: Values) -> Values:
+    gains = np.asarray(_OWN_GAINS[name](ratings), dtype=np.float64)
+    if gains.shape != ratings.shape:
+        raise SettingError(
+            f"gain={name} returned {gains.shape} values for {len(ratings):,} ratings; return one for each"
+        )
+    return gains
+
+
+def kept_name(name: str) -> str | None:
+    """Return the name that a gain can be kept under: none for one of the user's own, which may change."""
+    return None if name in _OWN_GAINS else name
 
 
 def logarithmic(n: int) -> Values:
@@ -97,14 +110,15 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> 
     (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
-    return ndcg_with(judged, cutoff, gain, gain_of("nDCG", gain))
+    return ndcg_with(judged, cutoff, kept_name(gain), gain_of("nDCG", gain))
 
 
 def ndcg_with(
-    judged: Judged, cutoff: int | None, name: str, gain: Gain, discount: Callable[[int], Values] = logarithmic
+    judged: Judged, cutoff: int | None, name: str | None, gain: Gain, discount: Callable[[int], Values] = logarithmic
 ) -> Values:
     """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``."""
-    depth = int(judged.judgments.n_judged.max(initial=0)) if cutoff is None else cutoff
+    longest = int(judged.judgments.n_judged.max(initial=0))
+    depth = longest if cutoff is None else min(cutoff, longest)
     found = judged.discounted(discount(judged.depth), gain(judged.judgments)[judged.pointers])
     return ratio(found, judged.judgments.ideal(name, gain, discount(depth)))
 
