@@ -61,7 +61,19 @@ def test_an_error_that_grows_is_a_loss():
     assert frame["georisk"].is_nan().all()
 
 
+def test_equal_differences_have_no_trisk_whatever_their_rounded_spread():
+    assert np.isnan([trisk(np.full(n, 0.1), 1.0) for n in range(2, 30)]).all()
+
+
+def test_georisk_is_left_out_where_a_value_is_negative():
+    assert risk(_scores([[0.9, -0.2], [0.3, 0.4]]), "a")["georisk"].is_nan().all()
+
+
 def test_an_unknown_baseline_or_a_negative_aversion_is_refused():
+    with pytest.raises(SettingError, match="no system None"):
+        risk(_scores([[0.1], [0.2]]), None)
+    with pytest.raises(SettingError, match="finite"):
+        risk(_scores([[0.1], [0.2]]), "a", alpha=float("inf"))
     with pytest.raises(SettingError, match="no system 'x'"):
         risk(_scores([[0.1], [0.2]]), "x")
     with pytest.raises(SettingError, match="negative"):
@@ -84,6 +96,11 @@ def test_standardising_keeps_undefined_values_and_survives_equal_systems():
     values = standardise(scores, form="z").values[:, 0]
     assert values[:, 0].tolist() == [0.0, 0.0]
     assert np.isnan(values[0, 1])
+
+
+def test_systems_that_are_equal_beside_rounding_have_no_standing():
+    scores = _scores([[0.1, 0.3], [0.1, 0.1 + 0.2], [0.1, 0.3]])
+    assert standardise(scores, form="z").values.tolist() == [[[0.0, 0.0]]] * 3
 
 
 def test_standardising_needs_a_reference():

@@ -12,6 +12,9 @@ from cranfield.measure.scores import Scores
 
 Values = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""Values whose spread is within this share of them are equal: their mean, and so their spread, is rounded."""
+
 
 def urisk(differences: Values, alpha: float) -> float:
     """URisk_α = (1/n) [Σ_{δ>0} δ + (1 + α) Σ_{δ<0} δ], δ = system − baseline (Wang et al. 2012)."""
@@ -24,9 +27,10 @@ def trisk(differences: Values, alpha: float) -> float:
     The standard deviation has n − 1 in the denominator. NaN where all δ' are equal.
     """
     weighed = _weighed(differences, alpha)
-    if len(weighed) < 2 or weighed.std(ddof=1) == 0:
+    spread = weighed.std(ddof=1) if len(weighed) > 1 else 0.0
+    if not spread > ROUNDING * np.abs(weighed).max(initial=0.0):
         return float("nan")
-    return float(np.sqrt(len(weighed)) * weighed.mean() / weighed.std(ddof=1))
+    return float(np.sqrt(len(weighed)) * weighed.mean() / spread)
 
 
 def georisk(values: Values, alpha: float) -> Values:
@@ -54,10 +58,13 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
 
     Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
     metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences are turned round;
-    GeoRisk, made for gains, is left out for them. A metric with one value for the whole system has no risk (NaN).
+    GeoRisk, made for gains, is left out (NaN) for them, and where a value is negative. A
+    metric with one value for the whole system has no risk (NaN).
     """
     if number("alpha", alpha) < 0:
         raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
+    if np.isinf(alpha):
+        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
     base, rows = scores.system(baseline), []
     for m, metric in enumerate(scores.metrics):
         values = scores.values[:, m]
@@ -66,7 +73,7 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
         everywhere = values[:, ~np.isnan(values).any(axis=0)]
         lower = scores.lower_is_better[m]
         geometric = np.full(len(scores.systems), np.nan)
-        if not lower and everywhere.size:
+        if not lower and everywhere.size and everywhere.min() >= 0:
             geometric = georisk(everywhere, alpha)
         for s, system in enumerate(scores.systems):
             differences = (values[base] - values[s]) if lower else (values[s] - values[base])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield.measure.risk import ROUNDING
 from cranfield.measure.scores import Scores
 
 Form = Literal["z", "normal", "linear", "empirical"]
@@ -20,9 +21,9 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
     """Return the scores with every value replaced by its standing among the reference systems on that list.
 
     With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 where σ_j
-    is 0 (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5)) (Sakai 2016),
-    ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Lists for which the metric is
-    undefined stay so, and are left out of averages.
+    is 0 beside rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5))
+    (Sakai 2016), ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Lists for which
+    the metric is undefined stay so, and are left out of averages.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
 def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
     spread = against.std(axis=0, ddof=1)
     away = values - against.mean(axis=0)
-    return np.divide(away, spread, out=np.where(np.isnan(away), np.nan, 0.0), where=spread > 0)
+    differ = spread > ROUNDING * np.abs(against).max(axis=0)
+    return np.divide(away, spread, out=np.where(np.isnan(away), np.nan, 0.0), where=differ)
 
 
 def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
