@@ -49,6 +49,10 @@ def test_the_trimmed_mean_is_scipys(x):
     assert Average.of("trimmed(share=0.2)")(x) == pytest.approx(stats.trim_mean(x, 0.2))
 
 
+def test_a_trimmed_share_is_taken_as_it_reads():
+    assert Average.of("trimmed(share=0.29)")(np.arange(100.0) ** 2) == np.mean(np.arange(29.0, 71.0) ** 2)
+
+
 def test_the_trimmed_interval_is_scipys():
     x = np.random.default_rng(0).gamma(2.0, size=60)
     trimmed = stats.mstats.trimmed_mean_ci(x, limits=(0.1, 0.1), inclusive=(True, True), alpha=0.05)
@@ -106,6 +110,7 @@ def test_nothing_averages_to_nan_and_one_value_has_no_interval(name):
         "weighted(by=size)",
         "geometric(form=odd)",
         "geometric(epsilon=0)",
+        "geometric(epsilon=inf)",
         "trimmed(share=0.5)",
         "median(k=3)",
     ],

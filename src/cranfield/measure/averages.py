@@ -13,6 +13,7 @@ from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._spelling import Spelling, nearest, parse
+from cranfield.data._share import share_of
 
 Values = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -152,8 +153,10 @@ def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-
     """
     if form not in ("trec_eval", "adjusted"):
         raise SettingError(f"form={form} of geometric is not known; write trec_eval or adjusted")
-    if not number("epsilon", epsilon) > 0:
-        raise SettingError(f"epsilon={epsilon} of geometric must be above 0; give a small one, such as epsilon=0.01")
+    if not 0 < number("epsilon", epsilon) < np.inf:
+        raise SettingError(
+            f"epsilon={epsilon} of geometric must be a number above 0; give a small one, such as epsilon=0.01"
+        )
     shift = epsilon if form == "adjusted" else 0.0
 
     def logs(x: Values) -> Values:
@@ -172,7 +175,7 @@ def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
         raise SettingError(f"share={share} of trimmed must lie between 0 and 0.5; write share=0.1")
 
     def kept(x: Values) -> Values:
-        cut = int(share * len(x))
+        cut = int(share_of(len(x), share))
         return np.sort(x)[cut : len(x) - cut]
 
     def interval(x: Values, _: Values, level: float) -> Interval:
