@@ -129,12 +129,36 @@ def test_one_user_and_one_system_is_enough():
         (RUNS, TEST, ["P@0"], "not a positive whole number"),
         (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
         (RUNS, TEST, ["Rprec@5"], "takes no cut-off"),
+        (RUNS, TEST, ["P@3000000000"], "no list is as long"),
+        (RUNS, TEST, None, "no metric"),
         (RUNS, TEST, ["RBP(p=2)"], "between 0 and 1"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(runs, test, metrics, message):
     with pytest.raises(cf.CranfieldError, match=message):
         measure(runs, test, metrics)
+
+
+def test_a_cut_off_beyond_every_list_costs_nothing():
+    deep = measure(RUNS, TEST, ["nDCG@2000000000", "nDCG@100"])
+    assert np.array_equal(deep.values[:, 0], deep.values[:, 1], equal_nan=True)
+
+
+@pytest.mark.parametrize("setting", [{"condensed": "no"}, {"bounds": 1}, {"ties": None}, {"threshold": "4"}])
+def test_a_setting_of_another_type_is_refused(setting):
+    with pytest.raises(cf.SettingError, match=next(iter(setting))):
+        measure(RUNS, TEST, ["P@1"], **setting)
+
+
+@pytest.mark.parametrize("setting", [{"level": "high"}, {"level": 1}, {"seed": -1}, {"seed": None}])
+def test_an_interval_that_cannot_be_made_is_refused(setting):
+    with pytest.raises(cf.SettingError, match=next(iter(setting))):
+        measure(RUNS, TEST, ["P@1"]).frame(interval="bootstrap", **setting)
+
+
+def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
+    runs = cf.read_runs({"a": {1: {"x": 1.0, "y": 1.0}}}, ties="average")
+    assert measure(runs, TEST, "P@1").step.settings["ties"] == "average"
 
 
 def test_two_runs_of_one_name_are_refused():

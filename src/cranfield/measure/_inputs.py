@@ -14,6 +14,7 @@ from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.measure.judge import one_relevant_judgments
 from cranfield.measure.judgments import Judgments
+from cranfield.measure.metric import Metric
 from cranfield.rank.lists import Ties
 from cranfield.rank.qrels import read_test
 from cranfield.rank.read import read_runs
@@ -34,6 +35,14 @@ def as_runs(runs: Any, ties: Ties) -> list[Run]:
     if often > 1:
         raise SettingError(f"{often} runs are called {name!r}; give each its own name")
     return list(runs)
+
+
+def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
+    """Return the metrics that are asked for, one or more."""
+    named = [metrics] if isinstance(metrics, str | Metric) else list(metrics) if isinstance(metrics, Iterable) else []
+    if not named:
+        raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
+    return [Metric.of(one) for one in named]
 
 
 def as_test(test: Any) -> Ratings:

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checks import one_of, share, whole
+from cranfield._checks import flag, one_of, share, whole
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
-from cranfield.measure._inputs import as_judgments, as_runs, as_test
+from cranfield.measure._inputs import as_judgments, as_metrics, as_runs, as_test
 from cranfield.measure.context import Context
 from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
@@ -70,7 +70,7 @@ def by_popularity(
     [('1', 1, 1.0), ('2', 1, 0.0)]
     """
     runs, test = as_runs(runs, ties), as_test(test)
-    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    wanted, condensed = as_metrics(metrics), flag("condensed", condensed)
     shares = _shares(groups)
     one_of("of", of, ("ratings", "items"))
     judgments = as_judgments(runs, test, threshold)

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import SettingError
+from cranfield._checks import flag
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.measure._inputs import as_judgments, as_runs, as_test
+from cranfield.measure._inputs import as_judgments, as_metrics, as_runs, as_test
 from cranfield.measure.bounds import bounds as bounds_of
 from cranfield.measure.bounds import has_bounds
 from cranfield.measure.context import Context
@@ -74,10 +74,8 @@ def measure(
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
     runs, test = as_runs(runs, ties), as_test(test)
-    named = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
-    wanted = list({str(one): one for one in named}.values())
-    if not wanted:
-        raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
+    wanted = list({str(one): one for one in as_metrics(metrics)}.values())
+    condensed, bounds = flag("condensed", condensed), flag("bounds", bounds)
     judgments = as_judgments(runs, test, threshold)
     context = Context(train, similarity)
     depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
@@ -86,7 +84,7 @@ def measure(
         "threshold": threshold,
         "condensed": condensed,
         "metrics": [str(one) for one in wanted],
-        "ties": ties,
+        "ties": ", ".join(dict.fromkeys(run.ties for run in runs)),
         "test": test.fingerprint,
     }
     return Scores(

@@ -27,6 +27,9 @@ _COMMON: Mapping[str, str] = {
     "dialect": "what another tool means by the name, and whom it averages over: lenskit, rectools, ...",
 }
 
+# Ranks are counted in 32 bits.
+_DEEPEST = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -216,6 +219,8 @@ def _check(definition: Definition, parsed: Spelling) -> None:
             raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
         if key == "condensed" and not isinstance(value, bool):
             raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
+    if parsed.cutoff is not None and parsed.cutoff > _DEEPEST:
+        raise SettingError(f"no list is as long as the cut-off of {parsed}; give at most @{_DEEPEST}")
     if definition.cutoff == "required" and parsed.cutoff is None:
         raise SettingError(f"{parsed} needs a cut-off; write {Spelling(definition.name, parsed.parameters, 10)}")
     if definition.cutoff == "none" and parsed.cutoff is not None:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checks import share, whole
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
@@ -117,13 +118,13 @@ class Scores:
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
         if name not in self.systems:
-            raise SettingError(f"there is no system {name!r}{nearest(name, self.systems)}")
+            raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
         return self.systems.index(name)
 
     def metric(self, name: str) -> int:
         """Return the place of a metric, or raise an error that suggests the nearest name."""
         if name not in self.metrics:
-            raise SettingError(f"{name!r} was not measured{nearest(name, self.metrics)}")
+            raise SettingError(f"{name!r} was not measured{nearest(str(name), self.metrics)}")
         return self.metrics.index(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
@@ -185,8 +186,7 @@ class Scores:
         """
         if interval not in ("analytic", "bootstrap"):
             raise SettingError(f"interval={interval!r} is not known; write analytic or bootstrap")
-        if not 0.0 < level < 1.0:
-            raise SettingError(f"level={level} does not lie between 0 and 1; write 0.95")
+        level, seed = share("level", level), whole("seed", seed, at_least=0)
         counting, rows = _Counting(Average.of(average), coverage, undefined, by), []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
@@ -297,6 +297,7 @@ class Scores:
         With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
         """
+        digits = whole("digits", digits, at_least=0)
         means = self.average(average, **options)
         how: dict[str, Any] = {} if level is None else {"level": level, "interval": interval, "seed": seed}
         pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
@@ -317,8 +318,8 @@ class Scores:
         header = ["system", *self.metrics]
         for name, shares in self._services(services).items():
             header.append(name)
-            for s, share in enumerate(shares):
-                cells[s].append(Cell("–" if np.isnan(share) else f"{share:.1%}"))
+            for s, one in enumerate(shares):
+                cells[s].append(Cell("–" if np.isnan(one) else f"{one:.1%}"))
         caption = self._caption(average, options)
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))

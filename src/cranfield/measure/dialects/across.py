@@ -14,6 +14,7 @@ from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
+from cranfield.measure._inputs import as_metrics
 from cranfield.measure.dialects.tool import Dialect, Users, tools
 from cranfield.measure.measure import measure
 from cranfield.measure.metric import Metric
@@ -65,7 +66,7 @@ def dialects(
     [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
     """
     printed = None if published is None else _half_a_digit(published)
-    wanted = [Metric.of(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
     asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
     scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train)

@@ -62,7 +62,13 @@ def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any
 def _table(judged: Judged, matrix: Any) -> Values:
     if hasattr(matrix, "toarray"):
         matrix = matrix.toarray()
-    table, n_items = np.asarray(matrix, dtype=np.float64), len(judged.judgments.item_ids)
+    try:
+        table, n_items = np.asarray(matrix, dtype=np.float64), len(judged.judgments.item_ids)
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"a similarity of type {type(matrix).__name__} holds no numbers; give a square array, or a function of two "
+            "arrays of item ids"
+        ) from None
     if table.shape != (n_items, n_items):
         raise SettingError(
             f"the similarity has the shape {table.shape}; give a square array with a row for each of the test set's "
