@@ -208,6 +208,14 @@ def test_knn(world, dense, similarity, overlap):
     _check(world, dense, f"knn(k=99, similarity={similarity.__name__[1:]}, overlap={overlap}, q=2)", score)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e5])
+def test_pearson_does_not_depend_on_the_scale_of_the_ratings(world, scale):
+    vocabularies = world.user_ids, world.item_ids
+    scaled = Ratings.from_codes(*vocabularies, world.users, world.items, world.values.astype(float) * scale)
+    one, other = (_fitted("knn(k=99, similarity=pearson)", train) for train in (world, scaled))
+    np.testing.assert_allclose(other, one * scale, rtol=1e-6)
+
+
 def test_knn_takes_the_nearest_and_binary_ratings(world, dense):
     def score(matrix, u, i):
         rated = (matrix > 0).astype(float)

@@ -14,6 +14,9 @@ from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
 from cranfield.recommend.neighbourhood import nearest_rows
 
+# What sums of products may be off by, relative to the sums.
+_ROUNDING = 1e-12
+
 
 @dataclass
 class UserNeighbours(Model):
@@ -111,10 +114,12 @@ def _pearson(ratings: Any) -> _Similarity:
 
     def similarity(block: slice) -> NDArray[np.float64]:
         count, own, theirs = common(block), own_sum(block), their_sum(block)
+        own_squares, their_squares = count * own_square(block), count * their_square(block)
+        own_spread, their_spread = own_squares - own**2, their_squares - theirs**2
         covariance = count * products(block) - own * theirs
-        spread = (count * own_square(block) - own**2) * (count * their_square(block) - theirs**2)
-        # Sums of squares of equal ratings leave a rounding error where the variance is 0.
-        tiny = spread <= 1e-9 * np.maximum(count, 1) ** 4
-        return np.asarray(np.where(tiny, 0, covariance / np.sqrt(np.where(tiny, 1, spread))))
+        # Where ratings do not vary, or not together, a rounding error is left.
+        nothing = (own_spread <= _ROUNDING * own_squares) | (their_spread <= _ROUNDING * their_squares)
+        nothing |= np.abs(covariance) <= _ROUNDING * np.sqrt(own_squares * their_squares)
+        return np.asarray(np.where(nothing, 0, covariance / np.sqrt(np.where(nothing, 1, own_spread * their_spread))))
 
     return similarity
