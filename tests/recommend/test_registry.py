@@ -45,6 +45,8 @@ def test_a_signature_spells_the_defaults(name):
         ("svd(rate=nan)", "rate=nan of svd is not a number"),
         ("itemknn(b=2)", "b=2 of itemknn is out of range; give a number at most 1"),
         ("rm1(smoothing=jm, amount=1)", "with smoothing=jm give one below 1"),
+        ("rm2(amount=1e-300)", "give a number at least 1e-30"),
+        ("lda(alpha=1e300)", "give a number at most 1e+09"),
         ("knn@10", "has a cut-off"),
         ("knn(k=", "cannot be read"),
     ],
@@ -54,6 +56,14 @@ def test_a_wrong_spelling_is_one_line(spelling, message):
         recommender(spelling)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_settings_may_be_numbers_of_numpy_and_whole_ones_spelled_otherwise():
+    knn = SYSTEMS["knn"](k=np.int64(5), q=np.float32(0.5), binary=np.True_)
+    assert repr(knn) == "UserNeighbours(k=5, similarity='cosine', overlap=0, q=0.5, binary=True)"
+    assert recommender("knn(k=1e3)") == recommender("knn(k=1000)")
+    with pytest.raises(SettingError, match="is not a number"):
+        SYSTEMS["ease"](l2=10**400)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -84,7 +94,7 @@ def test_equal_ratings_everywhere_have_a_defined_result(name, rating):
     assert not np.isinf(scores).any()
 
 
-@pytest.mark.parametrize("spelling", ["svd(rate=1e30)", "bprmf(rate=1e30)", "ease(l2=1e-300)"])
+@pytest.mark.parametrize("spelling", ["svd(rate=1e30)", "bprmf(rate=1e30)", "ease(l2=1e-300)", "wrmf(alpha=1e30)"])
 def test_a_setting_with_which_nothing_can_be_learned_is_one_line(spelling):
     users, items = np.divmod(np.arange(23), 4)
     with pytest.raises(SettingError, match="give a"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,7 +54,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            _check(self.name, one.name, getattr(self, one.name), one.default, one.metadata)
+            setattr(self, one.name, _checked(self.name, one.name, getattr(self, one.name), one.default, one.metadata))
 
     def fit(self, train: Ratings) -> Self:
         """Learn from the training ratings."""
@@ -89,22 +91,23 @@ class Model:
         raise NotImplementedError
 
 
-def _check(system: str, name: str, value: Any, default: Any, limits: Any) -> None:
-    """Refuse a value of the wrong kind or out of range."""
+def _checked(system: str, name: str, value: Any, default: Any, limits: Any) -> Any:
+    """Return the value as Python's own kind; refuse one of the wrong kind or out of range."""
     if value is None and limits["or_none"] is not None:
-        return
+        return None
     wrong = f"{name}={value} of {system} "
     if limits["choices"] is not None:
         if value not in limits["choices"]:
             known = ", ".join(limits["choices"])
             raise SettingError(wrong + f"is not one of {known}" + nearest(str(value), limits["choices"]))
-        return
+        return value
     if isinstance(default, bool):
-        if not isinstance(value, bool):
+        if not isinstance(value, bool | np.bool_):
             raise SettingError(wrong + "is neither true nor false")
-        return
+        return bool(value)
     whole = (limits["or_none"] or type(default)) is int
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not math.isfinite(value):
+    number = _number(value)
+    if number is None or (whole and number != int(number)):
         raise SettingError(wrong + f"is not a {'whole ' if whole else ''}number")
     bounds = (
         (limits["low"], operator.ge, "at least"),
@@ -113,5 +116,16 @@ def _check(system: str, name: str, value: Any, default: Any, limits: Any) -> Non
         (limits["below"], operator.lt, "below"),
     )
     for bound, holds, words in bounds:
-        if bound is not None and not holds(value, bound):
+        if bound is not None and not holds(number, bound):
             raise SettingError(wrong + f"is out of range; give a number {words} {bound:g}")
+    return int(number) if whole else number
+
+
+def _number(value: Any) -> int | float | None:
+    """Return a finite number, of NumPy or other kinds too, as Python's own; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    with suppress(OverflowError):
+        if math.isfinite(value):
+            return int(value) if isinstance(value, Integral) else float(value)
+    return None

@@ -67,7 +67,8 @@ class BiasedFactors(Model):
             self.epochs,
             random_state(draw),
         )
-        check_settled(self.name, self.rate, self._users, self._items, self._user_bias, self._item_bias)
+        learned = (self._users, self._items, self._user_bias, self._item_bias)
+        check_settled(self.name, learned, rate=self.rate)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T).astype(np.float64)

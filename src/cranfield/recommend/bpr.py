@@ -87,7 +87,7 @@ class BayesianPersonalizedRanking(Model):
                     drawn, self._users, self._items, self._bias, np.float32(self.rate), strengths, first, samples
                 )
                 bar.advance(drawn.shape[1])
-        check_settled(self.name, self.rate, self._users, self._items, self._bias)
+        check_settled(self.name, (self._users, self._items, self._bias), rate=self.rate)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,10 +19,11 @@ def normal_factors(
     return rows.astype(np.float32)
 
 
-def check_settled(system: str, rate: float, *factors: NDArray[np.float32]) -> None:
-    """Refuse factors that an ascent with too large a step has thrown beyond all numbers."""
+def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **settings: float) -> None:
+    """Refuse factors that too large a setting, such as the step of an ascent, has thrown beyond all numbers."""
     if not all(np.isfinite(one).all() for one in factors):
-        raise SettingError(f"{system} does not settle with rate={rate:g}; give a smaller rate")
+        spelled = " and ".join(f"{name}={value:g}" for name, value in settings.items())
+        raise SettingError(f"{system} does not settle with {spelled}; give a smaller {' or '.join(settings)}")
 
 
 def random_state(draw: np.random.Generator) -> NDArray[np.uint64]:

@@ -74,7 +74,8 @@ class _RelevanceModel(Model):
     k: int = setting(100, low=1)
     neighbours: str = setting("cosine", choices=("cosine", "ql"))
     smoothing: str = setting("additive", choices=_SMOOTHINGS)
-    amount: float = setting(0.01, above=0)
+    # In single precision less would be nothing.
+    amount: float = setting(0.01, low=1e-30)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -128,8 +128,8 @@ class LatentDirichlet(_Topics):
 
     topics: int = setting(50, low=1)
     iterations: int = setting(100, low=1)
-    alpha: float = setting(0.3, above=0)
-    beta: float = setting(1.0, above=0)
+    alpha: float = setting(0.3, above=0, high=1e9)
+    beta: float = setting(1.0, above=0, high=1e9)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 

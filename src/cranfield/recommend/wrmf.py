@@ -13,6 +13,7 @@ from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
 from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommend._work import compiled_loops
+from cranfield.recommend.factors import check_settled
 
 
 @dataclass
@@ -70,6 +71,7 @@ class WeightedFactors(Model):
             for solved, fixed, ratings, extra, pull in sides:
                 gram = (fixed.T @ fixed + ridge).astype(np.float32)
                 solve(solved, fixed, gram, ratings.indptr, ratings.indices, extra, pull, self.steps)
+        check_settled(self.name, (self._users, self._items), alpha=self.alpha, regularization=self.regularization)
 
     def _start(self, train: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         draw = stream(self.seed, "wrmf")
