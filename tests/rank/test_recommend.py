@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy import sparse
 from cranfield import InputError, SettingError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
-from cranfield.rank.recommend import recommend
+from cranfield.rank.recommend import recommend, recommend_each
 from cranfield.recommend import recommender
 from cranfield.split import Split
 from cranfield.split import random as random_split
@@ -225,8 +226,14 @@ def test_who_is_served_is_counted():
     enough = int((counts >= 7).sum())
     serve = next(step for step in run.history if step.action == "serve")
     assert serve.effect["too few ratings"] == 12 - enough
-    assert len(run) == serve.effect["served"] == round(0.5 * enough)
+    assert len(run) == serve.effect["served"] == int(0.5 * enough + 0.5)
     assert (counts[run.users] >= 7).all()
+
+
+def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
+    train = Ratings.of(range(50), range(50))
+    for share, served in ((0.29, 15), (0.57, 29), (np.float32(0.5), 25), (Fraction(1, 4), 13)):
+        assert len(recommend(train, "popularity", 1, sample=share)[0]) == served
 
 
 @pytest.mark.parametrize(
@@ -244,6 +251,10 @@ def test_who_is_served_is_counted():
         ({"relevant": "one"}, "give the threshold"),
         ({"fill": "populartiy"}, "did you mean 'popularity'"),
         ({"threshold": "4"}, "threshold='4'"),
+        ({"condensed": "no"}, "condensed='no'"),
+        ({"keep_seen": "false"}, "keep_seen='false'"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": "a"}, "seed='a'"),
     ],
 )
 def test_a_wrong_option_is_one_line(options, message):
@@ -251,6 +262,21 @@ def test_a_wrong_option_is_one_line(options, message):
         recommend(_world(), "popularity", **options)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_numbers_may_be_of_any_kind():
+    split = _world()
+    (plain,) = recommend(split, "random", nonrelevant=5, threshold=4, seed=3)
+    (other,) = recommend(split, "random", nonrelevant=5.0, threshold=np.float64(4), seed=np.int64(3))
+    assert other.items.tolist() == plain.items.tolist()
+
+
+def test_a_wrong_fill_is_refused_before_anything_is_trained():
+    def waste(train, users):
+        pytest.fail("the system was asked")
+
+    with pytest.raises(SettingError, match="did you mean 'popularity'"):
+        recommend_each(_world(), {"mine": waste}, fill="populartiy")
 
 
 @pytest.mark.parametrize("options", [{"candidates": "test"}, {"condensed": True}, {"relevant": "one", "threshold": 4}])

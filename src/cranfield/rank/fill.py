@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.data import Ratings
 from cranfield.recommend.adapters import as_recommender, checked_scores
 from cranfield.recommend.recommender import Recommender
 
 
-def fitted_fill(fill: Any, train: Ratings, seed: int) -> Recommender | None:
-    """Return the system that orders the gaps, fitted; None where gaps are left out.
+def fill_system(fill: Any, seed: int) -> Recommender | None:
+    """Return the system that orders the gaps, not yet fitted; None where gaps are left out.
 
     Parameters
     ----------
@@ -23,7 +22,7 @@ def fitted_fill(fill: Any, train: Ratings, seed: int) -> Recommender | None:
     """
     if fill is None or fill == "none":
         return None
-    return as_recommender(fill, seed).fit(train)
+    return as_recommender(fill, seed)
 
 
 def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -35,6 +34,7 @@ def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int
 
     Examples
     --------
+    >>> from cranfield.data import Ratings
     >>> from cranfield.recommend import recommender
     >>> popularity = recommender("popularity").fit(Ratings.of(["a", "b", "b"], ["x", "x", "z"]))
     >>> filled(np.array([[np.nan, 3.0]]), popularity, np.array([0], dtype=np.int32)).tolist()

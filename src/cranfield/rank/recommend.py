@@ -17,7 +17,7 @@ from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.rank.fill import filled, fitted_fill
+from cranfield.rank.fill import fill_system, filled
 from cranfield.rank.run import Run
 from cranfield.rank.serve import served_users
 from cranfield.rank.side_by_side import Done, side_by_side
@@ -146,7 +146,9 @@ def timed_each(
     if len(train) == 0:
         raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
     length = train.n_items if n is None else check.whole("n", n)
+    seed = check.whole("seed", seed, at_least=0)
     named = named_systems(systems, seed)
+    fill_system(fill, seed)
     targets = Targets(train, test, candidates, relevant, nonrelevant, condensed, keep_seen, threshold, seed)
     users, served = served_users(train, min_ratings, sample, seed)
     jobs = jobs_for(train.n_items, len(train), len(named)) if jobs is None else check.whole("jobs", jobs)
@@ -208,7 +210,9 @@ class _Asked:
         # More threads of BLAS change the last digits, and so the bytes; our systems have other loops that use them.
         with blas_threads(1 if isinstance(system, Model) else settings.workers):
             system.fit(train)
-            fill = fitted_fill(self.fill, train, self.seed)
+            fill = fill_system(self.fill, self.seed)
+            if fill is not None:
+                fill.fit(train)
         ties = TieOrder(train.item_ids)
 
         def scores(block: slice) -> NDArray[np.float64]:

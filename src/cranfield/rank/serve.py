@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +14,7 @@ from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.split import Split
+from cranfield.split._parts import nearest_count
 
 
 def served_users(
@@ -38,8 +42,7 @@ def served_users(
     users = np.flatnonzero(train.user_counts >= min_ratings).astype(np.int32)
     enough = len(users)
     if sample is not None:
-        share = isinstance(sample, float) and sample < 1
-        wanted = max(1, round(check.share("sample", sample) * enough)) if share else check.whole("sample", sample)
+        wanted = _sample_size(sample, enough)
         # A key for every user, so that the draw does not depend on who else had enough ratings.
         keys = stream(seed, "serve").random(train.n_users)[users]
         users = np.sort(users[np.argsort(keys, kind="stable")[:wanted]])
@@ -54,6 +57,13 @@ def served_users(
         },
     )
     return users, step
+
+
+def _sample_size(sample: Any, users: int) -> int:
+    """Return how many users a number or a share means."""
+    if isinstance(sample, Real) and not isinstance(sample, Integral) and sample < 1:
+        return max(1, int(nearest_count(check.share("sample", sample), users)))
+    return check.whole("sample", sample)
 
 
 def served_test(split: Split, min_ratings: int = 0, sample: float | None = None, seed: int = 0) -> Ratings:

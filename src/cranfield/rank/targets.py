@@ -61,10 +61,15 @@ class Targets:
     def __post_init__(self) -> None:
         check.one_of("candidates", self.candidates, ("all", "test"))
         check.one_of("relevant", self.relevant, ("all", "one"))
-        if self.nonrelevant is not None:
-            check.whole("nonrelevant", self.nonrelevant)
-        if self.threshold is not None:
-            check.number("threshold", self.threshold)
+        checked = {
+            "nonrelevant": None if self.nonrelevant is None else check.whole("nonrelevant", self.nonrelevant),
+            "condensed": check.flag("condensed", self.condensed),
+            "keep_seen": check.flag("keep_seen", self.keep_seen),
+            "threshold": None if self.threshold is None else check.number("threshold", self.threshold),
+            "seed": check.whole("seed", self.seed, at_least=0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         needs_test = {
             "candidates='test'": self.candidates == "test",
             "relevant='one'": self.relevant == "one",
