@@ -51,7 +51,15 @@ def test_metrics_of_each_list_equal_their_definitions(data, n, worlds, judged_of
     popularity = {item: 1 - COUNTS.get(item, 0) / len(TRAIN) for item in range(13)}
     whole, rarest = sum(COUNTS.values()), min(COUNTS.values())
     information = {item: -math.log2(COUNTS.get(item, rarest) / whole) for item in range(13)}
-    names = ("EPC", "EPC(discount=log)", "EFD", "EFD(discount=log, relevant=true)", "ILD", "Unjudged", "Coverage")
+    names = (
+        "EPC(discount=none)",
+        "EPC(discount=log)",
+        "EFD",
+        "EFD(discount=log, relevant=true)",
+        "ILD",
+        "Unjudged",
+        "Coverage",
+    )
     expected = {name: [] for name in (*names, "UserCoverage")}
     for user in sorted(test):
         items = ranked(run.get(user, {}))[:n]

@@ -65,6 +65,13 @@ def test_each_equals_its_definition(data, n, margin, worlds, judged_of, ranked, 
         same(Metric.of(spelling)(judged), expected[name], spelling)
 
 
+@pytest.mark.parametrize("predicted", [1.1, 1.9, float(np.float32(2.1)), 2.9])
+def test_an_error_of_just_the_margin_is_within_it(predicted):
+    judged = _judged([round(predicted)], [predicted])
+    values = [Metric.of(f"{name}(margin=0.1)")(judged).item() for name in ("UpSell", "DownSell", "PerfectSell")]
+    assert values == [0.0, 0.0, 1.0]
+
+
 def test_items_are_ordered_by_prediction_and_not_by_the_list():
     assert Metric.of("DCSE")(_judged([1, 5], [1, 3])).tolist() == [4.0]
 

@@ -85,8 +85,9 @@ def entropy(judged: Judged) -> float:
     return float(-(share @ np.log2(share))) + 0.0
 
 
-def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: str, relevant: bool) -> Values:
+def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: str | None, relevant: bool) -> Values:
     """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the places of each list; NaN for an empty one."""
+    discount = "none" if discount is None else discount  # as a spelling has it: none is nothing
     choice(metric_name, "discount", discount, ("none", "log"))
     depth = judged.depth
     by_rank = np.ones(depth) if discount == "none" else logarithmic(depth)
@@ -113,7 +114,7 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
 
 
 @metric("EPC", family="beyond-accuracy", needs=("train", "whole lists"))
-def expected_popularity_complement(judged: Judged, *, discount: str = "none", relevant: bool = False) -> Values:
+def expected_popularity_complement(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
     """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
 
     |U_i| of the |U| training users rated item i; 1 for an item nobody rated. ``discount=log`` weighs rank k by
@@ -125,7 +126,7 @@ def expected_popularity_complement(judged: Judged, *, discount: str = "none", re
 
 
 @metric("EFD", family="beyond-accuracy", needs=("train", "whole lists"))
-def expected_free_discovery(judged: Judged, *, discount: str = "none", relevant: bool = False) -> Values:
+def expected_free_discovery(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
     """Expected free discovery, a novelty: the mean over the list of −log2(|U_i| / Σ_j |U_j|), in bits.
 
     An item without training ratings counts as the rarest that has one. Parameters as in ``EPC``.

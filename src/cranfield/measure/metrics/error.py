@@ -22,6 +22,9 @@ from cranfield.measure.metric import Values, metric
 from cranfield.measure.metrics.graded import logarithmic
 from cranfield.rank.lists import stable_argsort
 
+# An error beyond the margin by less than this is within it.
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class _Predicted:
@@ -139,7 +142,8 @@ def standard_discounted_accuracy(judged: Judged) -> Values:
 def _margin(value: float) -> float:
     if number("margin", value) < 0:
         raise SettingError(f"margin={value} is below 0; give 0 or more, such as half a rating step")
-    return float(value)
+    # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
+    return float(value) + _ROUNDING
 
 
 @_error("UpSell")
