@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import cranfield as cf
+from cranfield.assess.folds import join_folds
+from cranfield.compare.samples import as_scores
 from cranfield.report.explore import AVERAGES, explore, label_of
 
 SYSTEMS = ("a", "b", "c", "d")
@@ -84,3 +86,24 @@ def test_what_a_page_cannot_hold_is_left_out_and_named(variants, monkeypatch):
     assert (len(found.rows), found.left_out.endswith("and 1 sets of other decisions")) == (3 * 2 * 2, True)
     monkeypatch.setattr("cranfield.report.explore._MOST_NUMBERS", 1)
     assert explore(variants).options[1] == (4,)
+
+
+def test_the_decisions_of_the_page_are_among_them(make_scores):
+    folds = [make_scores(systems=SYSTEMS, metrics=("Recall@5",), users=users, seed=users) for users in (40, 20)]
+    scores = join_folds(folds)
+    asked = {"average": "weighted(by=judged)", "undefined": "leave out", "by": "user"}
+    found = explore([("test", scores)], **asked)
+    for average in (*AVERAGES, asked["average"]):
+        row = found.find(**label_of("test", scores, "Recall@5", average=average))
+        assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
+    row = found.find(**label_of("test", scores, "Recall@5"))
+    best = SYSTEMS[int(np.argmax(found.means[row]))]
+    told = cf.compare(scores, test="student", baseline=best, undefined="leave out").frame()
+    assert sorted(one for one in found.p[row] if one == one) == sorted(told["p_corrected"])
+
+
+def test_of_averages_that_a_page_cannot_tell_apart_the_first_is_the_best():
+    values = {"a": [0.1, 0.9, 0.4, 0.9], "b": [0.9, 0.4, 0.1, 0.9], "c": [0.0, 0.0, 0.0, 0.0]}
+    assert np.mean(values["a"]) < np.mean(values["b"])
+    found = explore([("test", as_scores(values))])
+    assert np.isnan(found.p[0]).tolist() == [True, False, False]

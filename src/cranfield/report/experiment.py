@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from cranfield.experiment import Results
+from cranfield.experiment import Decisions, Results
 from cranfield.report import figures
 from cranfield.report.decisions import other_decisions
 from cranfield.report.report import write_report
@@ -31,11 +32,21 @@ def _page(results: Results, data: str) -> Path:
         found.comparison,
         results.assessment(data),
         **experiment.decisions.averaging(),
-        variants=() if alone is None else other_decisions(alone.runs, alone.test, metrics, train=alone.train),
+        variants=()
+        if alone is None
+        else other_decisions(alone.runs, alone.test, metrics, train=alone.train, **_variable(experiment.decisions)),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         steps=results.steps(data),
     )
+
+
+def _variable(decisions: Decisions) -> dict[str, Any]:
+    """Return the thresholds and kinds of lists that ranked lists can be measured with, as they were made."""
+    if decisions.nonrelevant != "all":
+        # What is not relevant was drawn under one threshold, and the rest of the items is not in the lists.
+        return {"thresholds": [decisions.threshold], "condensed": [False]}
+    return {"condensed": [True]} if decisions.lists == "condensed" else {}
 
 
 def _drawn(results: Results, data: str) -> list[Path]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from cranfield._errors import SettingError
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assess import Assessment
 from cranfield.compare import Comparison
 from cranfield.measure import Scores
 from cranfield.measure.scores import Coverage, Undefined
-from cranfield.report.explore import Explored, explore, label_of
+from cranfield.report.explore import DIMENSIONS, Explored, explore, label_of
 from cranfield.report.page import page
 from cranfield.report.section import Section
 from cranfield.report.sections.card import card
@@ -84,7 +83,8 @@ def report(
     if assessment is not None:
         made.append(trust(assessment))
     if len(scores.systems) > 1 and scores.n_lists:
-        explored = explore([("test", scores), *(("test", one) for one in variants)])
+        measured = [("test", one) for one in (scores, *variants)]
+        explored = explore(measured, average=average, undefined=undefined, by=by)
         made.append(explorer(explored, _start(explored, scores, average, coverage)))
     results = (("compare", comparison), ("assess", assessment))
     done = [*steps, ("measure", scores.step), *((name, one.step) for name, one in results if one is not None)]
@@ -127,11 +127,10 @@ def write_report(
 
 
 def _start(explored: Explored, scores: Scores, average: str, coverage: str) -> int:
-    """Return where the explorer begins: at the first metric as the leaderboard averages it, or at its plain mean."""
-    try:
-        return explored.find(**label_of("test", scores, scores.metrics[0], average=average, coverage=coverage))
-    except SettingError:
-        return explored.find(**label_of("test", scores, scores.metrics[0]))
+    """Return where the explorer begins: at the first metric as the leaderboard averages it."""
+    # Where every user has a list, one policy stands for both.
+    policy = coverage if coverage in explored.options[DIMENSIONS.index("coverage")] else "full"
+    return explored.find(**label_of("test", scores, scores.metrics[0], average=average, coverage=policy))
 
 
 def write_page(path: str | Path, html: str) -> Path:

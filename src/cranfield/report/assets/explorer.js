@@ -128,7 +128,7 @@
       one.move.setAttribute("aria-label", moved === 0 ? "same place" : `${Math.abs(moved)} places ${moved > 0 ? "up" : "down"}`);
       one.value.textContent = value === null ? "–" : value.toFixed(4);
       one.fill.style.width = `${value === null ? 0 : Math.max(0, (100 * value) / top)}%`;
-      const same = s !== best && chance >= 0.05;
+      const same = s !== best && tested && !(chance < 0.05);
       if (same) level.push(systems[s]);
       one.item.className = s === best || same ? "level" : "";
       one.said.textContent = s === best ? "best" : Number.isNaN(chance) ? "" : same ? `level, ${pText(chance)}` : pText(chance);
