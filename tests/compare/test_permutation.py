@@ -96,10 +96,48 @@ def test_the_error_that_inversion_states_is_not_exceeded(kind, n):
         d = DIFFERENCES[kind](rng, n)
         truth = enumeration.enumerate_sums(d)
         ordered, sigma = np.sort(np.abs(d)), np.sqrt((d**2).sum())
+        ordered = ordered[ordered > 0]
+        tied = inversion.left_to_ties(ordered)
         p = inversion.invert(np.abs(d)[None], np.abs(d.sum(keepdims=True)))[0]
-        assert abs(p - truth) <= inversion.left_over(ordered[ordered > 0], inversion.REACH / sigma) + 1e-12
-        p, error = inversion.invert_further(ordered[ordered > 0], abs(d.sum()), 0.0, 1e-6)
-        assert abs(p - truth) <= error
+        assert abs(p - truth) <= inversion.left_over(ordered, inversion.REACH / sigma) + tied + 1e-12
+        p, error = inversion.invert_further(ordered, abs(d.sum()), 0.0, 1e-6)
+        assert abs(p - truth) <= error + tied
+
+
+def counted_in_two_units(steps, units):
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) for differences of whole numbers of two units, all sums counted."""
+    reach = np.abs(steps).sum(axis=0)
+    chance = np.zeros(2 * reach + 1)
+    chance[tuple(reach)] = 1.0
+    for one in steps:
+        chance = (np.roll(chance, one, (0, 1)) + np.roll(chance, -one, (0, 1))) / 2
+    sums = np.add.outer(*(unit * np.arange(-r, r + 1) for unit, r in zip(units, reach)))
+    return chance[np.abs(sums) >= abs((steps @ units).sum()) - 1e-9].sum()
+
+
+@pytest.mark.parametrize("n", [75, 150])
+def test_ties_between_few_values_without_a_common_step_are_counted(n):
+    # nDCG with one relevant item, at rank 1, 3, 7, 15 or 2, 8, 26, 80, or none: parts of 1 and of 1 / log2(3).
+    shares = np.array([[0, 0], [12, 0], [6, 0], [4, 0], [3, 0], [0, 12], [0, 6], [0, 4], [0, 3]])
+    units = np.array([1, 1 / np.log2(3)]) / 12
+    rng = np.random.default_rng(n)
+    steps = shares[rng.integers(0, 9, n)] - shares[rng.integers(0, 9, n)]
+    truth = counted_in_two_units(steps[steps.any(axis=1)], units)
+    p, _, error = exact_p(steps @ units)
+    assert abs(p - truth) <= error
+    ordered = np.sort(np.abs(steps @ units))
+    ordered = ordered[ordered > 1e-12]
+    p = inversion.invert(ordered[None], np.abs((steps @ units).sum(keepdims=True)))[0]
+    assert 1e-6 < abs(p - truth) <= inversion.left_to_ties(ordered)
+
+
+def test_enumeration_merges_equal_sums_where_there_are_too_many():
+    steps = np.random.default_rng(1).integers(-40, 41, 90)
+    steps[0] += 1 - steps.sum() % 2
+    truth = counted_in_two_units(np.stack([steps, np.zeros_like(steps)], axis=1), np.array([0.1, 1.0]))
+    assert enumeration.size(steps / 10) > 2 * enumeration.LARGEST_HALF
+    assert enumeration.enumerate_sums(steps / 10) == pytest.approx(truth, abs=1e-12)
+    assert enumeration.enumerate_sums(np.random.default_rng(1).random(90) - 0.5) is None
 
 
 def test_enumeration_meets_in_the_middle():
@@ -137,6 +175,18 @@ def test_tiny_p_values_have_a_small_relative_error(plus, minus):
     p, method, _ = exact_p(d)
     assert method == "saddlepoint"
     assert p == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("other", [0.1, 1 / np.pi])
+def test_a_tiny_p_value_does_not_hang_on_the_values_of_other_systems(other):
+    values = np.zeros((3, 300))
+    values[0, :240] = values[1, 240:] = 1.0
+    values[2, :2] = other, 0.0123456789
+    alone = Sample("m", ("a", "b"), values[:2], np.array([0]), np.array([1]))
+    beside = Sample("m", ("a", "b", "c"), values, *np.triu_indices(3, 1))
+    p = permutation([alone])[0].p[0]
+    assert p < 1e-20
+    assert permutation([beside])[0].p[0] == pytest.approx(p, rel=1e-9)
 
 
 def test_the_saddlepoint_joins_the_inversion():
@@ -180,13 +230,15 @@ def test_many_differences_with_one_giant_still_have_an_exact_p():
     assert p == pytest.approx(norm.sf(rest.sum() / np.sqrt((rest**2).sum())), abs=0.01)
 
 
-def test_what_no_exact_way_can_settle_is_sampled_and_said_so():
+def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(monkeypatch):
     sample = sample_of(np.random.default_rng(0).normal(size=60))
-    _, unsettled = exact(sample, tolerance=1e-30)
-    assert unsettled.tolist() == [0]
-    verdict = permutation([sample], tolerance=1e-30, samples=2000)[0]
+    p = exact_p(sample.values[0])[0]
+    assert exact(sample, tolerance=1e-30)[1].tolist() == [0]
+    assert permutation([sample], tolerance=1e-30, samples=2000)[0].method[0] == "inversion"
+    monkeypatch.setattr(inversion, "tie_chance", lambda ordered, step: 0.1)
+    verdict = permutation([sample], samples=2000)[0]
     assert verdict.method[0] == "monte-carlo"
-    assert abs(verdict.p[0] - exact_p(sample.values[0])[0]) < verdict.error[0]
+    assert abs(verdict.p[0] - p) < verdict.error[0]
 
 
 def test_p_is_uniform_under_the_null():

@@ -8,8 +8,10 @@ from cranfield.compare.sample import Floats
 
 # Sums closer than this share of the sum of all absolute differences are equal.
 TIE = 1e-10
-# Neither half may hold more sums than this.
-LARGEST_HALF = 20.0  # log2
+# A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^18 of them; what cannot be
+# merged may hold 2^20.
+EASY_HALF, LARGEST_HALF = 16.0, 20.0
+_MOST_MERGED = 1 << 18
 
 
 def size(d: Floats) -> float:
@@ -37,12 +39,13 @@ def enumerate_sums(d: Floats) -> float | None:
     """
     values, counts = _distinct(d)
     halves = _halve(counts)
-    if max(np.log2(counts[half] + 1.0).sum() for half in halves) > LARGEST_HALF:
-        return None
     enough = abs(d.sum()) - TIE * np.abs(d).sum()
     if enough <= 0:
         return 1.0
-    (a, weight_a), (b, weight_b) = (_sums(values[half], counts[half]) for half in halves)
+    found = [_sums(values[half], counts[half]) for half in halves]
+    if found[0] is None or found[1] is None:
+        return None
+    (a, weight_a), (b, weight_b) = found[0], found[1]
     # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
     a, weight_a = _ascending(a, weight_a)
     b, weight_b = _ascending(b, weight_b)
@@ -83,20 +86,56 @@ def _halve(counts: Floats) -> tuple[list[int], list[int]]:
     return halves
 
 
-def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats | None]:
-    """Return every sum of the signed values, and its probability; None if all are equally likely."""
-    from scipy.special import comb
-    from scipy.stats import binom
+def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats | None] | None:
+    """Return every sum of the signed values, and its probability, or None if there are too many.
 
+    The probabilities are None if all are equally likely.
+    """
+    bits = np.log2(counts + 1.0).sum()
+    if bits > EASY_HALF:
+        merged = _merged_sums(values, counts)
+        if merged is not None or bits > LARGEST_HALF:
+            return merged
     sums = np.zeros(1)
     for value, count in zip(values, counts):
-        sums = np.add.outer(sums, value * (2 * np.arange(count + 1) - count)).ravel()
+        sums = np.add.outer(sums, _splits(value, count)).ravel()
     if (counts == 1).all():
         return sums, None
     weights = np.ones(1)
     for count in counts:
-        k = np.arange(count + 1)
-        # The coefficients are exact while they fit a float; their powers of 2 always are.
-        chance = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
-        weights = np.multiply.outer(weights, chance).ravel()
+        weights = np.multiply.outer(weights, _chances(count)).ravel()
     return sums, weights
+
+
+def _merged_sums(values: Floats, counts: Floats) -> tuple[Floats, Floats] | None:
+    """Return every distinct sum of the signed values, and its probability, or None if there are too many.
+
+    Few distinct values, or those of a lattice, have far fewer sums than sign patterns.
+    """
+    sums, weights = np.zeros(1), np.ones(1)
+    same = 1e-12 * float(values @ counts)
+    for value, count in zip(values, counts):
+        if len(sums) * (count + 1) > _MOST_MERGED:
+            return None
+        sums = np.add.outer(sums, _splits(value, count)).ravel()
+        weights = np.multiply.outer(weights, _chances(count)).ravel()
+        order = np.argsort(sums, kind="stable")
+        starts = np.flatnonzero(np.diff(sums[order], prepend=-np.inf) > same)
+        sums, weights = sums[order][starts], np.add.reduceat(weights[order], starts)
+    return sums, weights
+
+
+def _splits(value: float, count: float) -> Floats:
+    """Return the sums of so many equal values with every number of plus signs."""
+    return value * (2 * np.arange(count + 1) - count)
+
+
+def _chances(count: float) -> Floats:
+    """Return the probability of every number of plus signs."""
+    from scipy.special import comb
+    from scipy.stats import binom
+
+    k = np.arange(count + 1)
+    # The coefficients are exact while they fit a float; their powers of 2 always are.
+    chances: Floats = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
+    return chances

@@ -22,15 +22,17 @@ TINY = 1e-11
 _FEW, _EASY = 64, 32.0
 # Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
 _TABLE = 20_000_000
+# A few differences without a common step tell that all have none.
+_A_LOOK = 64
 
 
 def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
-    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which no exact way met ``tolerance``."""
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs whose error is not within ``tolerance``."""
     step = common_step(sample.tested) or 0.0
     with ThreadPoolExecutor(settings.workers) as pool:
         blocks = list(pool.map(lambda pairs: _Block(sample.differences(pairs), step).solve(tolerance), sample.blocks()))
     p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
-    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), np.flatnonzero([one is None for one in method])
+    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), np.flatnonzero(error > tolerance)
 
 
 @dataclass(eq=False)
@@ -52,7 +54,7 @@ class _Block:
         self.method = np.full(len(total), None, dtype=object)
 
     def solve(self, tolerance: float) -> _Block:
-        """Fill in every p-value that some exact way finds to within ``tolerance``."""
+        """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
         self.method[self.s == 0] = "equal means"
         self.method[self.n == 0] = "identical"
         self._enumerate_the_few()
@@ -83,7 +85,15 @@ class _Block:
             self._settle(pair, p, inversion.ROUNDING, "enumeration")
 
     def _approximate_the_tail(self, pair: np.intp) -> None:
-        self._settle(pair, tail(self.signed[pair], self.step), TINY, "saddlepoint")
+        p = tail(self.signed[pair], self._own_step(pair))
+        self._settle(pair, p, max(TINY, self.error[pair]), "saddlepoint")
+
+    def _own_step(self, pair: np.intp) -> float:
+        """Return the common step of the differences of one pair, which may be wider than that of all values."""
+        d = self.d[pair][self.d[pair] > 0]
+        if self.step:
+            return self.step * int(np.gcd.reduce(np.rint(d / self.step).astype(np.int64)))
+        return (common_step(d) or 0.0) if common_step(d[:_A_LOOK]) else 0.0
 
     def _invert_on_the_lattice(self) -> None:
         rows = np.flatnonzero(self._open())
@@ -111,9 +121,9 @@ class _Block:
         for pair, value in zip(rows, p):
             ordered = np.sort(self.d[pair])[-self.n[pair] :]
             error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
-            if error > tolerance:
+            tied = inversion.left_to_ties(ordered, self.step)
+            if error > tolerance >= tied:
                 value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
-            if error <= tolerance:
-                self._settle(pair, value, error, "inversion")
-            else:
+            self._settle(pair, value, error + tied, "inversion")
+            if error + tied > tolerance:
                 self._enumerate(pair)

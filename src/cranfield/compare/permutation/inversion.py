@@ -10,7 +10,8 @@ where h is the common step of the differences; without one, h → 0 and the last
 *Nodes.* The midpoint rule with step δ is off by no more than 2 P(|S| ≥ 2π/δ − s) ≤ 4 exp(−(2π/δ − s)² / 2σ²)
 (Hoeffding), so δ = 2π / (s + 9σ) makes it exact to 2e-17. *Range.* On a lattice θ runs to π/2h, and summing all nodes
 leaves no other error. Otherwise the sum stops where φ has died out: at 9/σ for a well-behaved sample, where
-exp(−σ²θ²/2) is 3e-18. `left_over` looks at φ beyond that point and says what the sum may have missed.
+exp(−σ²θ²/2) is 3e-18. `left_over` looks at φ beyond that point and says what the sum may have missed, `left_to_ties`
+what equal sums may add.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.compare.permutation.ties import tie_chance
 from cranfield.compare.sample import Floats
 
 REACH = 9.0
@@ -89,9 +91,8 @@ def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the largest
     difference, whichever is further. At each node |φ| is at most the product over any of the users: a hundred of
     them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ < π/2 bring
-    exp(−d_u² θ² / 2). To it comes half the probability of a tie at the observed sum, which inversion without a step
-    counts as a half: the chance of the likeliest split of every group of equal differences. Between the watched nodes
-    and further out φ is not seen, so the sum is taken ten times; tests hold this against enumeration.
+    exp(−d_u² θ² / 2). Between the watched nodes φ is not seen, so the sum is taken ten times; tests hold this
+    against enumeration. What φ may be further out is seen by `left_to_ties`.
     """
     watched = np.linspace(0, len(ordered) - 1, min(len(ordered), _WATCHED_USERS)).astype(np.intp)
     d = ordered[watched]
@@ -109,13 +110,17 @@ def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * below)
     # On a lattice 1/θ stands for h / sin(hθ), which is at most π/2 times as large.
     missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
-    return _SAFETY * (float(missed) + (0.0 if step else _likeliest_tie(ordered) / 2))
+    return _SAFETY * float(missed)
 
 
-def _likeliest_tie(ordered: Floats) -> float:
-    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 1e-12 * ordered[-1])
-    counts = np.diff(starts, append=len(ordered))
-    return float(np.exp(np.log(np.minimum(0.5, np.sqrt(2 / (np.pi * counts)))).sum()))
+def left_to_ties(ordered: Floats, step: float = 0.0) -> float:
+    """Return what equal sums may add to the p-value of ascending, non-zero differences.
+
+    Inversion without a step counts a tie at the observed sum as a half, and where sums meet φ returns again and again
+    far beyond what `left_over` watches. Half the chance that two sums are equal is taken ten times as well, since ties
+    are likelier at some sums than at others.
+    """
+    return _SAFETY * tie_chance(ordered, step) / 2
 
 
 def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[float, float]:

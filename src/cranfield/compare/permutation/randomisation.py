@@ -27,7 +27,8 @@ def permutation(
 
     If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
     share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
-    p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped.
+    p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped. If the exact p is not
+    known to within ``tolerance``, ``samples`` patterns are drawn, and what has the smaller error is taken.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
     n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
@@ -40,7 +41,8 @@ def permutation(
         if len(unsettled):
             part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
             drawn = monte_carlo([part], n_samples, seed, plus_one)[0]
+            nearer = drawn.error < verdict.error[unsettled]
             for name in ("p", "error", "method"):
-                np.put(getattr(verdict, name), unsettled, getattr(drawn, name))
+                np.put(getattr(verdict, name), unsettled[nearer], getattr(drawn, name)[nearer])
         verdicts.append(verdict)
     return verdicts
