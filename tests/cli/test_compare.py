@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -122,3 +123,12 @@ def test_the_page_holds_the_verdict_the_pairs_and_the_explorer(run, files):
     assert all(
         f'id="{section}"' in made for section in ("verdict", "leaderboard", "pairs", "users", "explorer", "card")
     )
+
+
+def test_the_leaderboard_of_the_page_averages_as_the_comparison_does(run, files):
+    how = ("--average", "geometric(form=adjusted, epsilon=0.01)", "--undefined", "leave out", "--coverage", "common")
+    run("-m", "P@5", "--report", "page.html", *how)
+    made = (files / "page.html").read_text()
+    best = re.search(r"P@5: good is best \((\d\.\d+)\)", made)[1]
+    assert f'<span class="average">{best}</span>' in made
+    assert "coverage: reduced" in made

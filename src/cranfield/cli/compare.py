@@ -122,7 +122,9 @@ def command(
         put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
     else:
         put(str(result), out)
-    write_page(report, loaded, scores, metrics, comparison=result)
+    averaging = {name: options[name] for name in ("average", "undefined", "by")}
+    averaging["coverage"] = "reduced" if options["coverage"] == "common" else "full"
+    write_page(report, loaded, scores, metrics, comparison=result, **averaging)
 
 
 def _frame(frame: pl.DataFrame, format: str, result: Comparison) -> str:
