@@ -342,3 +342,21 @@ def test_itemknn(world, dense, weighting):
     scores = _fitted(f"itemknn(k={NEIGHBOURS}, weighting={weighting})", world)
     np.testing.assert_allclose(np.nan_to_num(scores), expected, atol=1e-9)
     assert (np.isnan(scores) == (expected == 0)).all()
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["kld", "rm1", "rm2", "lm-wsr-ib", "nncosngbr-ib", "knn", "ht", "puresvd(factors=8)", "ease(l2=9)", "uir"],
+)
+def test_items_that_were_rated_alike_tie_to_the_last_digit(spelling):
+    draw = np.random.default_rng(1)
+    rated = draw.random((60, 40)) < draw.random(40) / 2
+    ratings = np.tile(np.where(rated, draw.integers(1, 6, rated.shape), 0), 2)[:, draw.permutation(80)]
+    users, items = np.nonzero(ratings)
+    train = Ratings.of(users, items, ratings[users, items])
+    dense = train.matrix().toarray()
+    _, alike = np.unique(dense, axis=1, return_inverse=True)
+    for row, own in zip(_fitted(spelling, train), dense, strict=True):
+        unseen = (own == 0) & ~np.isnan(row)
+        found = set(zip(alike[unseen].tolist(), row[unseen].tolist(), strict=True))
+        assert len(found) == len(set(alike[unseen].tolist()))

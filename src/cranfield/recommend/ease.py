@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
+from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
 from cranfield.recommend._work import blas_threads, need_memory
 
 
@@ -68,5 +68,5 @@ class EmbarrassinglyShallow(Model):
         self._weights = inverse
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = self._ratings[users] @ self._weights
+        block = without_rounding_errors(self._ratings[users] @ self._weights)
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommend._model import Model, setting
-from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix
+from cranfield.recommend._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
 
 
 @dataclass
@@ -61,5 +61,5 @@ class PureSVD(Model):
             return found(stream(0, "puresvd").random(least))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._ratings[users] @ self._items) @ self._items.T
+        block = without_rounding_errors((self._ratings[users] @ self._items) @ self._items.T)
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
