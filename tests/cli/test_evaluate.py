@@ -117,6 +117,14 @@ def test_per_user_values_and_the_table_can_go_to_files(files, evaluate):
     assert r"\toprule" in (files / "t.tex").read_text()
 
 
+@pytest.mark.parametrize("option", ["--out", "--per-user", "--report"])
+def test_what_is_read_is_never_written_over(files, cranfield, option):
+    before = (files / "test.csv").read_bytes()
+    found = cranfield("evaluate", "--test", "test.csv", "mine.csv", option, files / "test.csv")
+    assert (found.code, before) == (2, (files / "test.csv").read_bytes())
+    assert "would replace a file that is read" in found.err
+
+
 def test_bounds_stand_beside_the_averages(evaluate):
     row = json.loads(evaluate("-m", "P@2", "--threshold", "4", "--bounds", "--format", "json"))[0]
     assert (row["least"], row["mean"], row["most"]) == (0.5, 0.5, 1.0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from cranfield._errors import SettingError
 from cranfield.cli._reading import repeated_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -72,11 +74,27 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_measuring(**options: Any) -> Any:
         measuring = Measuring(**{field.name: options.pop(field.name) for field in fields(Measuring)})
+        _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
     for option in reversed(_OPTIONS):
         with_measuring = option(with_measuring)
     return with_measuring
+
+
+_OUTPUTS = ("out", "per_user", "report")
+
+
+def _check_outputs(measuring: Measuring, outputs: Mapping[str, str]) -> None:
+    """Refuse, before there is any work to lose, to write where the input is or twice to one file."""
+    taken = {Path(one).resolve() for one in (*measuring.runs, measuring.test, measuring.train) if one is not None}
+    for name, path in outputs.items():
+        if Path(path).exists() and not Path(path).is_file():
+            continue  # a folder, a terminal
+        if Path(path).resolve() in taken:
+            option = "--" + name.replace("_", "-")
+            raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
+        taken.add(Path(path).resolve())
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:

@@ -120,9 +120,9 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
         return float((w * x).sum() / total) if total > 0 else float("nan")
 
     def interval(x: Values, w: Values, level: float) -> Interval:
-        middle, mean_weight = value(x, w), float(w.mean())
-        if len(x) < 2 or not mean_weight > 0:
+        if len(x) < 2 or not w.sum() > 0:
             return float("nan"), float("nan")
+        middle, mean_weight = value(x, w), float(w.mean())
         # The linearised ratio estimator: residuals w (x − mean) over the mean weight.
         residuals = w * (x - middle) / mean_weight
         return _student(residuals - residuals.mean() + middle, level)

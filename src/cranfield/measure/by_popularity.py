@@ -23,6 +23,8 @@ from cranfield.rank.lists import Ties
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
 """The most popular items that make up a fifth of the ratings, the least popular ones that do, and those between."""
 
+_DIGITS = 9
+
 
 def by_popularity(
     runs: Any,
@@ -122,5 +124,7 @@ def _group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray
     weight = counts[order] if of == "ratings" else np.ones(len(counts))
     middles = (np.cumsum(weight) - weight / 2.0) / max(float(weight.sum()), 1.0)
     groups = np.empty(len(counts))
-    groups[order] = np.minimum(np.searchsorted(np.cumsum(shares), middles, side="right"), len(shares) - 1)
+    # Ten tenths, summed, are not quite those that a person reads.
+    ends, middles = np.round(np.cumsum(shares), _DIGITS), np.round(middles, _DIGITS)
+    groups[order] = np.minimum(np.searchsorted(ends, middles, side="right"), len(shares) - 1)
     return groups

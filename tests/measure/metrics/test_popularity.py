@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import SettingError
+from cranfield import Ratings, SettingError
 from cranfield.measure import Metric, by_popularity
 
 THRESHOLD = 3
@@ -127,6 +127,13 @@ def test_a_metric_by_popularity_is_that_of_the_test_items_of_each_group(data, n,
     row = frame.row(0, named=True)
     assert (row["group"], row["metric"], row["lists"]) == ("1", "Recall@5", len(values))
     same(row["mean"], values.mean() if len(values) else math.nan)
+
+
+def test_popularity_groups_are_shared_out_as_their_shares_read():
+    # The middles of five items, .1, .3, .5, .7 and .9, are where the tenths begin.
+    train, test = Ratings.of(range(5), range(5)), Ratings.of([0] * 5, range(5))
+    frame = by_popularity({"mine": {0: [0]}}, test, "Recall", train=train, groups=10, of="items")
+    assert frame["items"].to_list() == [0, 1] * 5
 
 
 def test_head_mid_and_tail_hold_their_shares_of_the_ratings(ratings_of):
