@@ -244,6 +244,13 @@ def test_a_written_trec_run_keeps_the_order_of_a_run_without_scores(tmp_path):
     assert read_run(path).frame()["item"].to_list() == ["b", "c", "a"]
 
 
+@pytest.mark.parametrize("ids", [("a,1", "b,2"), ('"x"', 'y"'), ('"x', "y"), ("a::1", "b::2")])
+def test_ids_of_a_trec_run_may_hold_what_divides_other_text(tmp_path, ids):
+    run = read_run({f"u,{user}": list(ids) for user in range(3)}, name="mine")
+    again = read_run(write_run(run, tmp_path / "mine.run"))
+    assert again.frame().select("user", "item").rows() == run.frame().select("user", "item").rows()
+
+
 def test_what_a_format_cannot_hold_is_not_written(tmp_path):
     spaced = read_run({"ann lee": ["b"]})
     with pytest.raises(InputError, match="'ann lee' holds white space"):

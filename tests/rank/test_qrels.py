@@ -49,6 +49,12 @@ def test_trec_judgments_are_recognised(written, content):
     assert _format(test) == "qrels"
 
 
+@pytest.mark.parametrize("item", ["a,1", '"a"', '"a', "a::1"])
+def test_ids_of_trec_judgments_may_hold_what_divides_other_text(written, item):
+    test = read_test(written(f"u,1 0 {item} 2\nu,2 0 {item} 1\n"))
+    assert test.frame().select("user", "item", "rating").rows() == [("u,1", item, 2.0), ("u,2", item, 1.0)]
+
+
 def test_dictionaries_of_judgments_are_read():
     test = read_test({"u2": {"a": 1}, "u1": {"b": 0, "c": 2}, "u3": {}})
     assert test.frame().rows() == ROWS

@@ -21,7 +21,7 @@ from cranfield.data._text import TextTable
 from cranfield.data._values import Fault
 from cranfield.rank.roles import find_roles
 from cranfield.rank.table import Roles, Table
-from cranfield.rank.trec import has_wide_gaps, single_tabs, tidy_trec
+from cranfield.rank.trec import gap, has_wide_gaps, single_tabs, tidy_trec
 
 _ARROW = b"ARROW1"
 _LZ4 = b"\x04\x22\x4d\x18"  # ranx's own files
@@ -107,16 +107,18 @@ def _of_frame(frame: pl.LazyFrame, label: str) -> Table:
 
 def _of_text(data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]) -> Table:
     tidy = tidy_trec(data, 6) if separator is None else None
-    if tidy is not None and tidy is not data:
-        data, separator = tidy, "\t"
+    quote = '"' if tidy is None else None  # TREC has no quotes
+    if tidy is not None:
+        data, separator = tidy, gap(tidy)
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
-    table = text_table(body, label, separator=separator, header=header, wanted=wanted)
+    table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
     if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
         body, separator = single_tabs(body), "\t"
         table = text_table(body, label, separator=separator, header=header, wanted=wanted)
     if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):
-        table = text_table(body, label, separator=separator, header=table.layout.names is None, wanted=wanted)
+        named = table.layout.names is None
+        table = text_table(body, label, separator=separator, header=named, quote=quote, wanted=wanted)
     table.layout = layout = replace(table.layout, first_line=table.layout.first_line + above)
     if not layout.sample:
         raise InputError("there are no rows", source=label, remedy="give a run with at least one list")

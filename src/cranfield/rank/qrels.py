@@ -21,7 +21,7 @@ from cranfield.rank.encode import encode
 from cranfield.rank.files import file_text, json_lists, system_name
 from cranfield.rank.frames import is_pandas
 from cranfield.rank.roles import find_roles
-from cranfield.rank.trec import has_qrels, tidy_trec
+from cranfield.rank.trec import gap, has_qrels, tidy_trec
 
 
 def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
@@ -112,8 +112,10 @@ def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, 
 
 def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
     places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
-    tidy = (tidy_trec(data, 4) or data).lstrip(b"\r\n")
-    return read(_file(tidy, label), **{**places, "name": name, **reading})
+    tidy = tidy_trec(data, 4)
+    # TREC has no quotes.
+    divided = {} if tidy is None else {"separator": gap(tidy), "quote": None}
+    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, **divided, "name": name, **reading})
 
 
 def _file(data: bytes, label: str) -> io.BytesIO:

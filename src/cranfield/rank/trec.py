@@ -45,6 +45,11 @@ def tidy_trec(data: bytes, width: int) -> bytes | None:
     return single_tabs(data) if (b" " in data and b"\t" in data) or has_wide_gaps(data) else data
 
 
+def gap(data: bytes) -> str:
+    """Return what divides the words of tidy TREC text, whatever else its ids hold."""
+    return "\t" if b"\t" in data else " "
+
+
 def single_tabs(data: bytes) -> bytes:
     """Return text with one tab wherever it has spaces and tabs, and none at the ends of a line."""
     data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
