@@ -36,6 +36,19 @@ def test_the_smallest_effect_has_just_the_wanted_power(n):
     assert float(power(n, smallest_effect([n]).item())) == pytest.approx(0.8, abs=1e-6)
 
 
+@pytest.mark.parametrize(("n", "effect", "alpha"), [(2, 30.0, 0.01), (2, 100.0, 0.001), (3, 28.0, 0.001)])
+def test_power_of_a_great_effect_on_very_few_users_is_not_certain(n, effect, alpha):
+    from scipy.integrate import quad
+    from scipy.stats import chi, norm, t
+
+    critical, shift, freedom = t.ppf(1 - alpha / 2, n - 1), np.sqrt(n) * effect, n - 1
+    # P(|Z + shift| > critical sqrt(chi2 / freedom)), straight from the definition of the non-central t distribution.
+    rejects = quad(lambda x: norm.sf(critical * x / np.sqrt(freedom) - shift) * chi.pdf(x, freedom), 0, 20)[0]
+    assert float(power(n, effect, alpha)) == pytest.approx(rejects, abs=1e-7)
+    assert float(power(n, smallest_effect([n], alpha).item(), alpha)) == pytest.approx(0.8, abs=1e-6)
+    assert users_needed([effect], alpha).item() > n or rejects >= 0.8
+
+
 def test_users_needed_is_the_smallest_number_with_the_wanted_power():
     n = users_needed([0.37, 0.05]).astype(int)
     assert np.all(power(n, [0.37, 0.05]) >= 0.8)
@@ -97,8 +110,10 @@ def test_identical_systems_are_equivalent_for_certain():
 
 def test_outside_the_margin_nothing_is_equivalent():
     assert two_one_sided(0.5, 0.0, 10, 0.1).equivalent == 1.0
+    assert two_one_sided(0.1, 0.0, 10, 0.1).equivalent == 1.0
 
 
 def test_a_margin_must_be_above_zero():
-    with pytest.raises(SettingError, match="margin=0"):
-        compare(_two()).equivalence(0)
+    for margin in (0, "0.1", float("nan")):
+        with pytest.raises(SettingError, match=f"margin={margin!r}"):
+            compare(_two()).equivalence(margin)

@@ -160,7 +160,7 @@ class Comparison:
         """
         from scipy.special import stdtrit
 
-        if not margin > 0:
+        if not _checks.number("margin", margin) > 0:
             raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
         values = {
             name: self.rows[name].to_numpy().astype(np.float64)

@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from cranfield.compare.sample import Floats
 
+# Beyond this non-centrality SciPy's series converge slowly or not at all.
+_FAR = 40.0
+
 
 def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
     """Return the chance that a two-sided paired t-test with n users rejects at ``alpha``.
@@ -23,11 +26,23 @@ def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
 
     n, effect = np.asarray(n, dtype=np.float64), np.abs(np.asarray(effect, dtype=np.float64))
     freedom = np.maximum(n - 1, 1)
-    critical, shift = t.ppf(1 - alpha / 2, freedom), np.sqrt(n) * effect
+    critical, shift = t.isf(alpha / 2, freedom), np.sqrt(n) * effect
     # Far from 0 the other side adds nothing, and its cdf is where the numerics are weakest.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
-    chance = np.where(shift > 40, 1.0, nct.sf(critical, freedom, np.minimum(shift, 40))) + other
+    near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
+    chance = np.where(shift > _FAR, _far(shift, critical, freedom), near) + other
     return np.where(n > 1, np.clip(chance, 0.0, 1.0), 0.0)
+
+
+def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
+    """Return P(T > critical) for a large shift, where T = (shift + Z) / √(χ²/ν) hangs little on the normal Z."""
+    from scipy.special import gammainc
+
+    z, weights = np.polynomial.hermite_e.hermegauss(9)
+    ratio = (np.maximum(shift, _FAR)[..., None] + z) / critical[..., None]
+    half = freedom[..., None] / 2
+    chance: Floats = (gammainc(half, half * ratio**2) * weights).sum(axis=-1) / weights.sum()
+    return chance
 
 
 def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
@@ -43,7 +58,7 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
     effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
     possible = effect > 1e-7
     # With normal instead of t quantiles it would be a little fewer, so the search begins there.
-    fewest = np.floor(((ndtri(1 - alpha / 2) + ndtri(wanted)) / np.where(possible, effect, 1.0)) ** 2)
+    fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
     low = np.where(power(fewest, effect, alpha) < wanted, np.maximum(fewest, 1.0), 1.0)
     high = low + 4.0
     while True:
@@ -67,7 +82,9 @@ def smallest_effect(n: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> F
     [0.495]
     """
     n, place = np.unique(np.atleast_1d(np.asarray(n, dtype=np.float64)), return_inverse=True)
-    low, high = np.zeros(n.shape), np.full(n.shape, 40.0)
+    low, high = np.zeros(n.shape), np.ones(n.shape)
+    while (short := (n > 1) & (high < 1e150) & (power(n, high, alpha) < wanted)).any():
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
     for _ in range(60):
         middle = (low + high) / 2
         enough = power(n, middle, alpha) >= wanted
