@@ -365,7 +365,9 @@ def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
     assert page.locator("#leaderboard tbody th").first.bounding_box()["width"] < 360 / 2
     assert page.locator("#leaderboard caption").bounding_box()["width"] <= 360
     # However long a name is.
-    page.evaluate("for (const one of document.querySelectorAll('p, .notes li, figcaption')) one.prepend('x'.repeat(300))")
+    page.evaluate(
+        "for (const one of document.querySelectorAll('p, .notes li, figcaption')) one.prepend('x'.repeat(300))"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
