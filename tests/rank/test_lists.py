@@ -137,3 +137,16 @@ def test_packed_sorting_is_stable(codes):
 def test_an_unknown_rule_for_ties_is_refused():
     with pytest.raises(SettingError, match="did you mean 'trec_eval'"):
         _arranged([(1, 1, 1.0)], ties="trec-eval")
+
+
+def test_of_an_item_twice_with_one_score_the_first_row_stays_however_numpy_sorts():
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 50, 4000), rng.integers(0, 30, 4000)
+    (user_ids, user_codes), (item_ids, item_codes) = encode(users), encode(items)
+    entries = Entries(user_codes, item_codes, scores=(items % 7).astype(float), predictions=np.arange(4000.0))
+    kept = arrange(entries, user_ids, item_ids).entries
+    first = {}
+    for row, pair in enumerate(zip(users.tolist(), items.tolist())):
+        first.setdefault(pair, row)
+    pairs = zip(user_ids.ids(kept.users), item_ids.ids(kept.items))
+    assert dict(zip(pairs, kept.predictions)) == first

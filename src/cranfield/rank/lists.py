@@ -158,10 +158,14 @@ def _best_first(
     where = tied if order is None else order[tied]
     tie_break = where if ties == "input" else len(item_ids) - 1 - item_ids.string_order[items[where]].astype(np.int64)
     key = (group << 32) | tie_break
-    if bool((key[1:] >= key[:-1]).all()):
+    if bool((key[1:] > key[:-1]).all()):
         return order
     order = np.arange(len(value)) if order is None else order
-    order[tied] = where[np.argsort(key, kind="stable")]
+    sorted_keys = np.argsort(key)
+    if not bool((np.diff(key[sorted_keys]) > 0).all()):
+        # An item twice with one score: the first of the input comes first, however the lists were sorted.
+        sorted_keys = np.lexsort((where, key))
+    order[tied] = where[sorted_keys]
     return order
 
 
