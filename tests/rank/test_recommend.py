@@ -254,6 +254,8 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
         ({"condensed": "no"}, "condensed='no'"),
         ({"keep_seen": "false"}, "keep_seen='false'"),
         ({"seed": -1}, "seed=-1"),
+        ({"min_ratings": 99}, "nobody has 99 training ratings"),
+        ({"relevant": "one", "threshold": 9}, "no user who is served has a test rating of 9 or more"),
         ({"seed": "a"}, "seed='a'"),
     ],
 )

@@ -151,9 +151,24 @@ def timed_each(
     fill_system(fill, seed)
     targets = Targets(train, test, candidates, relevant, nonrelevant, condensed, keep_seen, threshold, seed)
     users, served = served_users(train, min_ratings, sample, seed)
+    _check_lists(targets, users, min_ratings)
     jobs = jobs_for(train.n_items, len(train), len(named)) if jobs is None else check.whole("jobs", jobs)
     asked = _Asked(targets, users, targets.draw(users), length, fill, seed, served)
     return asked.each(named, _spelled(systems), jobs)
+
+
+def _check_lists(targets: Targets, users: NDArray[np.int32], min_ratings: int) -> None:
+    """Refuse what leaves no list at all."""
+    if len(users) == 0:
+        raise SettingError(
+            f"nobody has {min_ratings} training ratings, so nobody is served; "
+            f"give min_ratings={targets.train.user_counts.max()} or less"
+        )
+    if targets.relevant == "one" and len(targets.relevant_cells(users)[0]) == 0:
+        raise SettingError(
+            f"no user who is served has a test rating of {targets.threshold:g} or more, so there is no list to rank; "
+            "lower the threshold"
+        )
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
