@@ -267,6 +267,7 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         items=lists.entries.items,
         scores=lists.entries.scores,
         predictions=lists.entries.predictions,
+        made_scores=scores is None and lists.entries.scores is not None,
         ties=ties,
         counts=lists.counts,
         history=(_step(opened, ties, len(user_ids), len(lists.entries.items), lists.counts),),

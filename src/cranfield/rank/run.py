@@ -42,6 +42,8 @@ class Run:
         Item codes in ranked order (int32).
     scores
         The system's scores (float64), or None where only the order is known.
+    made_scores
+        Whether the scores were made here, to say which ranks are equal: the system gave ranks alone.
     predictions
         Predicted ratings, where the system gives them apart from the scores.
     ranks
@@ -71,6 +73,7 @@ class Run:
     ranks: NDArray[np.int32] | None = None
     lengths: NDArray[np.int32] | None = None
     one_relevant: bool = False
+    made_scores: bool = False
     ties: Ties = "trec_eval"
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError
-from cranfield.measure import Judgments, Metric, judge
+from cranfield.measure import Judgments, Metric, judge, measure
 from cranfield.rank import read_run
 
 # Section V-C: ratings and predictions as printed, DCSE, WDCSE and SDCSE computed from equations (11) to (14). The paper
@@ -89,6 +89,13 @@ def test_scaling_all_errors_leaves_sdcse_as_it_is():
     errors = np.array([0.5, 0.25, 0.5, 0.125])
     small, large = (Metric.of("SDCSE")(_judged(list(truth), list(truth - f * errors)))[0] for f in (0.5, 1.0))
     assert small == pytest.approx(large)
+
+
+@pytest.mark.parametrize("ties", ["trec_eval", "average"])
+def test_ranks_are_never_taken_for_predicted_ratings(ties):
+    run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
+    with pytest.raises(SettingError, match="needs predicted ratings"):
+        measure({"mine": run}, Ratings.of([1, 1], [7, 8], [3, 4]), ["P@1", "RMSE"], ties=ties)
 
 
 def test_a_run_without_predictions_and_scores_is_an_error():

@@ -71,7 +71,9 @@ class _Predicted:
 
 def _predicted(judged: Judged, metric_name: str) -> _Predicted:
     run = judged.run
-    predictions = None if run is None else run.scores if run.predictions is None else run.predictions
+    predictions = None if run is None else run.predictions
+    if run is not None and predictions is None and not run.made_scores:
+        predictions = run.scores
     if predictions is None or judged.places is None:
         name = "the run" if run is None else f"the run {run.name}"
         raise SettingError(
