@@ -260,3 +260,18 @@ def test_a_metric_of_ones_own_that_asks_for_the_cut_off_needs_one():
     assert cf.measure(run, test, "Deep@2").values.tolist() == [[[0.5]]]
     with pytest.raises(cf.SettingError, match="Deep needs a cut-off; write Deep@10"):
         cf.measure(run, test, "Deep")
+
+
+@pytest.mark.parametrize("wrong", [lambda judged: 0.5, lambda judged: [1.0] * 7, lambda judged: ["a", "b", "c"]])
+def test_a_metric_of_ones_own_must_return_a_number_for_each_list(wrong):
+    cf.metric("Wrong")(wrong)
+    with pytest.raises(cf.SettingError, match="return a number for each"):
+        measure(RUNS, TEST, "Wrong")
+
+
+def test_a_metric_of_ones_own_needs_a_name_that_can_be_spelled_and_the_parameters_it_asks_for():
+    with pytest.raises(cf.SettingError, match="cannot be the name"):
+        cf.metric("Mine@3")
+    cf.metric("Steep")(lambda judged, *, k: judged.n_hits**k)
+    with pytest.raises(cf.SettingError, match="needs k; write Steep"):
+        measure(RUNS, TEST, "Steep")

@@ -111,6 +111,8 @@ def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **p
     >>> cf.measure({"mine": run}, test, ["TwoHits@2"]).frame()["mean"].to_list()
     [0.5]
     """
+    if parse(name) != Spelling(name):
+        raise SettingError(f"{name!r} cannot be the name of a metric; use a word without parameters and cut-off")
 
     def register(function: F) -> F:
         asked = inspect.signature(function).parameters.get("cutoff")
@@ -207,7 +209,16 @@ class Metric:
         if self.definition.takes_cutoff:
             parameters["cutoff"] = self.cutoff
         values = self.definition.function(judged, **parameters)
-        return float(values) if self.definition.whole_system else np.asarray(values, dtype=np.float64)
+        return float(values) if self.definition.whole_system else self._one_a_list(values, judged.n_lists)
+
+    def _one_a_list(self, values: Any, n_lists: int) -> Values:
+        found = np.asarray(values)
+        if found.shape != (n_lists,) or found.dtype.kind not in "biuf":
+            raise SettingError(
+                f"{self} returned {found.dtype} of shape {found.shape} for {n_lists:,} lists; return a number for each "
+                "list, or register it with whole_system=True"
+            )
+        return found.astype(np.float64, copy=False)
 
 
 def _check(definition: Definition, parsed: Spelling) -> None:
@@ -219,6 +230,10 @@ def _check(definition: Definition, parsed: Spelling) -> None:
             raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
         if key == "condensed" and not isinstance(value, bool):
             raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
+    given = dict(parsed.parameters)
+    for key, default in definition.parameters.items():
+        if default is inspect.Parameter.empty and key not in given:
+            raise SettingError(f"{parsed} needs {key}; write {definition.name}({key}=...)")
     if parsed.cutoff is not None and parsed.cutoff > _DEEPEST:
         raise SettingError(f"no list is as long as the cut-off of {parsed}; give at most @{_DEEPEST}")
     if definition.cutoff == "required" and parsed.cutoff is None:
