@@ -100,6 +100,8 @@ def test_lower_is_better_where_the_metric_says_so():
         ({}, {}, "the space to search is empty"),
         ({"k": Range(1, 9)}, {}, "has no list of values"),
         ({"k": []}, {}, "has no list of values"),
+        ({"k": 5}, {}, "k=5 has no list of values"),
+        ({"k": 5}, {"trials": 2}, "k=5 has no list of values"),
         ({"k": [0]}, {}, "k=0 of knn is out of range"),
         ({"m": [1]}, {}, "knn has no parameter 'm'"),
         ({"k": [1]}, {"trials": 0}, "trials=0"),
@@ -108,6 +110,16 @@ def test_lower_is_better_where_the_metric_says_so():
 def test_mistakes_are_said(space, options, message):
     with pytest.raises(CranfieldError, match=message):
         search(PARTS, "knn", space, "P@5", **options)
+
+
+def test_what_is_wrong_is_said_before_anything_is_trained(monkeypatch):
+    monkeypatch.setattr(sys.modules["cranfield.experiment.search"], "recommend", None)
+    with pytest.raises(CranfieldError, match="did you mean 'nDCG'"):
+        search(PARTS, "knn", {"k": [1]}, "nDGC@5")
+    with pytest.raises(CranfieldError, match="k=0 of knn is out of range"):
+        search(PARTS, "knn", {"k": [1, 0]})
+    with pytest.raises(CranfieldError, match="neither a split nor ratings"):
+        search("ratings.csv", "knn", {"k": [1]})
 
 
 def test_a_record_of_something_else_is_refused(tmp_path):

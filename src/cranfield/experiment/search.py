@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -20,6 +20,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
+from cranfield.measure._inputs import as_metrics
 from cranfield.measure.measure import measure
 from cranfield.rank.recommend import recommend
 from cranfield.rank.serve import served_test
@@ -117,8 +118,9 @@ def search(
     >>> [trial.system for trial in found.trials]
     ['knn(k=1)', 'knn(k=2)']
     """
-    if not space:
-        raise SettingError("the space to search is empty; give a parameter and its values, such as {'k': [50, 100]}")
+    # What is wrong is said before anything is trained.
+    _check_space(space, trials)
+    as_metrics(metric)
     split = _validation(data, seed)
     measured = served_test(split, asking.get("min_ratings", 0), asking.get("sample"), seed)
     fixed = parse(system)
@@ -126,9 +128,13 @@ def search(
     known = _Record(record, {**conditions, **{name: str(value) for name, value in sorted(asking.items())}})
     tried: list[Trial] = []
 
-    def value(parameters: Mapping[str, Any]) -> float:
+    def spelled(parameters: Mapping[str, Any]) -> str:
         spelling = str(Spelling(fixed.name, tuple({**dict(fixed.parameters), **parameters}.items())))
-        recommender(spelling)  # a setting out of range is said before anything is trained
+        recommender(spelling)  # a setting out of range is refused
+        return spelling
+
+    def value(parameters: Mapping[str, Any]) -> float:
+        spelling = spelled(parameters)
         start = time.perf_counter()
         trial = known.get(spelling)
         if trial is None:
@@ -140,16 +146,31 @@ def search(
         return trial.value
 
     if trials is None:
+        for parameters in _grid(space):
+            spelled(parameters)
         _try_all(space, value)
     else:
         _try_some(fixed.name, space, check.whole("trials", trials), value, seed, lambda: known.lower_is_better)
     return Search(metric, known.lower_is_better, tuple(tried))
 
 
+def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
+    if not space:
+        raise SettingError("the space to search is empty; give a parameter and its values, such as {'k': [50, 100]}")
+    for name, values in space.items():
+        several = isinstance(values, Collection) and not isinstance(values, str) and len(values) > 0
+        if not several and (trials is None or not isinstance(values, Range)):
+            raise SettingError(
+                f"{name}={values!r} has no list of values to try; give one, or a Range and a number of trials"
+            )
+
+
 def _validation(data: Split | Ratings, seed: int) -> Split:
     """Return what to learn from, with the validation part in the place of the test part."""
     if isinstance(data, Split) and data.validation is not None:
         return Split(data.train, data.validation, data.step)
+    if not isinstance(data, Split | Ratings):
+        raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
     train = data if isinstance(data, Ratings) else data.train
     return random_split(train, train=1 - _VALIDATION, seed=seed)
 
@@ -159,9 +180,6 @@ def _fingerprint(split: Split) -> str:
 
 
 def _try_all(space: Mapping[str, Any], value: Callable[[Mapping[str, Any]], float]) -> None:
-    for name, values in space.items():
-        if isinstance(values, Range | str) or not len(values):
-            raise SettingError(f"{name}={values!r} has no list of values to try; give one, or a number of trials")
     with progress("Searching", total=prod(len(values) for values in space.values()), unit="trials") as bar:
         for parameters in _grid(space):
             value(parameters)
