@@ -91,6 +91,14 @@ def test_sakais_share_and_required_difference_follow_their_definition():
         assert result["required_difference"][m] == pytest.approx(max(required))
 
 
+def test_the_bootstrap_finds_nothing_where_there_is_one_user_or_none():
+    alone = discriminative_power(scores_of([[[0.5]], [[0.2]], [[0.1]]]), resamples=50)
+    assert alone.frame()["asl_significant"].item() == 0.0
+    apart = scores_of([[[0.5, 0.3, np.nan, np.nan]], [[np.nan, np.nan, 0.4, 0.2]], [[0.1, 0.2, 0.3, 0.4]]])
+    row = discriminative_power(apart, undefined="leave out", resamples=50).frame().row(0, named=True)
+    assert (row["pairs"], row["asl_significant"]) == (2, 0.0)
+
+
 def test_without_resamples_there_is_no_bootstrap():
     scores = scores_of(_world())
     with_it, without = discriminative_power(scores, resamples=20), discriminative_power(scores, resamples=0)

@@ -44,6 +44,14 @@ def test_bootstrap_is_sakais_definition():
     assert share == np.mean(t[:, 1] >= observed[1])
 
 
+@pytest.mark.parametrize(("tenths", "asl"), [([-1, 0, 0, 1], 1.0), ([-5, -1, 2, 2, 2], 1.0), ([-2, -1, 0], 8 / 27)])
+def test_bootstrap_is_not_led_astray_by_rounding(tenths, asl):
+    # 8 of the 27 resamples of -0.1, 0, 0.1 reach the observed t; that of three zeros has none.
+    b = np.array([0.6, 0.3, 0.1, 0.7, 0.9])[: len(tenths)]
+    p = compare({"a": b + np.array(tenths) / 10, "b": b}, test="bootstrap", samples=4000).frame()["p"].item()
+    assert p == pytest.approx(asl, abs=0.03)
+
+
 def test_bootstrap_intervals_are_percentiles_of_the_resampled_differences():
     values = _values()
     shift, _, _, mean = next(resampled([sample_of(values)], 400, seed=0))

@@ -14,7 +14,7 @@ from cranfield._record import Step
 from cranfield._table import Cell, Table
 from cranfield.assess.folds import join_folds
 from cranfield.compare import Comparison, compare
-from cranfield.compare.bootstrap import resampled
+from cranfield.compare.bootstrap import cannot_differ, resampled
 from cranfield.compare.samples import make_samples
 from cranfield.compare.sentences import p_text
 from cranfield.measure.scores import Scores
@@ -183,11 +183,12 @@ def _summary(compared: Comparison) -> pl.DataFrame:
 def _bootstrapped(scores: Scores, counting: dict[str, Any], resamples: int, alpha: float, seed: int) -> list[pl.Series]:
     """Return, for each metric, Sakai's share of significant pairs and the required difference."""
     data, _ = make_samples(scores, **counting)
-    place = max(1, int(resamples * alpha))
+    place = max(1, int(resamples * alpha + 1e-9))  # 100 times 0.29 is 29
     shares, required = [], []
-    for shift, t, observed, _ in resampled(data, resamples, seed):
-        asl = np.where(observed == 0, 1.0, (t >= observed * (1 - 1e-12)).mean(axis=0))
-        shares.append(float((asl < alpha).mean()))
+    for sample, (shift, t, observed, _) in zip(data, resampled(data, resamples, seed)):
+        asl = np.where(cannot_differ(sample, observed), 1.0, (t >= observed * (1 - 1e-12)).mean(axis=0))
+        tested = asl[sample.n > 0]
+        shares.append(float((tested < alpha).mean()) if len(tested) else np.nan)
         order = np.argsort(-t, axis=0, kind="stable")[place - 1]
         required.append(float(np.abs(np.take_along_axis(shift, order[None], axis=0)).max()))
     return [pl.Series("asl_significant", shares), pl.Series("required_difference", required)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._progress import progress
@@ -33,9 +34,14 @@ def bootstrap(
         low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
         exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
         verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, "bootstrap", sample, lower=low, upper=high)
-        verdict.p[(observed == 0) | (sample.n == 1)] = 1.0
+        verdict.p[cannot_differ(sample, observed)] = 1.0
         verdicts.append(verdict)
     return verdicts
+
+
+def cannot_differ(sample: Sample, observed: Floats) -> NDArray[np.bool_]:
+    """Say for which pairs no resample can tell the systems apart: equal means, or a single user."""
+    return (observed == 0) | (sample.n == 1)
 
 
 def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
@@ -69,8 +75,12 @@ class _Table:
     def __init__(self, sample: Sample) -> None:
         z = sample.influences(slice(0, sample.n_pairs))
         n, self.mean, sd = moments(z)
+        # A mean, or a distance from it, that is only rounding is 0, or t would be large for lack of spread.
+        rounding = 1e-12 * np.nanmax(np.abs(z), axis=1, initial=0.0)
+        self.mean[np.abs(self.mean) <= rounding] = 0.0
         self.observed = _t(self.mean, sd, n)
         w = z - self.mean[:, None]
+        w[np.abs(w) <= rounding[:, None]] = 0.0
         # A user that does not count adds nothing to either sum, nor to the number of users.
         self.counted = None if sample.same_users and not np.isnan(z).any() else (~np.isnan(z)).astype(np.float64).T
         w = np.nan_to_num(w, copy=False).T

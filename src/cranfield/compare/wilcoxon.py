@@ -17,8 +17,9 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
     """Wilcoxon's signed rank test, as `scipy.stats.wilcoxon` does it.
 
     Zero differences are dropped (``zeros="wilcox"``), ranked and then dropped (``"pratt"``), or ranked and shared out
-    (``"zsplit"``); equal differences share their mean rank. Exact up to 50 differences without ties or zeros, else the
-    normal approximation with correction for ties. No difference at all gives p = 1.
+    (``"zsplit"``); equal differences share their mean rank. Exact up to 50 differences without ties or zeros, and in
+    newer versions of SciPy up to 13 with them; else the normal approximation with correction for ties. No difference
+    at all gives p = 1.
     """
     _checks.one_of("zeros", zeros, ("wilcox", "pratt", "zsplit"))
     continuity = _checks.flag("continuity", continuity)
