@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield import SettingError
+from cranfield import InputError, SettingError
 from cranfield.recommend import Function, ImplicitModel, ScikitModel, as_recommender
 from cranfield.recommend.adapters import checked_scores, named_systems
 
@@ -102,6 +102,13 @@ def test_scikit_regressors_predict_rows_from_rows(world):
     expected = linear.Ridge(alpha=1.0).fit(matrix, matrix).predict(matrix[[3]])
     known = ~np.isnan(scores)
     np.testing.assert_allclose(scores[known], expected[known], atol=1e-3)
+
+
+def test_a_scikit_estimator_that_gives_no_rows_back_is_refused(world):
+    cluster = pytest.importorskip("sklearn.cluster")
+    fitted = as_recommender(cluster.KMeans(2, n_init=1)).fit(world)
+    with pytest.raises(InputError, match="KMeans gives no row of scores back"):
+        fitted.score(np.array([0]))
 
 
 def test_names_come_from_the_mapping_the_spelling_the_object_or_its_class():

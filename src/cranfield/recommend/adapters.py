@@ -87,8 +87,13 @@ class ScikitModel:
             block = self.estimator.predict(rows)
         elif hasattr(self.estimator, "inverse_transform"):
             block = self.estimator.inverse_transform(self.estimator.transform(rows))
-        else:
+        elif hasattr(self.estimator, "components_"):
             block = self.estimator.transform(rows) @ self.estimator.components_
+        else:
+            raise InputError(
+                f"{type(self.estimator).__name__} gives no row of scores back",
+                remedy="give an estimator with inverse_transform or components_, or a regressor",
+            )
         block = np.array(block, dtype=np.float64)
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
 
