@@ -336,6 +336,19 @@ def test_a_setting_that_cannot_be_is_told_before_any_training(tiny, tmp_path, ch
     assert not (tmp_path / "runs").exists()
 
 
+def test_that_nobody_is_left_in_some_repetition_is_told_before_any_training(tiny, tmp_path):
+    world = (Source("tiny", simulate="world(users=12, items=30, ratings=60)"),)
+    experiment = tiny(data=world, repetitions=2, decisions=Decisions(split="random(train=0.9)", sample=1))
+    for call in (run, plan):
+        with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
+            call(experiment, tmp_path / call.__name__)
+    assert not (tmp_path / "run" / "runs").exists()
+    # Also where the ratings were divided before.
+    run(tiny(data=world, repetitions=2, decisions=Decisions(split="random(train=0.9)")), tmp_path / "kept")
+    with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
+        plan(experiment, tmp_path / "kept")
+
+
 def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
     results = run(tiny(systems=(System("popularity", "popularity"),)), tmp_path)
     assert results.comparisons().is_empty()

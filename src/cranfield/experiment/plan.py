@@ -233,13 +233,15 @@ def _size(line: Line, source: Source, *, kept: bool) -> tuple[int, int, int]:
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
-        made = divided(line.experiment, whole, line.experiment.seed)
-    else:
-        made = given(there["train"], there["test"])
     asked = line.decisions.recommending()
-    for split in [made] if isinstance(made, Split) else made:
-        with named("min_ratings, sample"):
-            served_test(split, asked["min_ratings"], asked["sample"], line.experiment.seed)
+    for seed in line.experiment.seeds:
+        if line.decisions.overlap is None:
+            made = divided(line.experiment, whole, seed)
+        else:
+            made = given(there["train"], there["test"])
+        for split in [made] if isinstance(made, Split) else made:
+            with named("min_ratings, sample"):
+                served_test(split, asked["min_ratings"], asked["sample"], seed)
     return whole.n_users, whole.n_items, len(whole)
 
 

@@ -126,6 +126,7 @@ def go(line: Line, stages: Stages = silent) -> None:
             for repetition in range(experiment.repetitions):
                 line.split(source, repetition)
             advance()
+    line.check_served()
     parts = list(line.all_parts)
     tuned = [system for system in experiment.systems if system.tuning is not None]
     if tuned:

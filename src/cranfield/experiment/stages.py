@@ -247,7 +247,6 @@ class Line:
         for _ in range(len(systems) - len(wanted)):
             advance()
         if wanted:
-            self.measured_test(part)  # that nobody is left to measure is known before anything is trained
             spelled = {systems[name].name: made_of[name]["system"] for name in wanted}
             asked = {**self.decisions.recommending(), "seed": self.seed(part), "jobs": self.jobs}
             for done in timed_each(self.split_of(part), spelled, **asked):
@@ -313,6 +312,17 @@ class Line:
         asked = self.decisions.recommending()
         seed = None if asked["sample"] is None else self.seed(part)
         return {"min_ratings": asked["min_ratings"], "sample": asked["sample"], "seed": seed}
+
+    def check_served(self) -> None:
+        """Refuse an experiment that leaves nobody to measure in some part, before anything is trained."""
+        known = self.folder.records()
+        for part in self.all_parts:
+            split = self.made[f"splits/{part.split_place}"]
+            asked = {"split": split.digest, "fold": part.fold, "served": self._serving(part)}
+            before = known.get(f"scores/{part.place}", {"made_of": {}})["made_of"]
+            # A split that is yet to be made has no files, and who was measured before can be again.
+            if split.files and any(before.get(name) != value for name, value in asked.items()):
+                self.measured_test(part)
 
     def measured_test(self, part: Part) -> Ratings:
         """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
