@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield import SettingError
+from cranfield import Ratings, SettingError
 from cranfield.assess.scenarios import SCENARIOS, SIZES, _smallest, grids_of, scenario, sizes_of
 from cranfield.measure import Judgments
 
@@ -79,3 +79,9 @@ def test_a_scenario_can_have_sizes_of_its_own():
 def test_an_unknown_scenario_suggests_the_nearest():
     with pytest.raises(SettingError, match="did you mean 'popular'"):
         scenario("populer")
+
+
+@pytest.mark.parametrize(("size", "users", "left"), [(0.7, 45, 32), (0.29, 50, 15), (0.58, 25, 15), (0.5, 4, 2)])
+def test_half_a_unit_is_rounded_up_whatever_floats_make_of_it(size, users, left):
+    test = Ratings.of([f"u{k}" for k in range(users)], ["x"] * users)
+    assert scenario("users").mask(Judgments.of(test, 1.0), size).sum() == left

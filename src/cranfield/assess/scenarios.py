@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 from typing import Any, Literal
 
 import numpy as np
@@ -69,7 +71,8 @@ class Scenario:
         unit = self._units(judgments)
         sizes = np.bincount(unit)
         present = np.flatnonzero(sizes)
-        keep = max(1, int(size * len(present) + 0.5))
+        # As a decimal: 0.7 of 45 is 31.5, which a product of floats falls short of.
+        keep = max(1, floor(Fraction(str(float(size))) * len(present) + Fraction(1, 2)))
         if keep >= len(present):
             return np.ones(len(judgments), dtype=np.bool_)
         if self.largest_first:
