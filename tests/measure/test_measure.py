@@ -156,6 +156,10 @@ def test_an_interval_that_cannot_be_made_is_refused(setting):
         measure(RUNS, TEST, ["P@1"]).frame(interval="bootstrap", **setting)
 
 
+def test_the_level_of_an_interval_is_said_as_it_was_asked_for():
+    assert measure(RUNS, TEST, "P@1").frame(level=0.995)["interval"][0] == "99.5% Student's t"
+
+
 def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
     runs = cf.read_runs({"a": {1: {"x": 1.0, "y": 1.0}}}, ties="average")
     assert measure(runs, TEST, "P@1").step.settings["ties"] == "average"

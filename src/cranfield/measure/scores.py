@@ -216,7 +216,7 @@ class Scores:
             "lower": lower,
             "upper": upper,
             "average": str(kind),
-            "interval": f"{level:.0%} {method}",
+            "interval": f"{100 * level:g}% {method}",
             "lists": len(values),
             "undefined": missing,
         }
