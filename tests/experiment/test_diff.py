@@ -4,6 +4,7 @@ import polars as pl
 
 import cranfield as cf
 from cranfield.experiment import Decisions, Source, System, diff, run
+from cranfield.experiment.diff import _ranked
 
 
 def test_the_same_experiment_twice_has_no_difference(tiny, tmp_path):
@@ -85,3 +86,10 @@ def test_lower_is_better_where_it_is(tiny, tmp_path):
     run(tiny(decisions=decisions, systems=(System("average", "average"), System("user", "useraverage"))), tmp_path)
     frame = diff(tmp_path, tmp_path).frame().sort("before")
     assert frame["rank_before"].to_list() == [1, 2]
+
+
+def test_averages_that_differ_by_rounding_alone_share_a_place(tiny, tmp_path):
+    results = run(tiny(), tmp_path)
+    one = results.averages().filter(pl.col("fold").is_null(), metric="P@10")
+    nearly = one.with_columns(mean=pl.Series([0.575, 0.5750000000000001, 0.1]))
+    assert _ranked(nearly, results)["rank"].to_list() == [1, 1, 3]

@@ -8,9 +8,11 @@ import sys
 import polars as pl
 import pytest
 
-from cranfield._errors import MissingExtraError
+from cranfield._errors import MissingExtraError, SettingError
+from cranfield.data import simulate
 from cranfield.experiment import Decisions, Range, System, Tuning, plan, run, search
 from cranfield.experiment import stages as experiment_stages
+from cranfield.split import apply
 
 GRID = Tuning({"k": (1, 5, 30), "similarity": ("cosine", "pearson")}, "nDCG@5")
 
@@ -143,3 +145,11 @@ def test_a_library_that_is_missing_is_told_before_anything_starts(tiny, tmp_path
 def test_a_plan_counts_the_searches(tiny, tmp_path):
     found = {task.name: task for task in plan(_experiment(tiny), tmp_path / "out").tasks}
     assert found["searches/tiny/tuned"].seconds >= 6 * found["runs/tiny/tuned"].seconds
+
+
+def test_that_a_validation_part_leaves_nobody_to_measure_names_the_search(tiny, tmp_path):
+    (parts,) = apply(simulate.world(60, 40, 900).ratings, "random(train=0.5)", seed=0)
+    most = int(parts.train.user_counts.max())
+    systems = (System("liked", "average", tuning=Tuning({"damping": (0, 9)})),)
+    with pytest.raises(SettingError, match=r"systems.liked: searched on a fifth of the training part: none of the"):
+        run(tiny(systems=systems, decisions=Decisions(min_ratings=most)), tmp_path)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 import cranfield as cf
+from cranfield.compare.samples import as_scores
 from cranfield.report.tables import leaderboard_frame, leaderboard_table
 
 SYSTEMS = ("a_1", "50 %", "c&d", "{e}")
@@ -73,3 +74,9 @@ def test_where_lower_is_better_the_lowest_is_first_and_bold(make_scores):
     places = leaderboard_frame(scores)["place"].to_list()
     assert places[lowest] == 1
     assert max(places) == len(SYSTEMS)
+
+
+def test_averages_that_differ_by_rounding_alone_share_a_place():
+    values = {"a": [0.1, 0.9, 0.4, 0.9], "b": [0.9, 0.4, 0.1, 0.9], "c": [0.0, 0.0, 0.0, 0.0]}
+    assert np.mean(values["a"]) < np.mean(values["b"])
+    assert leaderboard_frame(as_scores(values))["place"].to_list() == [1, 1, 3]

@@ -158,7 +158,8 @@ def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
         for metric, low in zip(record["facts"]["metrics"], record["facts"]["lower_is_better"])
     }
     signed = pl.col("mean") * pl.col("metric").replace_strict({one: 1 if low else -1 for one, low in lower.items()})
-    return averages.with_columns(rank=signed.rank("min").over("data", "metric").cast(pl.Int64))
+    # Equal averages of other values may differ in the last of their digits.
+    return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
 
 
 def _moved(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cranfield import _checks as check
+from cranfield._errors import SettingError
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.data.write import write_table
@@ -199,22 +200,26 @@ class Line:
     def _make_search(self, part: Part, system: System, made_of: Mapping[str, Any]) -> Made:
         assert system.tuning is not None
         split, path = self.split_of(part), self.folder.path / f"{self.search_name(part, system)}.parquet"
-        tried = search(
-            split,
-            str(system.spelling),
-            system.tuning.space,
-            made_of["metric"],
-            trials=system.tuning.trials,
-            record=self.folder.unfinished(made_of),
-            seed=self.seed(part),
-            **made_of["asked"],
-        )
+        validation = "the validation part" if split.validation is not None else "a fifth of the training part"
+        try:
+            tried = search(
+                split,
+                str(system.spelling),
+                system.tuning.space,
+                made_of["metric"],
+                trials=system.tuning.trials,
+                record=self.folder.unfinished(made_of),
+                seed=self.seed(part),
+                **made_of["asked"],
+            )
+        except SettingError as error:
+            raise SettingError(f"systems.{system.name}: searched on {validation}: {error}") from error
         facts = {
             "best": tried.best.system,
             "metric": tried.metric,
             "value": tried.best.value,
             "trials": len(tried.trials),
-            "validation": "the validation part" if split.validation is not None else "a fifth of the training part",
+            "validation": validation,
         }
         return [write_table(tried.frame().drop("seconds"), path)], facts
 

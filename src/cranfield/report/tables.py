@@ -61,7 +61,9 @@ def leaderboard_frame(
     signed = pl.col("mean") * pl.col("metric").replace_strict(
         dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.lower_is_better))), return_dtype=pl.Float64
     )
-    frame = frame.with_columns(place=signed.fill_nan(None).rank("min").over("metric").cast(pl.Int64))
+    # Equal averages of other values may differ in the last of their digits.
+    equal = signed.fill_nan(None).round_sig_figs(12)
+    frame = frame.with_columns(place=equal.rank("min").over("metric").cast(pl.Int64))
     letters = letters_of(comparison)
     if not letters:
         return frame
