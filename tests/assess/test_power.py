@@ -199,3 +199,10 @@ def test_cut_offs_are_just_metrics():
 def test_an_unknown_way_with_folds_is_told():
     with pytest.raises(SettingError, match="folds='mean' is not one of"):
         discriminative_power(scores_of(_world(2)), folds="mean")
+
+
+def test_values_by_system_will_do_and_what_is_no_scores_is_refused():
+    values = {"a": [0.9, 0.8, 0.7, 0.9], "b": [0.1, 0.2, 0.3, 0.3]}
+    assert discriminative_power(values, resamples=0).frame()["dp"].item() == 0.125
+    with pytest.raises(InputError, match="cannot be compared"):
+        discriminative_power(5)

@@ -85,3 +85,10 @@ def test_an_unknown_scenario_suggests_the_nearest():
 def test_half_a_unit_is_rounded_up_whatever_floats_make_of_it(size, users, left):
     test = Ratings.of([f"u{k}" for k in range(users)], ["x"] * users)
     assert scenario("users").mask(Judgments.of(test, 1.0), size).sum() == left
+
+
+@pytest.mark.parametrize("sizes", [["a"], [0.5, None], 3, None])
+def test_sizes_that_are_no_shares_are_refused(sizes):
+    with pytest.raises(SettingError, match="sizes="):
+        sizes_of(sizes)
+    assert sizes_of(0.5) == (0.5,)

@@ -369,3 +369,9 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
     assert "having one value a system and none by user: coverage" in str(result)
     with pytest.raises(SettingError, match="coverage has one value a system"):
         compare(scores, metrics=["coverage"])
+
+
+@pytest.mark.parametrize("wrong", [{"metrics": []}, {"baseline": 3}, {"seed": -1}, {"seed": "x"}])
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(SettingError):
+        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, test="bootstrap", **wrong)

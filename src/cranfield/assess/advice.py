@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._spelling import nearest
@@ -253,7 +254,7 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     for name, weight in given.items():
         if name not in criteria:
             raise SettingError(f"there is no criterion {name!r} to weigh{nearest(name, criteria)}")
-        if not 0 <= weight < float("inf"):
+        if not 0 <= _checks.number(f"the weight of {name}", weight) < float("inf"):
             raise SettingError(f"the weight {weight!r} of {name} is not a number of at least 0; give one")
     return {name: float(given.get(name, 1.0)) for name in criteria}
 

@@ -186,7 +186,7 @@ def assess_folds(
         _checks.whole("decimals", decimals, at_least=0),
         _checks.share("alpha", alpha),
         _checks.whole("samples", samples),
-        seed,
+        _checks.whole("seed", seed, at_least=0),
     )
     resamples = _checks.whole("resamples", resamples, at_least=0)
     significance = spelled_test(significance)
@@ -232,11 +232,11 @@ def _metrics(asked: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
     wanted = _distinct("metric", [Metric.of(one) for one in _several(asked)])
     if cutoffs is False:
         return wanted
-    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else cutoffs)
+    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
 
 
 def _several(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str | Metric | Scenario) else list(given)
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
 
 
 def _distinct(what: str, given: list[_Named]) -> list[_Named]:

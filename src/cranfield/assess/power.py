@@ -15,7 +15,7 @@ from cranfield._table import Cell, Table
 from cranfield.assess.folds import join_folds
 from cranfield.compare import Comparison, compare
 from cranfield.compare.bootstrap import cannot_differ, resampled
-from cranfield.compare.samples import make_samples
+from cranfield.compare.samples import as_scores, make_samples
 from cranfield.compare.sentences import p_text
 from cranfield.measure.scores import Scores
 
@@ -142,7 +142,7 @@ def discriminative_power(
     """
     _checks.one_of("folds", folds, _FOLDS)
     resamples = _checks.whole("resamples", resamples, at_least=0)
-    parts = [scores] if isinstance(scores, Scores) else list(scores)
+    parts = [as_scores(one) for one in (scores if isinstance(scores, list | tuple) else [scores])]
     whole = join_folds(parts)
     counted = parts if folds == "each" else [whole]
     counting: dict[str, Any] = {

@@ -6,7 +6,7 @@ over the judgments, never a new join.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -147,7 +147,8 @@ def sizes_of(sizes: Sizes) -> tuple[float, ...]:
     """
     if isinstance(sizes, str):
         return SIZES[_checks.one_of("sizes", sizes, SIZES)]
-    checked = sorted({1.0 if float(size) == 1.0 else _checks.share("sizes", size) for size in sizes}, reverse=True)
+    given = sizes if isinstance(sizes, Iterable) else [sizes]
+    checked = sorted({1.0 if size == 1.0 else _checks.share("sizes", size) for size in given}, reverse=True)
     if not checked:
         raise SettingError("sizes is empty; give shares of the test set, such as sizes=[1, 0.5, 0.1]")
     return tuple(checked)

@@ -92,6 +92,7 @@ def compare(
     _checks.share("alpha", alpha)
     _checks.whole("subsets", subsets, at_least=0)
     _checks.share("subset_size", subset_size)
+    seed = _checks.whole("seed", seed, at_least=0)
     test = spelled_test(test, method, samples)
     name = parse(test).name
     correction = correction or ("none" if name == "tukey" else "holm")

@@ -41,6 +41,8 @@ def make_samples(
     first, second = _pairs(scores.systems, baseline)
     groups = _Groups(scores.users) if by == "user" else None
     samples, notes = [], _Notes(scores, coverage, by)
+    if metrics is not None and not metrics:
+        raise SettingError("no metric was asked for; name at least one")
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         lower_is_better = scores.lower_is_better[place]
@@ -148,7 +150,7 @@ def _pairs(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.i
     if baseline is None:
         return np.triu_indices(len(systems), 1)
     if baseline not in systems:
-        raise SettingError(f"there is no system {baseline!r} for a baseline{nearest(baseline, systems)}")
+        raise SettingError(f"there is no system {baseline!r} for a baseline{nearest(str(baseline), systems)}")
     base = systems.index(baseline)
     others = np.array([place for place in range(len(systems)) if place != base], dtype=np.intp)
     return others, np.full(len(others), base, dtype=np.intp)
