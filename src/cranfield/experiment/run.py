@@ -84,7 +84,7 @@ def run(
     >>> tiny = Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),))
     >>> results = run(tiny, tempfile.mkdtemp())
     >>> print(results.sentences("tiny")[0])
-    P@10: knn(k=100) is best (0.1655), significantly better than 1 of 2 others; not than popularity ...
+    P@10: knn(k=100) is best (0.1655), significantly better than 0 of 2 others; not than popularity ...
     """
     experiment, out = stated(experiment, out, seed)
     if jobs is not None:
