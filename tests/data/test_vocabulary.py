@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+from datetime import date, datetime, time, timedelta
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ IDS = st.one_of(
     st.lists(st.integers(-100, 100), min_size=1),
     st.lists(INT64, min_size=1),
     st.lists(st.text(max_size=3), min_size=1),
-    st.lists(st.dates(datetime.date(1950, 1, 1), datetime.date(2050, 1, 1)), min_size=1),
+    st.lists(st.dates(date(1950, 1, 1), date(2050, 1, 1)), min_size=1),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1).map(lambda ids: [one + 0.0 for one in ids]),
 )
 
@@ -60,6 +60,42 @@ def test_text_and_integers_meet():
     assert Vocabulary.of([7, 12]).codes(["12", "7", "007", "x", "7.0"]).tolist() == [1, 0, UNKNOWN, UNKNOWN, UNKNOWN]
     assert Vocabulary.of(["7", "12"]).codes([12, 7, 8]).tolist() == [0, 1, UNKNOWN]
     assert Vocabulary.of([7, 12]).codes([12.0, 7.5]).tolist() == [1, UNKNOWN]
+
+
+_KINDS = {
+    "text": ["1", "2001-01-01"],
+    "integers": [1, 2],
+    "wide integers": pl.Series([1, 2**100], dtype=pl.Int128),
+    "floats": [1.0, 2.5],
+    "decimals": pl.Series(["1", "2.5"]).cast(pl.Decimal(10, 2)),
+    "truths": [False, True],
+    "bytes": [b"1", b"\xff"],
+    "dates": [date(2001, 1, 1), date(2002, 1, 1)],
+    "moments": [datetime(2001, 1, 1, 0), datetime(2002, 1, 1, 12)],
+    "spans": [timedelta(1), timedelta(2)],
+    "hours": [time(1), time(2)],
+}
+
+
+def _read_out(one):
+    return one.decode("latin-1") if isinstance(one, bytes) else str(one).removesuffix(" 00:00:00")
+
+
+@pytest.mark.parametrize("known", _KINDS)
+@pytest.mark.parametrize("asked", _KINDS)
+def test_ids_of_any_two_types_meet_only_where_they_are_the_same(known, asked):
+    vocabulary, ids = Vocabulary.of(_KINDS[known]), pl.Series(_KINDS[asked])
+    for code, one in zip(vocabulary.codes(ids).tolist(), ids, strict=True):
+        found = None if code == UNKNOWN else vocabulary.all[code]
+        assert found is None or found == one or _read_out(found) == _read_out(one)
+    if known == asked:
+        assert sorted(vocabulary.codes(ids).tolist()) == [0, 1]
+
+
+def test_dates_and_dates_as_text_meet():
+    days = Vocabulary.of(_KINDS["dates"])
+    assert days.codes(["2001-01-01", "2001-01-02"]).tolist() == [0, UNKNOWN]
+    assert Vocabulary.of(["2001-01-01"]).codes(_KINDS["dates"]).tolist() == [0, UNKNOWN]
 
 
 def test_wider_integers_do_not_wrap_around():

@@ -128,18 +128,19 @@ class Vocabulary:
     def codes(self, ids: Any) -> NDArray[np.int32]:
         """Return the code of each of ``ids``, `UNKNOWN` for one that is not here.
 
-        Ids written as text and ids that are integers meet: ``"12"`` finds 12, and 12 finds ``"12"``.
+        Ids written as text meet ids that are integers or dates: ``"12"`` finds 12, and 12 finds ``"12"``.
         """
         series = as_series(ids)
         if len(series) == 0 or len(self) == 0:
             return np.full(len(series), UNKNOWN, dtype=np.int32)
-        series = _like(series, self._ids.dtype)
-        if self._ids.dtype == pl.String:
+        known = self.text if series.dtype == pl.String and self.dtype.is_temporal() else self._ids
+        series = _like(series, known.dtype)
+        if self.dtype == pl.String:
             codes = series.cast(self._enum, strict=False).to_physical()
         elif self._has_table:
             return self._table_codes(series)
         else:
-            table = pl.DataFrame({"id": self._ids, "code": np.arange(len(self), dtype=np.int32)})
+            table = pl.DataFrame({"id": known, "code": np.arange(len(self), dtype=np.int32)})
             codes = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["code"]
         return codes.cast(pl.Int32).fill_null(UNKNOWN).to_numpy(writable=True)
 
@@ -201,10 +202,13 @@ def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     """Cast ids to the vocabulary's type; what cannot be cast and return unchanged becomes null, hence unknown."""
     if series.dtype == dtype:
         return series
-    cast = series.cast(dtype, strict=False)
-    if dtype.is_integer() and (series.dtype.is_float() or series.dtype == pl.String):
-        return pl.select(pl.when(cast.cast(series.dtype) == series).then(cast)).to_series()
-    return cast
+    try:
+        cast = series.cast(dtype, strict=False)
+        if dtype == pl.String or (dtype.is_integer() and series.dtype.is_integer()):
+            return cast
+        return pl.select(pl.when(cast.cast(series.dtype, strict=False) == series).then(cast)).to_series()
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
+        return pl.Series([None], dtype=dtype).extend_constant(None, len(series) - 1)
 
 
 def _is_integer(dtype: pl.DataType) -> bool:
