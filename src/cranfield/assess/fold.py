@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield._made_of import made_of
 from cranfield._progress import Progress
 from cranfield._version import __version__
-from cranfield.assess._made_of import made_of
 from cranfield.assess.chunks import Chunks
 from cranfield.assess.masked import MaskedScores
 from cranfield.assess.robustness import Robustness, Sampling

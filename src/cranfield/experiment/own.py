@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
+from cranfield._made_of import made_of
 from cranfield._registry import Registry
 from cranfield._spelling import parse
-from cranfield.assess._made_of import made_of
 from cranfield.measure import Metric
 
 

@@ -55,7 +55,8 @@ def _random_sums(d: Floats) -> Floats:
     eights = np.append(d, np.zeros(-len(d) % 8)).reshape(-1, 8)
     signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     sums = np.zeros(_PATTERNS)
-    for eight, byte in zip(eights, _bytes(len(eights))):
+    # Powers of 2, so that pairs of systems with other numbers of users share what is drawn.
+    for eight, byte in zip(eights, _bytes(1 << (len(eights) - 1).bit_length())):
         sums += (signs * eight).sum(axis=1)[byte]
     return sums
 
