@@ -77,6 +77,18 @@ class Verdict:
     ) -> Verdict:
         """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
-        error = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
+        error = sampling_error(p, samples)
         p = np.where(sample.n > 0, p, np.nan)
         return cls(p, np.full(sample.n_pairs, method, dtype=object), error, **interval)
+
+
+def sampling_error(p: Floats, samples: int) -> Floats:
+    """Return four standard errors of a p-value that so many samples give, of one in them at the least.
+
+    Examples
+    --------
+    >>> sampling_error(np.array([0.5, 0.0]), 10_000).tolist()
+    [0.02, 0.0004]
+    """
+    error: Floats = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
+    return error

@@ -11,7 +11,7 @@ from cranfield import _checks
 from cranfield.compare.permutation.exact import exact
 from cranfield.compare.permutation.monte_carlo import monte_carlo
 from cranfield.compare.sample import Sample
-from cranfield.compare.verdict import Verdict, tests
+from cranfield.compare.verdict import Verdict, sampling_error, tests
 
 
 @tests.register
@@ -28,7 +28,7 @@ def permutation(
     If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
     share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
     p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped. If the exact p is not
-    known to within ``tolerance``, ``samples`` patterns are drawn, and what has the smaller error is taken.
+    known to within ``tolerance``, and ``samples`` random patterns know it better, they are taken.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
     n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
@@ -38,6 +38,7 @@ def permutation(
     verdicts = []
     for sample in data:
         verdict, unsettled = exact(sample, tolerance)
+        unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], n_samples)]
         if len(unsettled):
             part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
             drawn = monte_carlo([part], n_samples, seed, plus_one)[0]
