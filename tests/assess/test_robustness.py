@@ -28,7 +28,7 @@ def test_every_scenario_agrees_with_a_loop_over_really_smaller_files(world, tmp_
     runs, test = world
     found = assess(
         runs, test, METRICS, threshold=4, scenarios=name, sizes=[0.4, 0.1], samples=3, seed=7,
-        averages=AVERAGES,
+        averages=AVERAGES, significance="t",
     )  # fmt: skip
     whole = _averages(cf.measure(runs, test, METRICS, threshold=4))
     judgments = Judgments.of(test, 4.0)

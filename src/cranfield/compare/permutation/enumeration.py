@@ -8,10 +8,10 @@ from cranfield.compare.sample import Floats
 
 # Sums closer than this share of the sum of all absolute differences are equal.
 TIE = 1e-10
-# A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^18 of them; what cannot be
+# A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^17 of them; what cannot be
 # merged may hold 2^20.
 EASY_HALF, LARGEST_HALF = 16.0, 20.0
-_MOST_MERGED = 1 << 18
+_MOST_MERGED = 1 << 17
 
 
 def size(d: Floats) -> float:
@@ -42,10 +42,13 @@ def enumerate_sums(d: Floats) -> float | None:
     enough = abs(d.sum()) - TIE * np.abs(d).sum()
     if enough <= 0:
         return 1.0
-    found = [_sums(values[half], counts[half]) for half in halves]
-    if found[0] is None or found[1] is None:
-        return None
-    (a, weight_a), (b, weight_b) = found[0], found[1]
+    found = []
+    for half in halves:
+        sums = _sums(values[half], counts[half])
+        if sums is None:
+            return None
+        found.append(sums)
+    (a, weight_a), (b, weight_b) = found
     # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
     a, weight_a = _ascending(a, weight_a)
     b, weight_b = _ascending(b, weight_b)
@@ -117,8 +120,9 @@ def _merged_sums(values: Floats, counts: Floats) -> tuple[Floats, Floats] | None
     for value, count in zip(values, counts):
         if len(sums) * (count + 1) > _MOST_MERGED:
             return None
-        sums = np.add.outer(sums, _splits(value, count)).ravel()
-        weights = np.multiply.outer(weights, _chances(count)).ravel()
+        # One ascending run after the other, which a stable sort merges in little time.
+        sums = np.add.outer(_splits(value, count), sums).ravel()
+        weights = np.multiply.outer(_chances(count), weights).ravel()
         order = np.argsort(sums, kind="stable")
         starts = np.flatnonzero(np.diff(sums[order], prepend=-np.inf) > same)
         sums, weights = sums[order][starts], np.add.reduceat(weights[order], starts)
