@@ -185,7 +185,6 @@ class TextTable:
         """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
         total = (self.width - 1) * step + 1
         at = {self._places[role] * step: kind for role, kind in kinds.items()}
-        nobodys = total - 1 not in at
         at.setdefault(total - 1, pl.String())
         # Polars refuses a row with too many fields only if it reads every column, and one with too few never.
         is_partial = self.layout.quote is None and len(at) < total
@@ -199,7 +198,7 @@ class TextTable:
             schema={f"column_{place}": at.get(place, pl.String()) for place in range(total)},
             columns=[f"column_{place}" for place in sorted(at)] if is_partial else None,
         )
-        self._may_be_uneven = nobodys and frame[f"column_{total - 1}"].null_count() > 0
+        self._may_be_uneven = frame[f"column_{total - 1}"].null_count() > 0
         if is_partial:
             begin = data.find(b"\n") + 1 if self.layout.start else 0
             self._may_be_uneven |= _count(data, separator.encode(), begin) != frame.height * (total - 1)

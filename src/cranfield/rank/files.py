@@ -149,22 +149,9 @@ def _access(table: TextTable | FrameTable, names: Sequence[str]) -> tuple[Any, A
 
     def fetch(roles: Roles) -> dict[str, pl.Series]:
         table.load({called(role): names.index(name) for role, name in roles.items()})
-        columns = {role: table.column(called(role)) for role in roles}
-        if isinstance(table, TextTable):
-            for role, column in columns.items():
-                if role not in ("user", "item") and column.null_count():
-                    _check_widths(table, called(role), column)
-        return columns
+        return {role: table.column(called(role)) for role in roles}
 
     def error(fault: Fault, role: str) -> InputError:
         return table.error(fault, called(role))
 
     return fetch, error
-
-
-def _check_widths(table: TextTable, role: Any, column: pl.Series) -> None:
-    """Refuse a row that has no value because it is too short; an empty field is a missing value."""
-    last = len(column) - 1 - int(column.is_null().reverse().arg_max() or 0)
-    found = table.error(Fault(last, "empty", ""), role)
-    if found.problem != "empty":
-        raise found
