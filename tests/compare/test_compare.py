@@ -275,6 +275,10 @@ class TestDisplay:
         assert "$^{a}$" in text
         assert result.letters()["letters"].to_list() == ["a", "b"]
 
+    @pytest.mark.parametrize(("alpha", "level"), [(0.05, "95%"), (0.005, "99.5%")])
+    def test_the_level_of_the_intervals_is_told_as_it_was_asked_for(self, alpha, level):
+        assert f"{level} interval" in self.result(alpha=alpha).table().header
+
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
             self.result(baseline="pop").letters()

@@ -223,7 +223,7 @@ class Comparison:
                     row["better"] or "–",
                 ]
             )
-        interval = f"{1 - self.alpha:.0%} interval"
+        interval = f"{100 * (1 - self.alpha):g}% interval"
         header = ["metric", "a", "b", "mean a", "mean b", "a - b", interval, "d_z", "better/equal/worse", "p"]
         return Table([*header, "p corrected", "better"], rows, self.caption, self.step.notes)
 
