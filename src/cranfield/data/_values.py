@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,8 @@ _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 _ID_REMEDY = "use numbers, text or dates"
 # Types of other libraries that Polars, since it has a name for them, passes on.
 _EXTENSION: Any = getattr(pl, "BaseExtension", ())
+# Times are looked through in blocks, so that little memory is needed beside them.
+_BLOCK = 1 << 18
 # So much of a value is shown in a message.
 _SHOWN = 60
 
@@ -164,19 +167,29 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
 
     Where others stand between the two, they may be moments of a clock that began at 0, and nothing is refused.
     """
-    size = np.abs(numbers)
     coarser = scale // 1000
     while coarser:
-        usual = (size >= _USUAL * coarser) & (size < _UNUSUAL * coarser)
-        finer = size >= _TOO_LATE * coarser
-        if usual.any() and not ((size >= _UNUSUAL * coarser) & ~finer).any():
-            row = int(np.argmax(min(usual, finer, key=np.count_nonzero)))
+        counts = np.zeros(4, dtype=np.int64)
+        for _, sizes in _sizes(numbers, coarser):
+            counts += np.bincount(sizes, minlength=4)
+        _, usual, between, finer = counts
+        if usual and not between:
+            rare = 1 if usual <= finer else 3
+            found = ((start, sizes == rare) for start, sizes in _sizes(numbers, coarser))
+            row = next(start + int(np.argmax(these)) for start, these in found if these.any())
             raise Fault(
                 row,
                 f"{numbers[row]} is a time in another unit than most",
                 "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
             )
         coarser //= 1000
+
+
+def _sizes(numbers: NDArray[np.int64], unit: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Tell block by block whether times are too small for a unit (0), usual (1), late (2) or too late for it (3)."""
+    edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE]) * unit
+    for start in range(0, len(numbers), _BLOCK):
+        yield start, np.searchsorted(edges, np.abs(numbers[start : start + _BLOCK]), side="right")
 
 
 def _from_text(text: pl.Series) -> pl.Series:
