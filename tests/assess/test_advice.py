@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -76,13 +78,41 @@ def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
     columns = {"metric": ["a", "b", "c", "d"], "average": ["mean", "median", "mean", "mean"], "power": [0.5] * 4}
     for shares, sure, told in (
         ([0.6, 0.3, 0.1, 0.0], "likely", "60%, b (median over users) in 30%, c in 10%."),
-        ([0.2, 0.1, 0.5, 0.3], "not sure", "20%, c in 50%, d in 30%."),
+        ([0.2, 0.1, 0.4, 0.3], "not sure", "20%, c in 40%, d in 30%."),
+        ([0.895, 0.1, 0.005, 0.0], "likely", "89.5%, b (median over users) in 10%, c in 0.5%."),
+        ([0.8997, 0.1003, 0.0, 0.0], "sure", "90%, b (median over users) in 10%."),
     ):
-        advice = Advice(pl.DataFrame({**columns, "first": shares}), {"power": 1.0}, ("power",), 10)
+        frame = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.3, 0.2], "first": shares})
+        advice = Advice(frame, {"power": 1.0}, ("power",), 10)
         assert advice.sentence() == (
             f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in "
             f"{told}"
         )
+
+
+def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_sure(evidence):
+    twins = replace(evidence, apart=evidence.apart[[0, 0, 2]], samples={}, folds={})
+    alike = advise(twins, {"agreement": 0})
+    assert alike.frame()["first"].to_list() == [0.5, 0.5, 0.0]
+    assert alike.sentence() == (
+        "Nothing decides between firm and wavering on these data: they score the same (firm: power 1.00). "
+        "Of 200 draws of the systems, firm comes first in 50%, wavering in 50%."
+    )
+    assert advise(evidence).frame()["first"].sum() == pytest.approx(1.0)
+
+
+def test_what_is_no_mapping_no_number_of_draws_and_no_seed_is_refused(evidence):
+    for weights in (["power"], "power", 5):
+        with pytest.raises(SettingError, match="give a mapping"):
+            advise(evidence, weights)
+    for wrong in ({"draws": 0}, {"draws": 2.5}, {"draws": "many"}, {"seed": -1}, {"seed": "x"}):
+        with pytest.raises(SettingError, match="is not a whole number"):
+            advise(evidence, **wrong)
+
+
+def test_weights_are_shares_of_each_other_however_large(evidence):
+    large, small = (advise(evidence, dict.fromkeys(evidence.criteria, w)).frame() for w in (1e308, 1e-300))
+    assert large["score"].to_list() == small["score"].to_list() == advise(evidence).frame()["score"].to_list()
 
 
 def test_the_weights_are_the_users(evidence):

@@ -146,8 +146,12 @@ def test_a_part_is_what_assessing_only_that_part_gives(world, assessed):
     renamed = assessed.part({"AP@10": "MAP"}, "median")
     assert (renamed.metrics, renamed.averages) == (("MAP",), ("median",))
     assert renamed.frame("power")["average"].to_list() == ["mean"]
+    assert renamed.frame("cutoffs").height == 0
     with pytest.raises(SettingError, match="AP@10"):
         assessed.part(["AP@11"])
+    for wrong in ([], {"AP@10": "same", "P@10": "same"}):
+        with pytest.raises(SettingError, match="each under a name of its own"):
+            assessed.part(wrong)
 
 
 def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
@@ -176,6 +180,21 @@ def test_a_metric_by_itself_is_not_praised(world):
     said = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2).sentences()
     assert "P@10 was assessed alone" in said[0]
     assert not any(word in " ".join(said) for word in ("best", "least", "sure"))
+
+
+def test_metrics_that_are_alike_are_told_to_be(world):
+    runs, test = world
+    same = {"one": runs[1], "two": runs[1]}
+    said = assess(same, test, ["P@10", "AP@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=2).sentences()
+    assert said[0].startswith("Nothing decides between P@10 and AP@10 on these data: they score the same (P@10: ")
+    assert said[1].startswith("P@10 tells the systems apart no better than the others (DP 1.000; ")
+    whole = assess(runs[1:3], test, ["P@10", "Recall@10"], threshold=4, scenarios="ratings", sizes=[0.9], samples=2)
+    assert "With ratings missing at random, all metrics keep the order alike (mean tau 1.000)." in whole.sentences()
+
+
+def test_a_scenario_without_smaller_test_sets_cannot_be_weighed(world):
+    with pytest.raises(SettingError, match="no criterion 'ratings' to weigh"):
+        assess(*world, ["P@10"], scenarios="ratings", sizes=[1], weights={"ratings": 2})
 
 
 def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_world):

@@ -154,7 +154,8 @@ class Advice:
         ``score`` is the weighted mean of the criteria: ``power``, the share of pairs of systems that differ
         significantly; one column a scenario, the mean tau with the whole test set over all sizes; ``agreement``, the
         mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first`` the share of
-        draws in which the metric comes first, over bootstrap draws of the systems.
+        draws in which the metric comes first, over bootstrap draws of the systems; a first place that k metrics share
+        counts 1/k for each, so that the column adds up to 1.
         """
         return self.rows
 
@@ -170,12 +171,20 @@ class Advice:
         evidence = ", ".join(f"{name} {row[name]:.2f}" for name in self.criteria if row[name] is not None)
         if len(self.rows) == 1:
             return f"{_candidate(row)} was assessed alone ({evidence}), so there is nothing to prefer it to."
-        sure = next(word for share, word in _SURE.items() if row["first"] >= share)
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
-        others = "".join(f", {_candidate(one)} in {one['first']:.0%}" for one in rivals.iter_rows(named=True))
+        others = "".join(f", {_candidate(one)} in {_percent(one['first'])}" for one in rivals.iter_rows(named=True))
+        first = f"comes first in {_percent(row['first'])}{others}"
+        equal = [_candidate(one) for one in self.rows.filter(pl.col("score") == row["score"]).iter_rows(named=True)]
+        if len(equal) > 1:
+            return (
+                f"Nothing decides between {', '.join(equal[:-1])} and {equal[-1]} on these data: they score the same "
+                f"({equal[0]}: {evidence}). Of {self.draws} draws of the systems, {equal[0]} {first}."
+            )
+        # As the share is told, so that the word never belies the number.
+        sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
         return (
-            f"Trust {_candidate(row)} most on these data ({evidence}). This is {sure}: of {self.draws} draws of the "
-            f"systems it comes first in {row['first']:.0%}{others}."
+            f"Trust {equal[0]} most on these data ({evidence}). This is {sure}: of {self.draws} draws of the systems "
+            f"it {first}."
         )
 
     def table(self, first: int | None = 10) -> Table:
@@ -187,7 +196,7 @@ class Advice:
                 row["metric"] + (f", {row['average']}" if several else ""),
                 Cell(_number(row["score"]), best=place == 0),
                 f"{_number(row['lower'])}–{_number(row['upper'])}",
-                f"{row['first']:.0%}",
+                _percent(row["first"]),
                 *(_number(row[name]) for name in self.criteria),
             ]
             for place, row in enumerate(rows.iter_rows(named=True))
@@ -215,6 +224,7 @@ def advise(
     cannot be judged by a criterion, as a metric of the whole system by significance, has 0 there. How sure the rank is
     comes from bootstrap draws of the systems.
     """
+    draws, seed = _checks.whole("draws", draws), _checks.whole("seed", seed, at_least=0)
     whole = evidence.judge(np.ones((1, evidence.systems)))[0]
     counted = weights_of(weights, evidence.criteria)
     known = [c for c, name in enumerate(evidence.criteria) if not np.isnan(whole[c]).all() and counted[name] > 0]
@@ -224,7 +234,8 @@ def advise(
     score = _weighted(whole[None], known, share)[0]
     drawn_systems = draws_of_systems(evidence.systems, draws, stream(seed, "assess", "advice", evidence.systems))
     drawn = _weighted(evidence.thinned().judge(drawn_systems), known, share)
-    first = (drawn >= drawn.max(axis=1, keepdims=True)).mean(axis=0)
+    ahead = drawn == drawn.max(axis=1, keepdims=True)
+    first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
     lower, upper = np.quantile(drawn, [0.025, 0.975], axis=0)
     columns = {
         "metric": [metric for _, metric in evidence.candidates],
@@ -250,6 +261,8 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     >>> weights_of({"power": 2}, ["power", "ratings", "agreement"])
     {'power': 2.0, 'ratings': 1.0, 'agreement': 1.0}
     """
+    if not isinstance(weights, Mapping | None):
+        raise SettingError(f"weights={weights!r} are not by criterion; give a mapping, such as {{'power': 2}}")
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in criteria:
@@ -260,8 +273,9 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
 
 
 def _weighted(found: NDArray[np.float64], known: Sequence[int], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return draws × candidates: the weighted mean of the criteria."""
-    return np.einsum("dcm,c->dm", np.nan_to_num(found[:, known]), share) / share.sum()
+    """Return draws × candidates: the weighted mean of the criteria; what differs by rounding alone is equal."""
+    share = share / share.max()
+    return np.round(np.einsum("dcm,c->dm", np.nan_to_num(found[:, known]), share) / share.sum(), 12)
 
 
 def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -278,6 +292,11 @@ def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDAr
 def _candidate(row: Mapping[str, str]) -> str:
     """Return a metric with its average, if that is not the mean."""
     return row["metric"] + ("" if row["average"] == "mean" else f" ({row['average']} over users)")
+
+
+def _percent(share: float) -> str:
+    """Return a share as a percentage, with a decimal where it has one."""
+    return f"{round(100 * share, 1):g}%"
 
 
 def _number(value: float | None) -> str:

@@ -179,7 +179,6 @@ def assess_folds(
     wanted = _metrics(metrics, cutoffs)
     kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
     ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
-    weights_of(weights, ["power", *(way.name for way in ways), "agreement"])
     sampling = Sampling(
         kinds,
         correlation,
@@ -191,6 +190,7 @@ def assess_folds(
     resamples = _checks.whole("resamples", resamples, at_least=0)
     significance = spelled_test(significance)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
+    weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
     measuring = {"threshold": threshold, "condensed": condensed, "undefined": undefined, "ties": ties}
     prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
     found = _samples(prepared, ways, grids, chunks)

@@ -140,6 +140,8 @@ class Assessment:
         labels = dict(wanted) if isinstance(wanted, Mapping) else {name: name for name in wanted}
         for name in labels:
             _checks.one_of("metrics", name, self.metrics)
+        if not labels or len(set(labels.values())) < len(labels):
+            raise SettingError("a part has one metric or more, each under a name of its own; name them so")
         places = [m for m, metric in enumerate(self.metrics) if metric in labels]
         tested = self.power["average"].unique(maintain_order=True).to_list()
         shown = average if average in tested or not tested else tested[0]
@@ -301,6 +303,8 @@ class Assessment:
         if mean.height == 1:
             title = SCENARIOS[scenario].title
             return [f"With {title}, {best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)."]
+        if round(most - least, 12) == 0.0:
+            return [f"With {SCENARIOS[scenario].title}, all metrics keep the order alike (mean tau {most:.3f})."]
         how = "keeps the order of the systems best" if most > 0 else "turns the order of the systems round least"
         said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
         return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
@@ -310,7 +314,8 @@ class Assessment:
         if own.height == 0:
             return []
         best = own.row(0, named=True)
-        how = "best " if own.height > 1 else ""
+        alike = own.height > 1 and round(own["dp"][-1] - best["dp"], 12) == 0.0
+        how = "no better than the others " if alike else "best " if own.height > 1 else ""
         return [
             f"{best['metric']} tells the systems apart {how}(DP {best['dp']:.3f}; {best['significant']:.0%} of "
             f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."

@@ -36,10 +36,16 @@ def without_cutoff(metric: str) -> str:
 
     Examples
     --------
-    >>> without_cutoff("nDCG(gain=exp)@100")
-    'nDCG(gain=exp)'
+    >>> without_cutoff("nDCG(gain=exp)@100"), without_cutoff("Rprec")
+    ('nDCG(gain=exp)', 'Rprec')
     """
-    return str(replace(Metric.of(metric), cutoff=None))
+    return _parted(metric)[0]
+
+
+def _parted(metric: str) -> tuple[str, int | None]:
+    """Return a metric's name and its cut-off. Only the name is looked at: in a part a metric may have any name."""
+    family, _, cutoff = metric.rpartition("@")
+    return (family, int(cutoff)) if family and cutoff.isdecimal() else (metric, None)
 
 
 def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
@@ -48,8 +54,8 @@ def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
     ``evidence`` has a row a metric and average, as that of `Advice`.
     """
     names = evidence["metric"].unique(maintain_order=True).to_list()
-    families = {name: without_cutoff(name) for name in names}
-    cutoffs = {name: Metric.of(name).cutoff for name in names}
+    families = {name: _parted(name)[0] for name in names}
+    cutoffs = {name: _parted(name)[1] for name in names}
     several = {name for name in names if sum(family == families[name] for family in families.values()) > 1}
     return (
         evidence.filter(pl.col("metric").is_in(several))

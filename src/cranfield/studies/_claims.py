@@ -160,7 +160,8 @@ def finding(said: Saying, systems: int) -> Finding:
     >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
     'cannot tell'
     """
-    whole, draws = float(said.margin[0]), said.margin[1:][~np.isnan(said.margin[1:])]
+    margin = np.round(said.margin, 12)  # what is left of rounding is no margin
+    whole, draws = float(margin[0]), margin[1:][~np.isnan(margin[1:])]
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
     verdict: Verdict = "cannot tell"

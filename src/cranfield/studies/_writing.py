@@ -114,7 +114,7 @@ _HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cann
 
 def _claim(one: Finding) -> str:
     drawn = one.sure is not None and one.against is not None
-    sure = f"; so in {one.sure:.0%} of the draws, the opposite in {one.against:.0%}" if drawn else ""
+    sure = f"; so in {percent(one.sure)} of the draws, the opposite in {percent(one.against)}" if drawn else ""
     told = f"{text(one.claim)} <small>(section {text(one.where)}{sure})</small>"
     return f"<details><summary>{told}</summary><p>{text(one.evidence)}</p></details>"
 

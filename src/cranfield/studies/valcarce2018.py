@@ -158,7 +158,7 @@ def _alike(found: Assessment) -> Saying:
     tau = {label: cutoffs_of(found, metric).correlation() for metric, label in LABELS.items()}
     lowest = {label: float(one[np.ix_(deeper, deeper)].min()) for label, one in tau.items()}
     told = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
-    margin = np.array([min(lowest.values()) - 0.85])
+    margin = np.array([np.min(list(lowest.values())) - 0.85])  # undefined where any of them is
     return Saying("Cut-offs above 20 order the systems nearly alike (tau above 0.85)", "6", margin, told)
 
 
