@@ -105,7 +105,7 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
         (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
-        (("good.csv", "guess.csv", "--subset-size", "3"), "subset_size=3.0 is not a share"),
+        (("good.csv", "guess.csv", "--subsets", "5", "--subset-size", "3"), "subset_size=3.0 is not a share"),
     ],
 )
 def test_mistakes_are_one_line_and_code_2(files, cranfield, arguments, told):

@@ -58,8 +58,11 @@ def main(arguments: list[str] | None = None) -> None:
         cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        click.echo(f"cranfield: {_in_a_line(error)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         click.echo("cranfield: stopped", err=True)
@@ -74,3 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+
+
+def _in_a_line(error: click.ClickException) -> str:
+    """Return what is wrong with the options, and where it says which there are."""
+    told = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return told if context is None else f"{told}; see: {context.command_path} --help"

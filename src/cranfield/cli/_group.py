@@ -73,7 +73,7 @@ def common_options(command: Command) -> Command:
 def process_options(command: Command) -> Command:
     """Give a command ``--threads`` and ``--quiet``."""
     quiet = click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result.")
-    threads = click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help="Threads to use.")
+    threads = click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help=_THREADS)
     return threads(quiet(command))
 
 
@@ -87,6 +87,7 @@ def jobs_option(command: Command) -> Command:
     )(command)
 
 
+_THREADS = "Threads to use; those of Polars, which reads, are fixed by POLARS_MAX_THREADS."
 _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
-from cranfield._errors import CranfieldError
+from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
 from cranfield._table import Table, csv_of
 
@@ -30,15 +30,26 @@ def written(frame: pl.DataFrame, format: str) -> str:
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:
-    """Give a command ``--format``, the first of ``formats`` unless given, and ``--out``."""
+    """Give a command ``--format`` and ``--out``; a format that is not given is the file's ending, or the first."""
+
+    def format_of(context: click.Context, _: click.Parameter, given: str | None) -> str:
+        out = context.params.get("out")
+        named = given or _ENDINGS.get(Path(out or "").suffix.lower(), formats[0])
+        if named not in formats:
+            raise click.UsageError(f"--out {out} cannot be {named}; give another ending, or --format {formats[0]}")
+        return named
 
     def give(command: Command) -> Command:
-        out = click.option("--out", metavar="FILE", help="Write to a file instead.")
-        choice = click.Choice(formats)
-        how = click.option("--format", type=choice, default=formats[0], show_default=True, help="What is printed.")
+        # Eager, so that it is known when the format is found.
+        out = click.option("--out", metavar="FILE", is_eager=True, help="Write to a file instead.")
+        help = f"What is printed.  [default: by the ending of --out, or {formats[0]}]"
+        how = click.option("--format", type=click.Choice(formats), callback=format_of, help=help)
         return how(out(command))
 
     return give
+
+
+_ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", ".tsv": "tsv", ".parquet": "parquet"}
 
 
 def make_folder(out: str | Path) -> None:
@@ -62,9 +73,17 @@ def put(text: str, out: str | None) -> None:
     write_text(out, text if text.endswith("\n") else text + "\n")
 
 
+def check_frame_file(out: str) -> str:
+    """Return the ending of a file that a frame can go to."""
+    ending = Path(out).suffix.lower()
+    if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
+        raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
+    return ending
+
+
 def put_frame(frame: pl.DataFrame, out: str) -> None:
     """Write a tidy frame to a file: Parquet, JSON, TSV or CSV by its ending."""
-    ending = Path(out).suffix.lower()
+    ending = check_frame_file(out)
     with whole_file(out) as temporary:
         if ending == ".parquet":
             frame.write_parquet(temporary)

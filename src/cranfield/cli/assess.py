@@ -17,6 +17,7 @@ from cranfield._settings import settings
 from cranfield.assess.assess import NINE, assess_folds
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
+from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
@@ -134,7 +135,13 @@ def command(
     """Say which metric can be trusted on these systems and these data."""
     if folds and report is not None:
         raise SettingError("--report shows one test set; leave it out with --fold, or use cranfield run for folds")
-    if figures and out is not None:
+    if format == "table":
+        refuse_idle("without --format csv or json", "study")
+    if out is None:
+        refuse_idle("without --out", "figures", "style")
+    elif not figures:
+        refuse_idle("with --no-figures", "style")
+    else:
         check_libraries()
     loaded = [measuring.load(), *_further(measuring, folds, trains)]
     found = assess_folds(

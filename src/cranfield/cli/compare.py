@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import click
 import polars as pl
 
 from cranfield._table import Table
+from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import output_options, put, written
@@ -103,13 +105,17 @@ def command(
         raise click.UsageError(f"--margin and --power have no {format}; use --format table, csv or json")
     if margin is not None and power is not None:
         raise click.UsageError("--margin and --power exclude each other; give one of them")
+    if not options["subsets"]:
+        refuse_idle("without --subsets", "subset_size")
+    if report is None and (margin is not None or power is not None):
+        _refuse_tests("--power" if margin is None else "--margin", significance)
     loaded = measuring.load()
     scores = measure(**loaded, metrics=metrics)
     result = compare(scores, test=significance, **options)
     if margin is not None:
-        put(_frame(result.equivalence(margin), format, result), out)
+        put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
     elif power is not None:
-        put(_frame(result.power(power), format, result), out)
+        put(_frame(result.power(power), format, result, "paired t-test"), out)
     elif format == "matrix":
         put("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
@@ -127,11 +133,18 @@ def command(
     write_page(report, loaded, scores, metrics, comparison=result, **averaging)
 
 
-def _frame(frame: pl.DataFrame, format: str, result: Comparison) -> str:
+def _refuse_tests(instead: str, significance: str) -> None:
+    """Refuse the options of the tests that are not done; the logarithms of log_student count all the same."""
+    tests = ("method", "correction", "samples", "subsets", "subset_size")
+    refuse_idle(f"with {instead}", *tests, *([] if significance.startswith("log_student") else ["significance"]))
+
+
+def _frame(frame: pl.DataFrame, format: str, result: Comparison, test: str) -> str:
     if format != "table":
         return written(frame, format)
     rows = [[_text(value) for value in row] for row in frame.iter_rows()]
-    return Table(frame.columns, rows, result.caption, result.step.notes).text()
+    caption = replace(result, test=test, correction="none").caption
+    return Table(frame.columns, rows, caption, result.step.notes).text()
 
 
 def _matrix(result: Comparison, metric: str) -> str:

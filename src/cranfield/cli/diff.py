@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cranfield.cli._output import put, written
+from cranfield.cli._output import output_options, put, written
 from cranfield.experiment import diff
 
 _EXAMPLES = """\b
@@ -17,8 +17,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("before", metavar="FOLDER")
 @click.argument("after", metavar="FOLDER")
-@click.option("--format", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
-@click.option("--out", metavar="FILE", help="Write it to a file.")
+@output_options("text", "csv", "json")
 def command(before: str, after: str, format: str, out: str | None) -> None:
     """Say which decisions differ between two experiments, and how the results moved."""
     found = diff(before, after)

@@ -10,7 +10,7 @@ import click
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
-from cranfield.cli._output import output_options, put, put_frame, put_table, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.measure import DEFAULT_METRICS
 from cranfield.measure.measure import measure
@@ -83,6 +83,8 @@ def command(
     **average: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
+    if per_user is not None:
+        check_frame_file(per_user)
     loaded = measuring.load()
     scores = measure(**loaded, metrics=metrics, bounds=bounds)
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded["runs"], loaded["test"])))

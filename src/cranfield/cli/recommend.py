@@ -9,6 +9,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
+from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder
 from cranfield.cli._reading import reading_options
@@ -112,6 +113,8 @@ def command(
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
+    if asking["relevant"] == "all" and asking["nonrelevant"] is None:
+        refuse_idle("without --relevant one or --nonrelevant", "threshold")
     given_files = [Path(one).resolve() for one in (train, test) if one is not None]
     for path in files.values():
         if path.resolve() in given_files:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
+from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._stages import stages
 from cranfield.experiment import Results, plan, run
@@ -31,9 +31,7 @@ Examples:
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @jobs_option
 @common_options
-@click.pass_context
 def command(
-    context: click.Context,
     experiment: str,
     out: str | None,
     dry_run: bool,
@@ -46,11 +44,13 @@ def command(
 
     A seed that is given here counts instead of the file's.
     """
-    given = context.get_parameter_source("seed") is ParameterSource.COMMANDLINE or seed != 0
+    if not wanted:
+        refuse_idle("with --no-report", "show")
+    asked = seed if is_given("seed") else None
     if dry_run:
-        click.echo(plan(experiment, out, seed=seed if given else None, report=wanted))
+        click.echo(plan(experiment, out, seed=asked, report=wanted))
         return
-    results = run(experiment, out, seed=seed if given else None, jobs=jobs, stages=stages, report=_reporter(wanted))
+    results = run(experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted))
     click.echo(results)
     if (missing := results.missing()) and not settings.quiet:
         click.echo(f"not reported: {'; '.join(missing)}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cranfield.cli._output import put, written
+from cranfield.cli._output import output_options, put, written
 from cranfield.experiment import show
 
 _EXAMPLES = """\b
@@ -16,8 +16,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--format", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
-@click.option("--out", metavar="FILE", help="Write it to a file.")
+@output_options("text", "csv", "json")
 def command(folder: str, format: str, out: str | None) -> None:
     """Say what was run in FOLDER, what is there, its sizes and times, and the verdict."""
     found = show(folder)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cranfield.cli._group import process_options
-from cranfield.cli._output import put, written
+from cranfield.cli._output import output_options, put, written
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import describe
 
@@ -24,27 +24,19 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("source", metavar="FILE|NAME")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print it.",
-)
-@click.option("--out", metavar="FILE", help="Write it to a file instead of printing it.")
+@output_options("table", "json", "csv")
 @reading_options
 @process_options
-def command(source: str, form: str, out: str | None, reading: dict[str, Any]) -> None:
+def command(source: str, format: str, out: str | None, reading: dict[str, Any]) -> None:
     """Say what is in a file of ratings, or in a known dataset (see: cranfield data list).
 
     Users, items, ratings, density, the Gini index of the ratings over users and over items, quartiles of the profile
     sizes, the histogram of the ratings, the time span, and what was found out about the file.
     """
     found = describe(file_or_dataset(source, reading))
-    if form == "table":
+    if format == "table":
         put(str(found), out)
-    elif form == "json":
+    elif format == "json":
         put(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
     else:
         put(written(found.frame(), "csv"), out)

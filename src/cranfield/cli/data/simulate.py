@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cranfield._errors import SettingError
+from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
@@ -79,9 +80,12 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
     whole = made.truth() if truth and isinstance(made, World) else None
 
     record = write_with_record(ratings, out, truth=Path(truth).name if truth else None)
-    click.echo(f"{out}: {ratings}")
     if truth and whole is not None:
         write(whole, truth)
+    if settings.quiet:
+        return
+    click.echo(f"{out}: {ratings}")
+    if whole is not None:
         click.echo(f"{truth}: {whole}")
     click.echo(f"{record}: how they were made")
     for step in ratings.history:

@@ -1,0 +1,120 @@
+"""What holds for the command line as a whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+TEST = "user,item,rating\n" + "".join(f"u{u},i{i},{1 + (u * i) % 5}\n" for u in range(8) for i in range(0, 6, 2))
+RUNS = {
+    "up.csv": "user,item,score\n" + "".join(f"u{u},i{i},{i + u % 2}\n" for u in range(8) for i in range(6)),
+    "down.csv": "user,item,score\n" + "".join(f"u{u},i{i},{9 - i}\n" for u in range(8) for i in range(6)),
+}
+MEASURED = ("--test", "test.csv", "up.csv", "down.csv", "--threshold", "4", "-m", "P@3")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Stand in a folder with a test set and two runs."""
+    for name, text in {"test.csv": TEST, **RUNS}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("evalaute",), "there is no command 'evalaute'; did you mean 'evaluate'?"),
+        (("evaluate", *MEASURED, "--bogus"), "--bogus"),
+        (("evaluate", "up.csv"), "Missing option '--test'"),
+        (("evaluate", *MEASURED, "--level", "1"), "--level"),
+        (("replicate", "--data", "test.csv"), "valcarce2018, valcarce2020"),
+        (("data", "describe", "test.csv", "--time", "x", "--no-time"), "--time and --no-time exclude each other"),
+    ],
+)
+def test_a_mistake_in_the_options_is_one_line_that_names_the_help(cranfield, arguments, told):
+    code, out, err = cranfield(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+    assert "--help" in err
+
+
+def test_no_command_at_all_shows_the_help(cranfield):
+    assert "Commands:" in cranfield().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("compare", *MEASURED, "--subset-size", "0.3"), "--subset-size does nothing without --subsets"),
+        (("compare", *MEASURED, "--margin", "1", "--correction", "none"), "--correction does nothing with --margin"),
+        (("compare", *MEASURED, "--power", "1", "--significance", "sign"), "--significance does nothing with --power"),
+        (("assess", *MEASURED, "--study", "power"), "--study does nothing without --format csv or json"),
+        (("assess", *MEASURED, "--no-figures"), "--figures/--no-figures does nothing without --out"),
+        (("assess", *MEASURED, "--style", "screen"), "--style does nothing without --out"),
+        (("assess", *MEASURED, "--out", "a", "--no-figures", "--style", "paper"), "--style does nothing with"),
+        (
+            ("recommend", "--train", "test.csv", "-s", "random", "--out", "runs", "--threshold", "4"),
+            "--threshold does nothing without --relevant one or --nonrelevant",
+        ),
+        (("new", "--schema", "--force"), "--force does nothing with --schema"),
+        (("new", "schema.json", "--schema"), "FILE does nothing with --schema"),
+        (("run", "experiment.toml", "--no-report", "--open"), "--open does nothing with --no-report"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(cranfield, arguments, told):
+    code, out, err = cranfield(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+
+
+def test_a_margin_and_a_power_say_which_test_they_are(cranfield):
+    for option in ("--margin", "--power"):
+        caption = cranfield("compare", *MEASURED, option, "0.1", "--alpha", "0.1").out.splitlines()[0]
+        assert caption.startswith("test: paired t")
+        assert "no correction; alpha 0.1; average: mean" in caption
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "dialects"])
+def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, command):
+    for ending, format in (("csv", "csv"), ("json", "json"), ("tex", "latex"), ("md", "markdown"), ("txt", "table")):
+        printed = cranfield(command, *MEASURED, "--format", format).out
+        assert cranfield(command, *MEASURED, "--out", f"made.{ending}").out == ""
+        assert (files / f"made.{ending}").read_text() == printed
+    cranfield(command, *MEASURED, "--format", "json", "--out", "made.txt")
+    assert json.loads((files / "made.txt").read_text())
+    code, _, err = cranfield(command, *MEASURED, "--out", "made.parquet")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "made.parquet" in err
+    assert not (files / "made.parquet").exists()
+
+
+def test_values_go_only_to_files_whose_ending_is_a_format(cranfield, files):
+    code, out, err = cranfield("evaluate", *MEASURED, "--per-user", "values.xlsx")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert ".parquet, .csv, .tsv or .json" in err
+    assert not (files / "values.xlsx").exists()
+
+
+def test_the_description_in_a_file_is_the_one_that_is_printed(cranfield, files):
+    printed = cranfield("data", "describe", "test.csv", "--format", "csv").out
+    cranfield("data", "describe", "test.csv", "--out", "made.csv")
+    assert (files / "made.csv").read_text() == printed
+    assert len(list(csv.reader(io.StringIO(printed)))) > 5
+
+
+def test_quiet_silences_the_simulation(cranfield, files):
+    world = ("data", "simulate", "--out", "world.csv", "--users", "20", "--items", "20", "--ratings", "150")
+    assert cranfield(*world, "--quiet") == (0, "", "")
+    assert (files / "world.csv").exists()
+
+
+def test_a_seed_of_zero_counts_before_the_command_as_after_it(cranfield, monkeypatch):
+    monkeypatch.setattr("cranfield.cli.run.plan", lambda *_, seed, report: f"seed {seed}")
+    asked = ("run", "experiment.toml", "--dry-run")
+    assert cranfield("--seed", "0", *asked).out == cranfield(*asked, "--seed", "0").out == "seed 0\n"
+    assert cranfield(*asked).out == "seed None\n"
