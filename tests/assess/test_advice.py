@@ -38,6 +38,13 @@ def test_without_resampling_the_criteria_are_the_plain_ones(evidence):
     assert agreement[0] == pytest.approx(((a[0] * a[1]).mean() + (a[0] * a[2]).mean()) / 2)
 
 
+def test_power_is_the_share_of_the_pairs_that_could_be_tested(evidence):
+    apart = evidence.apart.copy()
+    apart[0, :5], apart[1] = np.nan, np.nan
+    powers = replace(evidence, apart=apart).judge(np.array([[1.0] * 6, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]]))[:, 0]
+    np.testing.assert_array_equal(powers, [[1.0, np.nan, 0.0], [np.nan, np.nan, 0.0]])
+
+
 def test_ties_count_as_in_scipys_tau_b():
     rng = np.random.default_rng(5)
     whole, sample = rng.integers(0, 3, (2, 1, 1, 7)) / 2

@@ -44,7 +44,7 @@ class Evidence:
         The number of systems.
     apart
         candidates × pairs: 1 if the systems of the pair differ significantly, else 0; NaN where no test applies, as
-        for a metric of the whole system.
+        for a metric of the whole system, or to two systems that share no list with a value.
     whole
         folds × candidates × pairs: the sign of the difference between the systems of a pair on the whole test set.
     samples
@@ -69,12 +69,13 @@ class Evidence:
         """Return draws × criteria × candidates, for systems that each draw holds so many times.
 
         ``multiplicity`` is draws × systems. A pair counts as often as it can be drawn; a system is not compared with
-        its own copy. The criteria are the share of pairs that differ significantly, the mean tau-b with the whole test
-        set in each scenario, and the mean tau-b with the other metrics under the same average.
+        its own copy. The criteria are the share of the tested pairs that differ significantly, the mean tau-b with the
+        whole test set in each scenario, and the mean tau-b with the other metrics under the same average.
         """
         first, second = np.triu_indices(self.systems, 1)
         weights = multiplicity[:, first] * multiplicity[:, second]
-        found = [weights @ self.apart.T / weights.sum(axis=1)[:, None]]
+        with np.errstate(invalid="ignore"):
+            found = [weights @ np.nan_to_num(self.apart).T / (weights @ ~np.isnan(self.apart).T)]
         for name, signs in self.samples.items():
             truth = self.whole[self.folds[name]]
             found.append(_mean_tau(truth, signs, weights))
