@@ -84,7 +84,7 @@ def assess(
     cutoffs
         Take every metric at these cut-offs as well; True for 5 to 100 in steps of 5.
     correlation
-        What compares two orders of systems: ``tau-b`` or ``tau-ap``.
+        What compares two orders of systems: ``tau-b`` or ``tau-ap``. The advice takes tau-b in any case.
     decimals
         Averages are rounded to so many decimals before systems are ordered: 12 only makes equal what differs by
         rounding; 4 is what rec_eval prints.
@@ -92,7 +92,7 @@ def assess(
         What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
     significance, alpha
         The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
-        trimmed) has the power of the mean in the advice.
+        trimmed) has the power of the first that has one in the advice, or of the mean if none has.
     resamples
         How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
         default there is none, since it takes longer than the tests. See `discriminative_power`.
