@@ -147,6 +147,7 @@ def test_a_part_is_what_assessing_only_that_part_gives(world, assessed):
     assert (renamed.metrics, renamed.averages) == (("MAP",), ("median",))
     assert renamed.frame("power")["average"].to_list() == ["mean"]
     assert renamed.frame("cutoffs").height == 0
+    assert assessed.part("AP@10").metrics == ("AP@10",)
     with pytest.raises(SettingError, match="AP@10"):
         assessed.part(["AP@11"])
     for wrong in ([], {"AP@10": "same", "P@10": "same"}):
@@ -195,6 +196,15 @@ def test_metrics_that_are_alike_are_told_to_be(world):
 def test_a_scenario_without_smaller_test_sets_cannot_be_weighed(world):
     with pytest.raises(SettingError, match="no criterion 'ratings' to weigh"):
         assess(*world, ["P@10"], scenarios="ratings", sizes=[1], weights={"ratings": 2})
+
+
+def test_decimals_that_no_number_has_and_folds_that_are_no_pairs_are_refused(world, assessed):
+    with pytest.raises(SettingError, match="decimals=400 is more than a number holds"):
+        assess(*world, ["P@10"], decimals=400)
+    with pytest.raises(SettingError, match="a fold is a pair of runs and test set"):
+        assess_folds([world[0]], ["P@10"])
+    with pytest.raises(SettingError, match="average='middle' is not one of mean"):
+        assessed.correlation("middle")
 
 
 def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_world):

@@ -190,7 +190,7 @@ class Advice:
 
     def table(self, first: int | None = 10) -> Table:
         """Return the metrics as a table for people, the ``first`` of them."""
-        rows = self.rows if first is None else self.rows.head(first)
+        rows = self.rows if first is None else self.rows.head(_checks.whole("first", first))
         several = self.rows["average"].n_unique() > 1
         cells = [
             [

@@ -21,7 +21,7 @@ from cranfield.assess.chunks import Chunks
 from cranfield.assess.cutoffs import PAPER_CUTOFFS, at_cutoffs
 from cranfield.assess.fold import Fold
 from cranfield.assess.power import discriminative_power
-from cranfield.assess.robustness import CORRELATIONS, Correlation, Sampling
+from cranfield.assess.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
 from cranfield.assess.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.compare.samples import AVERAGES
 from cranfield.compare.verdict import spelled_test
@@ -174,6 +174,8 @@ def assess_folds(
     """
     if not folds:
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
+    if not all(isinstance(fold, tuple | list) and len(fold) == 2 for fold in folds):
+        raise SettingError("a fold is a pair of runs and test set; give them as [(runs_1, test_1), (runs_2, test_2)]")
     _checks.one_of("correlation", correlation, CORRELATIONS)
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
     wanted = _metrics(metrics, cutoffs)
@@ -182,7 +184,7 @@ def assess_folds(
     sampling = Sampling(
         kinds,
         correlation,
-        _checks.whole("decimals", decimals, at_least=0),
+        rounded_to(decimals),
         _checks.share("alpha", alpha),
         _checks.whole("samples", samples),
         _checks.whole("seed", seed, at_least=0),
@@ -205,7 +207,7 @@ def assess_folds(
         "sizes": {name: list(grid) for name, grid in grids.items()},
         "samples": samples,
         "correlation": correlation,
-        "decimals": decimals,
+        "decimals": sampling.decimals,
         "undefined": undefined,
         "significance": significance,
         "alpha": alpha,

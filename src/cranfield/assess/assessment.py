@@ -117,7 +117,8 @@ class Assessment:
 
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
         """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
-        return matrix(self._correlation, average or self.averages[0], self.metrics)
+        average = _checks.one_of("average", average or self.averages[0], self.averages)
+        return matrix(self._correlation, average, self.metrics)
 
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
         """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
@@ -136,7 +137,7 @@ class Assessment:
         An average that has no test has the power of the first one that has.
         """
         average = _checks.one_of("average", average or self.averages[0], self.averages)
-        wanted = self.metrics if metrics is None else metrics
+        wanted = self.metrics if metrics is None else [metrics] if isinstance(metrics, str) else metrics
         labels = dict(wanted) if isinstance(wanted, Mapping) else {name: name for name in wanted}
         for name in labels:
             _checks.one_of("metrics", name, self.metrics)

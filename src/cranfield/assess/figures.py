@@ -95,6 +95,7 @@ def power(
     style: Style = "screen",
 ) -> Any:
     """Return the p-value curves: the ``first`` largest p-values of each metric, or of the cut-offs of a ``family``."""
+    first = _checks.whole("first", first)
     metrics = found.metrics if family is None else found.of_family(family)
     tested = found.curves["average"].unique(maintain_order=True).to_list()
     rows = found.curves.filter(

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield import _checks
+from cranfield._errors import SettingError
 from cranfield._progress import Progress
 from cranfield._settings import settings
 from cranfield.assess.chunks import Chunks
@@ -24,6 +26,7 @@ from cranfield.recommend._work import blas_threads
 
 Correlation = Literal["tau-b", "tau-ap"]
 CORRELATIONS = ("tau-b", "tau-ap")
+_MOST_DECIMALS = 15
 QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
@@ -52,6 +55,20 @@ class Sampling:
     alpha: float = 0.05
     samples: int = 50
     seed: int = 0
+
+
+def rounded_to(decimals: object) -> int:
+    """Return to how many decimals averages are rounded, if a number has so many.
+
+    Examples
+    --------
+    >>> rounded_to(4)
+    4
+    """
+    found = _checks.whole("decimals", decimals, at_least=0)
+    if found > _MOST_DECIMALS:
+        raise SettingError(f"decimals={decimals!r} is more than a number holds; give at most {_MOST_DECIMALS}")
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
+from cranfield.assess.robustness import rounded_to
 from cranfield.assess.scenarios import sizes_of
 from cranfield.data import Ratings, describe
 from cranfield.experiment.folder import open_folder
@@ -97,7 +98,7 @@ def replicate(
         sizes=_sizes(paper, sizes),
         samples=_checks.whole("samples", samples),
         threshold=_threshold(data, threshold),
-        decimals=_checks.whole("decimals", decimals, at_least=0),
+        decimals=rounded_to(decimals),
         seed=_checks.whole("seed", seed, at_least=0),
     )
     if jobs is not None:
