@@ -118,3 +118,11 @@ def test_a_seed_of_zero_counts_before_the_command_as_after_it(cranfield, monkeyp
     asked = ("run", "experiment.toml", "--dry-run")
     assert cranfield("--seed", "0", *asked).out == cranfield(*asked, "--seed", "0").out == "seed 0\n"
     assert cranfield(*asked).out == "seed None\n"
+
+
+@pytest.mark.parametrize("option", ["--report", "--per-user"])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_there_is_any_result(cranfield, files, option):
+    (files / "folder").mkdir()
+    code, out, err = cranfield("evaluate", *MEASURED, option, "folder")
+    assert (code, out) == (2, "")
+    assert err == f"cranfield: {option} folder is a folder; name a file\n"

@@ -89,10 +89,12 @@ def _check_outputs(measuring: Measuring, outputs: Mapping[str, str]) -> None:
     """Refuse, before there is any work to lose, to write where the input is or twice to one file."""
     taken = {Path(one).resolve() for one in (*measuring.runs, measuring.test, measuring.train) if one is not None}
     for name, path in outputs.items():
+        option = "--" + name.replace("_", "-")
+        if Path(path).is_dir() and name != "out":
+            raise SettingError(f"{option} {path} is a folder; name a file")
         if Path(path).exists() and not Path(path).is_file():
             continue  # a folder, a terminal
         if Path(path).resolve() in taken:
-            option = "--" + name.replace("_", "-")
             raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
         taken.add(Path(path).resolve())
 

@@ -62,7 +62,7 @@ Examples:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="The confidence of the interval.",
+    help="The confidence of the interval; a report keeps 95 % and analytic ones.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")

@@ -57,7 +57,7 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 @click.option("--relevance-bias", type=float, help="world: people rate what they like; 0: not so.  [default: 1.1]")
 @click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
 @click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
-@click.option("--threshold", type=float, help="world: the lowest relevant grade.  [default: 4]")
+@click.option("--threshold", type=float, help="world: the lowest relevant grade, for the record.  [default: 4]")
 @click.option("--times/--no-times", default=None, help="world: with times or without.  [default: with]")
 @click.option("--drift", type=float, help="world: how much of what is rated changes with time, 0 to 1.  [default: 0.5]")
 @click.option("--truth", metavar="FILE", help="world: write the true grade of every pair as well.")
