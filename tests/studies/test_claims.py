@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
 from cranfield.studies._claims import Saying, Standing, finding
-from cranfield.studies.valcarce2020 import arithmetic, geometric
+from cranfield.studies.valcarce2020 import _half, arithmetic, geometric
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +98,16 @@ def test_an_undefined_draw_counts_for_neither_side():
 def test_ties_count_for_neither_side_but_are_draws():
     found = finding(Saying("so", "1", np.array([0.0, 0.0, 0.0, 1.0, -1.0]), "numbers"), 21)
     assert (found.sure, found.against, found.verdict) == (0.25, 0.25, "cannot tell")
+
+
+def test_what_is_said_of_half_of_the_ratings_needs_that_size(of_2020):
+    claim = "Every metric keeps a tau above 0.9 with half of the test ratings"
+    assert {one.claim: one.evidence for one in of_2020.claims}[claim].startswith("tau with 50% of the ratings: P ")
+    found = arithmetic(of_2020.assessment)
+    for sizes in ([1.0, 0.2], [0.2]):
+        said = _half(replace(found, samples=found.samples.filter(pl.col("size").is_in(sizes))))
+        assert (said.claim, said.told) == (claim, "tau with 50% of the ratings: no such size")
+        assert finding(said, 21).verdict == "cannot tell"
 
 
 def test_every_claim_of_the_papers_that_users_ask_about_is_there(of_2018, of_2020):
