@@ -133,7 +133,7 @@ def command(
                     f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}{again}"
                 )
     if not settings.quiet and len(wanted) < len(files):
-        click.echo(f"{len(files) - len(wanted)} runs were there already and stay as they are")
+        click.echo(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 
 
 def _remark(counts: Any) -> str:
