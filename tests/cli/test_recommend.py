@@ -66,7 +66,7 @@ def test_resuming_makes_only_what_is_missing(files, cranfield):
     assert found.code == 0
     assert (out / "popularity.tsv").read_text() == "mine\n"
     assert (out / "random.tsv").exists()
-    assert "1 runs were there already" in found.out
+    assert "1 of 2 runs were there already" in found.out
     found = cranfield("recommend", *options)
     assert found.code == 0
     assert (out / "popularity.tsv").read_text() != "mine\n"
