@@ -11,7 +11,7 @@ from hypothesis import settings
 
 import cranfield
 
-settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("cranfield")
 
 

@@ -71,17 +71,17 @@ def test_exact_equals_enumeration_up_to_20_users(kind, n):
 
 @pytest.mark.parametrize("kind", DIFFERENCES)
 @pytest.mark.parametrize("n", [60, 400])
-def test_exact_agrees_with_a_million_samples(kind, n):
+def test_exact_agrees_with_many_samples(kind, n):
     rng = np.random.default_rng(n)
     d = DIFFERENCES[kind](rng, n)
     d -= d[d != 0].mean() * rng.random()  # not all far from the null
     d = np.round(d * 10) / 10 if kind == "lattice" else d
     p, _, error = exact_p(d)
-    draws, exceeded = 1_000_000, 0
+    draws, exceeded = 250_000, 0
     enough = abs(d.sum()) - 1e-10 * np.abs(d).sum()
     flips, d = np.random.default_rng(1), d[d != 0]
-    for _ in range(500):
-        heads = flips.integers(0, 256, (draws // 500, (len(d) + 7) // 8), dtype=np.uint8)
+    for _ in range(125):
+        heads = flips.integers(0, 256, (draws // 125, (len(d) + 7) // 8), dtype=np.uint8)
         signs = 2 * np.unpackbits(heads, axis=1, count=len(d)).astype(float) - 1
         exceeded += np.count_nonzero(np.abs(signs @ d) >= enough)
     standard_error = np.sqrt(max(p * (1 - p), 1e-6) / draws)
