@@ -31,6 +31,11 @@ def made_of(what: Any) -> str:
     return digest.hexdigest()[:16]
 
 
+def is_ours(function: Any) -> bool:
+    """Tell whether a function is part of cranfield, so that the version stands for it."""
+    return (getattr(function, "__module__", None) or "").startswith("cranfield.")
+
+
 def _parts(what: Any, seen: set[int]) -> Iterator[bytes]:
     if isinstance(what, FunctionType):
         # A function may call itself.
@@ -51,7 +56,7 @@ def _parts(what: Any, seen: set[int]) -> Iterator[bytes]:
 
 def _reached(function: FunctionType) -> Iterator[Any]:
     """Go through the values that a function reaches beside its arguments; functions of other modules by their names."""
-    if function.__module__.startswith("cranfield."):
+    if is_ours(function):
         return  # the version stands for what ours reach
     closed = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     named = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
-from cranfield._made_of import made_of
+from cranfield._made_of import is_ours, made_of
 from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.measure import Metric
@@ -20,7 +20,7 @@ def own(*functions: Callable[..., Any]) -> list[str]:
     >>> own(print, own)
     ['...']
     """
-    return [made_of(one) for one in functions if not _is_ours(one)]
+    return [made_of(one) for one in functions if not is_ours(one)]
 
 
 def own_of(registry: Registry, spellings: Iterable[str]) -> list[str]:
@@ -34,10 +34,6 @@ def own_metrics(spellings: Iterable[str]) -> list[str]:
     return [
         made_of(getattr(definition, one.name))
         for definition in definitions
-        if not _is_ours(definition.function)
+        if not is_ours(definition.function)
         for one in fields(definition)
     ]
-
-
-def _is_ours(function: Callable[..., Any]) -> bool:
-    return (getattr(function, "__module__", None) or "").startswith("cranfield.")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checks import share, whole
+from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
@@ -32,13 +32,9 @@ class _Counting:
     by: str
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("coverage", self.coverage, ("full", "reduced")),
-            ("undefined", self.undefined, ("zero", "leave out")),
-            ("by", self.by, ("list", "user")),
-        ):
-            if value not in allowed:
-                raise SettingError(f"{name}={value!r} is not known; write {allowed[0]} or {allowed[1]}")
+        one_of("coverage", self.coverage, ("full", "reduced"))
+        one_of("undefined", self.undefined, ("zero", "leave out"))
+        one_of("by", self.by, ("list", "user"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +180,7 @@ class Scores:
         Where bounds were measured, ``least`` and ``most`` are the averages if every unjudged item of the lists were not
         relevant, and if every one were.
         """
-        if interval not in ("analytic", "bootstrap"):
-            raise SettingError(f"interval={interval!r} is not known; write analytic or bootstrap")
+        one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
         counting, rows = _Counting(Average.of(average), coverage, undefined, by), []
         for s, system in enumerate(self.systems):
