@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import floor
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._random import stream
+from cranfield._share import nearest_count
 from cranfield._spelling import nearest
 from cranfield.measure.judgments import Judgments
 
@@ -71,8 +70,7 @@ class Scenario:
         unit = self._units(judgments)
         sizes = np.bincount(unit)
         present = np.flatnonzero(sizes)
-        # As a decimal: 0.7 of 45 is 31.5, which a product of floats falls short of.
-        keep = max(1, floor(Fraction(str(float(size))) * len(present) + Fraction(1, 2)))
+        keep = max(1, int(nearest_count(size, len(present))))
         if keep >= len(present):
             return np.ones(len(judgments), dtype=np.bool_)
         if self.largest_first:

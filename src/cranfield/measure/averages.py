@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cranfield._checks import number
 from cranfield._errors import SettingError
 from cranfield._random import stream
+from cranfield._share import share_of
 from cranfield._spelling import Spelling, nearest, parse
-from cranfield.data._share import share_of
 
 Values = NDArray[np.float64]
 Interval = tuple[float, float]

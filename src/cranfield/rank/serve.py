@@ -12,9 +12,9 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._share import nearest_count
 from cranfield.data import Ratings
 from cranfield.split import Split
-from cranfield.split._parts import nearest_count
 
 
 def served_users(

@@ -13,7 +13,6 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.data._share import share_of
 from cranfield.data.ratings import check_ratings
 from cranfield.split.split import Split
 
@@ -43,12 +42,6 @@ def timed(ratings: Ratings, method: str) -> NDArray[np.int64]:
 def validation_share(validation: float | None) -> float:
     """Return the share of the training ratings to set aside, 0 for None."""
     return 0.0 if validation is None else check.share("validation", validation)
-
-
-def nearest_count(share: float, counts: NDArray[np.int64] | int) -> NDArray[np.int64]:
-    """Return the share of each count, rounded to the nearest whole number, halves up."""
-    rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
-    return rounded
 
 
 def coins(

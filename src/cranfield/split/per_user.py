@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
+from cranfield._share import nearest_count
 from cranfield.data import Ratings
-from cranfield.split._parts import TEST, along, divide, nearest_count, some, timed, validation_share
+from cranfield.split._parts import TEST, along, divide, some, timed, validation_share
 from cranfield.split._places import places
 from cranfield.split.methods import registry
 from cranfield.split.split import Split

@@ -6,8 +6,9 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._random import stream
+from cranfield._share import nearest_count
 from cranfield.data import Ratings
-from cranfield.split._parts import along, coins, divide, nearest_count, some, validation_share
+from cranfield.split._parts import along, coins, divide, some, validation_share
 from cranfield.split._places import places
 from cranfield.split.methods import registry
 from cranfield.split.split import Split

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._share import nearest_count
 from cranfield.data import Ratings
 from cranfield.data._moment import day, seconds
-from cranfield.split._parts import TEST, TRAIN, VALIDATION, divide, nearest_count, some, timed, validation_share
+from cranfield.split._parts import TEST, TRAIN, VALIDATION, divide, some, timed, validation_share
 from cranfield.split.methods import registry
 from cranfield.split.split import Split
 

@@ -1,4 +1,4 @@
-"""A share of a count, as it reads in decimals."""
+"""A share of a count, as it reads in decimals: 0.29 of 50 is 14.5, and so 15."""
 
 from __future__ import annotations
 
@@ -19,3 +19,15 @@ def share_of(counts: NDArray[np.integer[Any]] | int, share: float) -> NDArray[np
     (7.000000000000001, 7.0)
     """
     return np.asarray(np.round(share * np.asarray(counts), 6))
+
+
+def nearest_count(share: float, counts: NDArray[np.integer[Any]] | int) -> NDArray[np.int64]:
+    """Return the share of each count, rounded to the nearest whole number, halves up.
+
+    Examples
+    --------
+    >>> nearest_count(0.7, np.array([45, 10])).tolist()
+    [32, 7]
+    """
+    rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
+    return rounded
