@@ -17,9 +17,9 @@ from collections import Counter
 import numpy as np
 
 from cranfield._settings import settings
-from cranfield.compare import compare
+from cranfield.comparisons import compare
 from cranfield.data import Vocabulary
-from cranfield.measure.scores import Scores
+from cranfield.measures.scores import Scores
 
 METRICS = ("P@10", "P@100", "Recall@100", "F1@100", "AP@100", "nDCG@100", "RR@100", "ERR@100", "bpref@100")
 

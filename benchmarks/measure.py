@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 
 import cranfield as cf
-from cranfield.measure import Judgments, Metric, judge
-from cranfield.measure.context import Context
-from cranfield.measure.metric import known_metrics
+from cranfield.measures import Judgments, Metric, judge
+from cranfield.measures.context import Context
+from cranfield.measures.definition import known_metrics
 
 NINE = ["P@10", "Recall@100", "F1", "AP@100", "nDCG@10", "nDCG@100", "RR", "bpref", "infAP(pool=judged)"]
 PYTREC = {"P_10", "recall_100", "set_F", "map_cut_100", "ndcg_cut_10", "ndcg_cut_100", "recip_rank", "bpref", "infAP"}

@@ -20,9 +20,9 @@ import polars as pl
 
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.measure.measure import measure
-from cranfield.rank.recommend import recommend_each
-from cranfield.split import Split, random
+from cranfield.measures.measuring import measure
+from cranfield.rankings.recommending import recommend_each
+from cranfield.splits import Split, random
 
 METRICS = {
     "P@10": "P_10",

@@ -65,7 +65,7 @@ def _peak() -> float:
 
 def _read_and_split(path: Path) -> None:
     from cranfield.data import read
-    from cranfield.split import random
+    from cranfield.splits import random
 
     before = _peak()
     print(f"{'step':<22}{'seconds':>9}{'peak GiB':>10}")

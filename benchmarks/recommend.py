@@ -24,14 +24,14 @@ import numpy as np
 from cranfield import CranfieldError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
-from cranfield.measure.measure import measure
-from cranfield.rank.read import read_run
-from cranfield.rank.recommend import recommend
-from cranfield.rank.run import Run
-from cranfield.rank.top import TieOrder, top
-from cranfield.recommend import SYSTEMS, _work, as_recommender
-from cranfield.recommend._model import Model
-from cranfield.split import Split, random
+from cranfield.measures.measuring import measure
+from cranfield.rankings.read import read_run
+from cranfield.rankings.recommending import recommend
+from cranfield.rankings.run import Run
+from cranfield.rankings.top import TieOrder, top
+from cranfield.recommenders import SYSTEMS, _work, as_recommender
+from cranfield.recommenders.model import Model
+from cranfield.splits import Split, random
 
 PAPER = (
     *("random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cranfield import Ratings, Vocabulary, split
+from cranfield import Ratings, Vocabulary, splits
 
 
 def simulated(users: int, items: int, count: int) -> Ratings:
@@ -83,7 +83,7 @@ def compare_times() -> None:
     ]
     print(f"{'1,000,209 ratings':<34}{'cranfield':>10}{'pandas/sklearn':>16}{'ratio':>8}")
     for method in methods:
-        ours = seconds(lambda method=method: list(split.apply(ratings, method, seed=7)))
+        ours = seconds(lambda method=method: list(splits.apply(ratings, method, seed=7)))
         theirs = seconds(others[method]) if method in others else None
         rest = "" if theirs is None else f"{theirs:>14.3f} s{theirs / ours:>8.1f}"
         print(f"{method:<34}{ours:>8.3f} s{rest}", flush=True)
@@ -94,7 +94,7 @@ def measure_memory(method: str) -> None:
     page = resource.getpagesize()
     held = int(Path("/proc/self/statm").read_text().split()[1]) * page
     start = time.perf_counter()
-    made = split.apply(ratings, method, seed=7)[0]
+    made = splits.apply(ratings, method, seed=7)[0]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"{made}: {time.perf_counter() - start:.1f} s")
     print(f"ratings {ratings.nbytes / 2**30:.2f} GiB, peak beyond them {(peak - held) / 2**30:.2f} GiB")

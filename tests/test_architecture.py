@@ -12,14 +12,14 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "cranfield"
 LINE = [
     "data",
-    "split",
-    "recommend",
-    "rank",
-    "measure",
-    "compare",
-    "assess",
-    "experiment",
-    "report",
+    "splits",
+    "recommenders",
+    "rankings",
+    "measures",
+    "comparisons",
+    "assessments",
+    "experiments",
+    "reports",
     "studies",
     "cli",
 ]

@@ -30,7 +30,7 @@ def files(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of."""
     monkeypatch.chdir(tmp_path)
     world = cf.simulate.world(60, 150, 2_400, seed=3)
-    split = cf.split.random(world.ratings, train=0.7, seed=3)
+    split = cf.splits.random(world.ratings, train=0.7, seed=3)
     cf.write(world.ratings, "ratings.csv")
     cf.write(split.train, "train.csv")
     cf.write(split.test, "test.csv")

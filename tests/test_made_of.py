@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from cranfield._made_of import made_of
+from cranfield._code_hash import made_of
 
 _FACTOR = 2
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_told_is_never_known():
 
 
 def test_another_process_finds_the_same_hash():
-    told = "import numpy as np; from cranfield._made_of import made_of; t = np.eye(3)\n"
+    told = "import numpy as np; from cranfield._code_hash import made_of; t = np.eye(3)\n"
     told += "print(made_of(lambda a, b, k='x': t[a] @ t[b] + len(k)))"
     found = {subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(found) == 1

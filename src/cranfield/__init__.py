@@ -1,13 +1,13 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
-The functions stand in the order in which an evaluation goes: `read`, `filters`, `split`, `recommend`, `read_run`,
-`measure`, `compare`, `assess`; `experiment` runs all of them from one file, and `write_report` makes the page.
+The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
+`measure`, `compare`, `assess`; `experiments` runs all of them from one file, and `write_report` makes the page.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cranfield import split
+from cranfield import splits
 from cranfield._errors import (
     CranfieldError,
     CranfieldWarning,
@@ -19,10 +19,10 @@ from cranfield._errors import (
 )
 from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.assess import Assessment, assess, assess_folds, discriminative_power
-from cranfield.compare import Comparison, compare
+from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
+from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
-from cranfield.measure import (
+from cranfield.measures import (
     Metric,
     Scores,
     bounds,
@@ -34,15 +34,15 @@ from cranfield.measure import (
     risk,
     standardise,
 )
-from cranfield.rank import Run, Targets, read_run, read_runs, read_test, recommend, write_run
-from cranfield.recommend import Recommender
-from cranfield.split import Split
+from cranfield.rankings import Run, Targets, read_run, read_runs, read_test, recommend, write_run
+from cranfield.recommenders import Recommender
+from cranfield.splits import Split
 
 if TYPE_CHECKING:
-    from cranfield import experiment
+    from cranfield import experiments
     from cranfield.data import datasets
-    from cranfield.measure.dialects import dialects
-    from cranfield.report import write_report
+    from cranfield.measures.dialects import across_tools
+    from cranfield.reports import write_report
 
 __all__ = [
     "Assessment",
@@ -63,6 +63,7 @@ __all__ = [
     "Targets",
     "Vocabulary",
     "__version__",
+    "across_tools",
     "assess",
     "assess_folds",
     "bounds",
@@ -71,9 +72,8 @@ __all__ = [
     "compare",
     "datasets",
     "describe",
-    "dialects",
     "discriminative_power",
-    "experiment",
+    "experiments",
     "filters",
     "gain",
     "known_metrics",
@@ -87,7 +87,7 @@ __all__ = [
     "risk",
     "settings",
     "simulate",
-    "split",
+    "splits",
     "standardise",
     "write",
     "write_report",
@@ -98,9 +98,9 @@ __all__ = [
 # What few need is imported only by those who ask for it.
 _LATER = {
     "datasets": ("cranfield.data.datasets", None),
-    "dialects": ("cranfield.measure.dialects", "dialects"),
-    "experiment": ("cranfield.experiment", None),
-    "write_report": ("cranfield.report", "write_report"),
+    "across_tools": ("cranfield.measures.dialects", "across_tools"),
+    "experiments": ("cranfield.experiments", None),
+    "write_report": ("cranfield.reports", "write_report"),
 }
 
 

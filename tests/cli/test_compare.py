@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.compare import compare
+from cranfield.comparisons import compare
 
 USERS, ITEMS = 40, 30
 

@@ -12,7 +12,7 @@ import pytest
 
 from cranfield.cli.data.simulate import command
 from cranfield.data import simulate
-from cranfield.data.read import read
+from cranfield.data.reading import read
 
 SMALL = ("--users", 60, "--items", 40, "--ratings", 600)
 

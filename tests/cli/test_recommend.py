@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from cranfield.data import read
-from cranfield.rank.names import file_name
-from cranfield.rank.recommend import recommend
-from cranfield.recommend._model import Model
+from cranfield.rankings.names import file_name
+from cranfield.rankings.recommending import recommend
+from cranfield.recommenders.model import Model
 
 
 @pytest.fixture

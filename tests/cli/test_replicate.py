@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cranfield import simulate, write
-from cranfield.split import per_user
+from cranfield.splits import per_user
 
 _FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
 

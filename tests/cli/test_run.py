@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cranfield.experiment import Experiment, read_experiment
+from cranfield.experiments import Experiment, read_experiment
 
 
 @pytest.fixture

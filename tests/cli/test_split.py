@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from cranfield import Ratings, split
+from cranfield import Ratings, splits
 
 RATINGS = Ratings.of(
     [u for u in range(8) for _ in range(6)], [*range(6)] * 8, [1 + n % 5 for n in range(48)], range(48)
@@ -26,7 +26,7 @@ def test_parts_are_those_of_the_function(file, tmp_path, cranfield):
         "split", file, "--method", "per_user(train=0.5)", "--seed", 7, "--validation", 0.3, "--out", tmp_path / "p"
     )
     assert found.code == 0
-    made = split.per_user(RATINGS, train=0.5, seed=7, validation=0.3)
+    made = splits.per_user(RATINGS, train=0.5, seed=7, validation=0.3)
     for name, part in made.parts.items():
         assert pl.read_parquet(tmp_path / "p" / f"{name}.parquet").rows() == part.frame().rows()
     record = json.loads((tmp_path / "p" / "split.json").read_text())
@@ -55,8 +55,8 @@ def test_filters_come_first_and_are_in_the_record(file, tmp_path, cranfield):
 
 
 def test_a_given_test_set_is_a_split(file, tmp_path, cranfield):
-    made = split.random(RATINGS, train=0.5)
-    split.write(made, tmp_path / "a", format="csv")
+    made = splits.random(RATINGS, train=0.5)
+    splits.write(made, tmp_path / "a", format="csv")
     assert (
         cranfield(
             "split", tmp_path / "a/train.csv", "--test", tmp_path / "a/test.csv", "--out", tmp_path / "b", "-q"
@@ -112,7 +112,7 @@ def test_the_input_is_not_replaced_by_a_part(file, tmp_path, cranfield):
 def test_the_help_lists_every_method(cranfield):
     found = cranfield("split", "--help")
     out = found.out
-    assert all(name in out for name in split.registry)
+    assert all(name in out for name in splits.registry)
 
 
 def test_uniform_test_says_how_many_items_and_ratings_of_each(file, tmp_path, cranfield):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import split
+from cranfield import splits
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, describe, filters
@@ -147,7 +147,7 @@ def test_ratings_by_hand_are_checked(columns, message):
 
 @pytest.mark.parametrize(
     "work",
-    [describe, split.random, lambda data: split.given(data, data), lambda data: filters.apply(data, "k_core")],
+    [describe, splits.random, lambda data: splits.given(data, data), lambda data: filters.apply(data, "k_core")],
 )
 def test_a_path_is_not_ratings(work):
     with pytest.raises(SettingError, match=r"str is not Ratings; make them of a file or a dataframe with cf\.read"):

@@ -6,7 +6,7 @@ import pytest
 
 from cranfield._errors import SettingError
 from cranfield.data import Ratings, read
-from cranfield.data.write import write
+from cranfield.data.writing import write
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "CSV"])

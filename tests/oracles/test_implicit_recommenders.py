@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from cranfield.data import Ratings
-from cranfield.rank.recommend import recommend
-from cranfield.recommend import as_recommender, recommender
-from cranfield.split import random as random_split
+from cranfield.rankings.recommending import recommend
+from cranfield.recommenders import as_recommender, recommender
+from cranfield.splits import random as random_split
 
 als = pytest.importorskip("implicit.als")
 bpr = pytest.importorskip("implicit.bpr")

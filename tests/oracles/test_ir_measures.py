@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from cranfield import Ratings
-from cranfield.measure import Judgments, Metric, judge
-from cranfield.rank import read_run
+from cranfield.measures import Judgments, Metric, judge
+from cranfield.rankings import read_run
 
 PAIRS = {
     "nDCG@10": ir_measures.nDCG @ 10,

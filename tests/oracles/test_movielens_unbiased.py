@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import cranfield as cf
-from cranfield.recommend import SYSTEMS
+from cranfield.recommenders import SYSTEMS
 
 # What ranks all users alike, or nearly: the published setting of uir is popularity with a small correction.
 IMPERSONAL = {"random", "popularity", "average", "itemaverage", "useraverage", "uir"}
@@ -18,7 +18,7 @@ SHORTER = {"bprmf": "bprmf(epochs=40)"}
 
 @pytest.fixture(scope="module")
 def split(real_data):
-    return cf.split.uniform_test(cf.read(real_data("ml-1m.parquet")), sigma=0.2, epsilon=0.2, seed=1)
+    return cf.splits.uniform_test(cf.read(real_data("ml-1m.parquet")), sigma=0.2, epsilon=0.2, seed=1)
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings
-from cranfield.measure import Judgments, Metric, judge
-from cranfield.rank import read_run
+from cranfield.measures import Judgments, Metric, judge
+from cranfield.rankings import read_run
 
 CUTS = (1, 3, 5, 10, 30)
 NAMES = {

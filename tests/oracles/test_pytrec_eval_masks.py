@@ -7,10 +7,10 @@ import pytest
 import pytrec_eval
 
 from cranfield import Ratings
-from cranfield.assess.masked import MaskedScores
-from cranfield.assess.scenarios import SCENARIOS
-from cranfield.measure import Average, Judgments, Metric, judge
-from cranfield.rank import read_run
+from cranfield.assessments.scenarios import SCENARIOS
+from cranfield.assessments.subset_scores import MaskedScores
+from cranfield.measures import Average, Judgments, Metric, judge
+from cranfield.rankings import read_run
 
 NAMES = {
     "P_10": "P@10",

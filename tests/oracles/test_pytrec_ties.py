@@ -6,7 +6,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield.rank import read_run
+from cranfield.rankings import read_run
 
 ITEMS = st.one_of(st.integers(0, 120).map(str), st.text("aZ_é-9", min_size=1, max_size=3))
 # Scores that single precision, which pytrec_eval computes in, tells apart.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cranfield import Ratings
-from cranfield.measure import Judgments, Metric, judge
-from cranfield.rank import read_run
+from cranfield.measures import Judgments, Metric, judge
+from cranfield.rankings import read_run
 
 GRADED = {"nDCG(gain=exp)@10": "ndcg_burges@10", "nDCG@10": "ndcg@10"}
 # ranx's RBP adds up grades, so it is compared on grades of 1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cranfield.rank import read_run, read_test
+from cranfield.rankings import read_run, read_test
 
 ranx = pytest.importorskip("ranx")
 pytestmark = pytest.mark.slow

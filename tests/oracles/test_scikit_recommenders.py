@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cranfield.data import Ratings
-from cranfield.recommend import recommender
+from cranfield.recommenders import recommender
 
 sklearn = pytest.importorskip("sklearn")
 

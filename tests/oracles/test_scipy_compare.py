@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cranfield.compare import compare
+from cranfield.comparisons import compare
 
 
 def p_of(a, b, test):

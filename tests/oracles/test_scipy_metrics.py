@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cranfield import Ratings
-from cranfield.measure import Judgments, Metric, judge
-from cranfield.measure.correlation import kendall_tau_b, spearman
-from cranfield.rank import read_run
+from cranfield.measures import Judgments, Metric, judge
+from cranfield.measures.correlation import kendall_tau_b, spearman
+from cranfield.rankings import read_run
 
 VECTORS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15)
 

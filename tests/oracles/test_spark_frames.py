@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import cranfield as cf
-from cranfield.rank import read_run
+from cranfield.rankings import read_run
 
 pytestmark = pytest.mark.slow
 sql = pytest.importorskip("pyspark.sql")

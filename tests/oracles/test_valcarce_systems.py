@@ -8,9 +8,9 @@ import pytest
 
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.measure.measure import measure
-from cranfield.rank.recommend import recommend
-from cranfield.split import Split
+from cranfield.measures.measuring import measure
+from cranfield.rankings.recommending import recommend
+from cranfield.splits import Split
 
 QUICK = ("popularity", "kld", "puresvd")
 # P@10, P@100, nDCG@10, nDCG@100 and AP@100 as published, and how near we come (ties are broken otherwise there).

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from cranfield import CranfieldError, SettingError
-from cranfield.measure import measure
-from cranfield.rank import recommend
-from cranfield.split import k_fold, per_user
+from cranfield.measures import measure
+from cranfield.rankings import recommend
+from cranfield.splits import k_fold, per_user
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 from cranfield.studies.valcarce2020 import arithmetic
 
@@ -177,7 +177,7 @@ def test_an_unknown_exhibit_is_told(of_2018):
 
 
 def test_the_papers_have_21_systems_that_are_known():
-    from cranfield.recommend import recommender
+    from cranfield.recommenders import recommender
 
     assert len(SYSTEMS) == 21
     assert all(recommender(system) for system in SYSTEMS)

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from cranfield import describe, read
-from cranfield.rank import recommend
-from cranfield.split import k_fold
+from cranfield.rankings import recommend
+from cranfield.splits import k_fold
 from cranfield.studies import valcarce2018, valcarce2020
 from cranfield.studies._exhibits import dataset_table, same_data
 

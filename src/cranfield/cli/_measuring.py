@@ -34,7 +34,7 @@ class Measuring:
     def load(self) -> dict[str, Any]:
         """Read the files; return the arguments that `measure`, `dialects` and `assess` share."""
         from cranfield.data import read
-        from cranfield.rank import read_runs, read_test
+        from cranfield.rankings import read_runs, read_test
 
         several = self.runs if len(self.runs) > 1 else self.runs[0]
         return {

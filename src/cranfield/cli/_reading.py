@@ -12,7 +12,7 @@ import click
 from cranfield._errors import SettingError
 from cranfield._spelling import suggestion
 from cranfield.data import Ratings, read
-from cranfield.data._repeated import Repeated
+from cranfield.data.repeated import Repeated
 
 DEFAULTS = {
     **dict.fromkeys(("user", "item", "rating", "time", "separator", "header")),

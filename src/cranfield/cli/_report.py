@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from cranfield._figures import STYLES
-from cranfield.measure import Scores
+from cranfield.measures import Scores
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,7 +35,7 @@ def write_page(
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
         return
-    from cranfield.report import other_decisions, write_report
+    from cranfield.reports import other_decisions, write_report
 
     variants = other_decisions(loaded["runs"], loaded["test"], metrics, train=loaded["train"])
     write_report(report, scores, variants=variants, **results)

@@ -14,16 +14,16 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
-from cranfield.assess.assess import NINE, assess_folds
-from cranfield.assess.assessment import STUDIES
-from cranfield.assess.scenarios import SCENARIOS, SIZES
+from cranfield.assessments.assessing import NINE, assess_folds
+from cranfield.assessments.assessment import STUDIES
+from cranfield.assessments.scenarios import SCENARIOS, SIZES
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import put, written
 from cranfield.cli._report import report_option, style_option, write_page
-from cranfield.measure.measure import measure
+from cranfield.measures.measuring import measure
 
 _EXAMPLES = """\b
 Examples:

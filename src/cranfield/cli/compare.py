@@ -15,11 +15,11 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import output_options, put, written
 from cranfield.cli._report import report_option, write_page
-from cranfield.compare import Comparison
-from cranfield.compare.compare import compare
-from cranfield.compare.sentences import p_text
-from cranfield.measure import DEFAULT_METRICS
-from cranfield.measure.measure import measure
+from cranfield.comparisons import Comparison
+from cranfield.comparisons.comparing import compare
+from cranfield.comparisons.sentences import p_text
+from cranfield.measures import DEFAULT_METRICS
+from cranfield.measures.measuring import measure
 
 _EXAMPLES = """\b
 Examples:

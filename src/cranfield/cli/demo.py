@@ -11,8 +11,8 @@ from cranfield.cli._group import common_options
 from cranfield.cli._output import make_folder
 from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
-from cranfield.report.demo import SIZES, demo
-from cranfield.report.figures import Style, check_libraries
+from cranfield.reports.demonstration import SIZES, demo
+from cranfield.reports.figures import Style, check_libraries
 
 _EXAMPLES = """\b
 Examples:

@@ -7,7 +7,7 @@ import click
 from cranfield.cli._group import process_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option
 from cranfield.cli._output import output_options, put, put_table, written
-from cranfield.measure.dialects import dialects, dialects_table
+from cranfield.measures.dialects import across_tools, dialects_table
 
 _EXAMPLES = """\b
 Examples:
@@ -27,7 +27,7 @@ def command(
     measuring: Measuring, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
 ) -> None:
     """Show what a metric's name means in other tools, on your data."""
-    frame = dialects(**measuring.load(), metrics=metrics, published=published)
+    frame = across_tools(**measuring.load(), metrics=metrics, published=published)
     if format in ("csv", "json"):
         put(written(frame, format), out)
     else:

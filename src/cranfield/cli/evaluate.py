@@ -12,9 +12,9 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
-from cranfield.measure import DEFAULT_METRICS
-from cranfield.measure.measure import measure
-from cranfield.measure.notes import notes_on_reading
+from cranfield.measures import DEFAULT_METRICS
+from cranfield.measures.measuring import measure
+from cranfield.measures.notes import notes_on_reading
 
 _EXAMPLES = """\b
 Examples:

@@ -7,7 +7,7 @@ import json
 import click
 
 from cranfield.cli._given import refuse_idle
-from cranfield.experiment import new_experiment, schema
+from cranfield.experiments import new_experiment, schema
 
 _EXAMPLES = """\b
 Examples:

@@ -14,9 +14,9 @@ from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder
 from cranfield.cli._reading import reading_options
 from cranfield.data import read
-from cranfield.rank import file_name, recommend_each, write_run
-from cranfield.recommend import signatures
-from cranfield.split import given
+from cranfield.rankings import file_name, recommend_each, write_run
+from cranfield.recommenders import signatures
+from cranfield.splits import given
 
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 

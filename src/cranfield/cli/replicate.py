@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from cranfield._settings import settings
-from cranfield.assess.scenarios import SIZES
+from cranfield.assessments.scenarios import SIZES
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._numbers import numbers
 from cranfield.cli._reading import file_or_dataset, reading_options
-from cranfield.rank import read_test
+from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 
 _EXAMPLES = """\b

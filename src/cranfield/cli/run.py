@@ -13,7 +13,7 @@ from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._stages import stages
-from cranfield.experiment import Results, plan, run
+from cranfield.experiments import Results, plan, run
 
 _EXAMPLES = """\b
 Examples:
@@ -64,8 +64,8 @@ def _reporter(wanted: bool) -> Callable[[Results], list[Path]] | None:
     """Return what writes the report, or None where none is wanted or nothing can draw it."""
     if not wanted:
         return None
-    from cranfield.report import report_experiment
-    from cranfield.report.figures import check_libraries
+    from cranfield.reports import report_experiment
+    from cranfield.reports.figures import check_libraries
 
     try:
         check_libraries()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cranfield.cli._output import output_options, put, written
-from cranfield.experiment import show
+from cranfield.experiments import show
 
 _EXAMPLES = """\b
 Examples:

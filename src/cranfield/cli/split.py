@@ -13,8 +13,8 @@ from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.data.write import FORMATS
-from cranfield.split import Split, apply, given, registry, write
+from cranfield.data.writing import FORMATS
+from cranfield.splits import Split, apply, given, registry, write
 
 _DEFAULT = "random(train=0.8)"
 

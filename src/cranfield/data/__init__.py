@@ -1,12 +1,12 @@
 """Data: ratings in, described, filtered, fetched and simulated (decision A1)."""
 
 from cranfield.data import filters, simulate
-from cranfield.data.celma import celma
-from cranfield.data.describe import Description, describe, gini
+from cranfield.data.description import Description, describe, gini
+from cranfield.data.long_tail import celma
 from cranfield.data.ratings import Ratings
-from cranfield.data.read import read
+from cranfield.data.reading import read
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
-from cranfield.data.write import write
+from cranfield.data.writing import write
 
 __all__ = [
     "UNKNOWN",

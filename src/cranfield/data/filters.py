@@ -19,9 +19,9 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._registry import Registry
-from cranfield._share import share_of
-from cranfield.data._moment import day, seconds
-from cranfield.data._popularity import by_popularity
+from cranfield._rounding import share_of
+from cranfield.data.moment import day, seconds
+from cranfield.data.popularity import by_popularity
 from cranfield.data.ratings import Ratings, check_ratings
 
 __all__ = [

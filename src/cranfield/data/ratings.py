@@ -16,7 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data._order import sort_pairs
-from cranfield.data._repeated import Repeated, RepeatedPairError, check_policy, merge
+from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary, as_series
 
 # So many ratings are shown in a notebook.

@@ -2,7 +2,7 @@
 
 from cranfield.studies._claims import Finding
 from cranfield.studies._study import SYSTEMS, Exhibit
-from cranfield.studies.replicate import STUDIES, replicate
+from cranfield.studies.replicating import STUDIES, replicate
 from cranfield.studies.replication import Replication
 
 __all__ = ["STUDIES", "SYSTEMS", "Exhibit", "Finding", "Replication", "replicate"]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._table import Cell, Table
-from cranfield.assess import Assessment, figures
+from cranfield.assessments import Assessment, figures
 from cranfield.data import Description
 from cranfield.studies._claims import title_of
 from cranfield.studies._study import Exhibit

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._table import Table
-from cranfield.assess import Assessment
+from cranfield.assessments import Assessment
 from cranfield.data import Description
 from cranfield.studies._claims import Finding
 
@@ -51,7 +51,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class StudyResults:
     """What a study found on a set of ratings, before it is laid out as the paper does.
 
     Parameters
@@ -100,5 +100,5 @@ class Study:
     sizes: Mapping[str, Sequence[float]]
     folds: int
     per_user: bool
-    exhibits: Callable[[Results], list[Exhibit]]
-    claims: Callable[[Results], list[Finding]]
+    exhibits: Callable[[StudyResults], list[Exhibit]]
+    claims: Callable[[StudyResults], list[Finding]]

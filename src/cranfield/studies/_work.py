@@ -13,17 +13,17 @@ import polars as pl
 
 from cranfield._progress import progress
 from cranfield._record import Step
-from cranfield.assess import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
-from cranfield.data.write import write_table
-from cranfield.experiment.folder import Artifact, Folder, Made
-from cranfield.experiment.stored import read_own_run, read_scores, save_scores
-from cranfield.measure import Metric, Scores
-from cranfield.measure.averages import Average
-from cranfield.rank import Run, file_name, write_run
-from cranfield.rank.recommend import timed_each
-from cranfield.rank.targets import Candidates
-from cranfield.recommend import recommender
-from cranfield.split import Split
+from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
+from cranfield.data.writing import write_table
+from cranfield.experiments.folder import Artifact, Folder, Made
+from cranfield.experiments.stored import read_own_run, read_scores, save_scores
+from cranfield.measures import Metric, Scores
+from cranfield.measures.averages import Average
+from cranfield.rankings import Run, file_name, write_run
+from cranfield.rankings.recommending import timed_each
+from cranfield.rankings.targets import Candidates
+from cranfield.recommenders import recommender
+from cranfield.splits import Split
 
 LENGTH = 100
 """The papers' lists have so many items."""

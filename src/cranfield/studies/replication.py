@@ -11,8 +11,8 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Table
-from cranfield.assess import Assessment
-from cranfield.report.markup import percent
+from cranfield.assessments import Assessment
+from cranfield.reports.markup import percent
 from cranfield.studies._claims import SURE, Finding, frame_of
 from cranfield.studies._study import Exhibit
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._table import Table
-from cranfield.assess import Assessment
-from cranfield.assess.scenarios import SIZES
+from cranfield.assessments import Assessment
+from cranfield.assessments.scenarios import SIZES
 from cranfield.studies._claims import Finding, Floats, Saying, Standing, finding
 from cranfield.studies._exhibits import (
     Printed,
@@ -25,7 +25,7 @@ from cranfield.studies._exhibits import (
     robustness_table,
     systems_table,
 )
-from cranfield.studies._study import Exhibit, Results, Study
+from cranfield.studies._study import Exhibit, Study, StudyResults
 
 LABELS = {
     "P": "P", "Recall": "Recall", "AP": "MAP", "nDCG": "nDCG", "RR": "MRR", "bpref": "bpref", "infAP": "infAP",
@@ -78,7 +78,7 @@ def cutoffs_of(found: Assessment, metric: str) -> Assessment:
     return found.part({f"{metric}@{cutoff}": f"@{cutoff}" for cutoff in CUTOFFS})
 
 
-def _exhibits(results: Results) -> list[Exhibit]:
+def _exhibits(results: StudyResults) -> list[Exhibit]:
     whole = results.assessment
     seven, ndcg = at_100(whole), cutoffs_of(whole, "nDCG")
     data = results.data
@@ -146,7 +146,7 @@ def _numbers(found: Assessment) -> list[tuple[str, str, str, float]]:
     ]
 
 
-def _claims(results: Results) -> list[Finding]:
+def _claims(results: StudyResults) -> list[Finding]:
     found = results.assessment
     said = [_alike(found), *_of_cutoffs(found), *_of_metrics(Standing(at_100(found)))]
     return [finding(one, len(found.systems)) for one in said]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from cranfield.assess import Assessment
-from cranfield.assess.scenarios import SIZES
+from cranfield.assessments import Assessment
+from cranfield.assessments.scenarios import SIZES
 from cranfield.studies._claims import Finding, Floats, Saying, Standing, finding, title_of
 from cranfield.studies._exhibits import (
     Printed,
@@ -23,7 +23,7 @@ from cranfield.studies._exhibits import (
     systems_table,
     values_figure,
 )
-from cranfield.studies._study import Exhibit, Results, Study
+from cranfield.studies._study import Exhibit, Study, StudyResults
 
 LABELS = {
     "P@100": "P", "Recall@100": "Recall", "F1@100": "F1", "AP@100": "MAP", "nDCG@100": "NDCG", "RR@100": "MRR",
@@ -79,7 +79,7 @@ def geometric(found: Assessment) -> Assessment:
     return found.part({metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
 
 
-def _exhibits(results: Results) -> list[Exhibit]:
+def _exhibits(results: StudyResults) -> list[Exhibit]:
     mean, geo, data = arithmetic(results.assessment), geometric(results.assessment), results.data
     nine = ", ".join(_NAMES[:-1]) + f" and {_NAMES[-1]} at 100"
     ginis = {"User Gini": data.gini_users, "Item Gini": data.gini_items}
@@ -106,7 +106,7 @@ def _exhibits(results: Results) -> list[Exhibit]:
     return [*tables, *sorted(drawn, key=lambda one: one.name)]
 
 
-def _numbers(results: Results) -> list[tuple[str, str, str, float]]:
+def _numbers(results: StudyResults) -> list[tuple[str, str, str, float]]:
     judged = "share of the recommended items with a test rating"
     between = results.assessment.frame("correlation").filter(average_a="mean", average_b=GEOMETRIC)
     own = dict(between.select("metric_a", "tau").iter_rows())
@@ -117,7 +117,7 @@ def _numbers(results: Results) -> list[tuple[str, str, str, float]]:
     ]
 
 
-def _claims(results: Results) -> list[Finding]:
+def _claims(results: StudyResults) -> list[Finding]:
     found = results.assessment
     mean, geo = Standing(arithmetic(found)), Standing(geometric(found))
     said = [*_of_metrics(mean), *_of_scenarios(mean), _half(arithmetic(found)), *_of_geometric_means(geo, mean)]

@@ -10,7 +10,7 @@ from cranfield._errors import SettingError
 from cranfield._version import __version__
 from cranfield.cli._output import put
 from cranfield.data import Ratings
-from cranfield.data.write import check_format, write
+from cranfield.data.writing import check_format, write
 
 
 def check_outputs(out: str, *others: str) -> None:

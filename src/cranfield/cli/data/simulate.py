@@ -15,9 +15,9 @@ from cranfield.cli._group import common_options
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
 from cranfield.data.ratings import Ratings
-from cranfield.data.read import read
+from cranfield.data.reading import read
 from cranfield.data.simulate.truth import World, check_pairs
-from cranfield.data.write import write
+from cranfield.data.writing import write
 
 _EXAMPLES = """\b
 Examples:

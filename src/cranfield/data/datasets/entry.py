@@ -10,7 +10,7 @@ from types import MappingProxyType
 import polars as pl
 
 from cranfield._errors import DownloadError
-from cranfield.data._repeated import Repeated
+from cranfield.data.repeated import Repeated
 
 Parser = Callable[[list[Path]], pl.DataFrame]
 """Turns the files of a dataset into a frame with the columns user, item, rating and, where known, time."""

@@ -13,7 +13,6 @@ import polars as pl
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._record import Step
-from cranfield.data._repeated import Repeated
 from cranfield.data.datasets.cache import (
     Cached,
     CachedPart,
@@ -23,13 +22,14 @@ from cranfield.data.datasets.cache import (
     locked,
     write_record,
 )
-from cranfield.data.datasets.catalogue import find
 from cranfield.data.datasets.download import download
 from cranfield.data.datasets.entry import Counts, Dataset
+from cranfield.data.datasets.index import find
 from cranfield.data.datasets.parsers import unreadable
 from cranfield.data.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 from cranfield.data.ratings import Ratings
-from cranfield.data.read import read
+from cranfield.data.reading import read
+from cranfield.data.repeated import Repeated
 from cranfield.data.vocabulary import Vocabulary
 
 

@@ -1,0 +1,26 @@
+"""Metrics under the lens: how well they tell systems apart, and whether they can be trusted on incomplete data."""
+
+from cranfield.assessments.advice import Advice
+from cranfield.assessments.assessing import assess, assess_folds
+from cranfield.assessments.assessment import Assessment
+from cranfield.assessments.chunks import Chunks
+from cranfield.assessments.fold import Fold
+from cranfield.assessments.folds import join_folds
+from cranfield.assessments.power import DiscriminativePower, discriminative_power
+from cranfield.assessments.robustness import Sampling
+from cranfield.assessments.scenarios import SCENARIOS, Scenario
+
+__all__ = [
+    "SCENARIOS",
+    "Advice",
+    "Assessment",
+    "Chunks",
+    "DiscriminativePower",
+    "Fold",
+    "Sampling",
+    "Scenario",
+    "assess",
+    "assess_folds",
+    "discriminative_power",
+    "join_folds",
+]

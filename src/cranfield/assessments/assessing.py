@@ -1,0 +1,356 @@
+"""The verb `assess`: which metric can be trusted on these data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._progress import progress
+from cranfield._record import Step
+from cranfield._spelling import parse
+from cranfield.assessments.advice import weights_of
+from cranfield.assessments.assessment import Assessment
+from cranfield.assessments.chunks import Chunks
+from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
+from cranfield.assessments.fold import Fold
+from cranfield.assessments.power import discriminative_power
+from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
+from cranfield.assessments.sampling_plan import compiled
+from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
+from cranfield.comparisons.samples import AVERAGES
+from cranfield.comparisons.verdict import spelled_test
+from cranfield.data import Ratings
+from cranfield.measures.averages import Average
+from cranfield.measures.definition import Metric
+from cranfield.measures.scores import Scores
+from cranfield.rankings.lists import Ties
+
+_Named = TypeVar("_Named")
+
+NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
+"""The metrics of Valcarce et al. (2020), at their cut-off."""
+
+
+def assess(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    *,
+    threshold: float | None = None,
+    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    sizes: Sizes | Mapping[str, Sizes] = "fives",
+    samples: int = 50,
+    averages: Sequence[str] | str = "mean",
+    cutoffs: Sequence[int] | bool = False,
+    correlation: Correlation = "tau-b",
+    decimals: int = 12,
+    undefined: str = "zero",
+    significance: str = "permutation",
+    alpha: float = 0.05,
+    resamples: int = 0,
+    weights: Mapping[str, float] | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+    similarity: Any = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Assessment:
+    """Find out which metric can be trusted on these systems and these data.
+
+    For every metric: does its order of the systems hold when parts of the test set are missing, how well does it tell
+    systems apart, which other metrics say the same, and what follows from all that (Valcarce et al. 2018, 2020).
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, condensed, ties, train, similarity
+        As for `measure`.
+    scenarios
+        How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
+    sizes
+        The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
+        any numbers from 0 to 1. A mapping gives scenarios sizes of their own, as in ``{"popular": "top"}``; one that it
+        does not name has ``fives``.
+    samples
+        How many samples a size has in the random scenarios.
+    averages
+        How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
+    cutoffs
+        Take every metric at these cut-offs as well; True for 5 to 100 in steps of 5.
+    correlation
+        What compares two orders of systems: ``tau-b`` or ``tau-ap``. The advice takes tau-b in any case.
+    decimals
+        Averages are rounded to so many decimals before systems are ordered: 12 only makes equal what differs by
+        rounding; 4 is what rec_eval prints.
+    undefined
+        What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+    significance, alpha
+        The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
+        trimmed) has the power of the first that has one in the advice, or of the mean if none has.
+    resamples
+        How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
+        default there is none, since it takes longer than the tests. See `discriminative_power`.
+    weights
+        What each criterion counts in the advice; see `Assessment.advice`.
+    seed
+        Fixes every random choice. Threads change nothing.
+    out
+        A folder in which finished parts are kept, so that an interrupted assessment goes on where it stopped.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> world = {f"u{k}": {f"i{(k * j) % 11}": 5 - j % 3 for j in range(1, 7)} for k in range(1, 40)}
+    >>> rows = [(user, item, value) for user, profile in world.items() for item, value in profile.items()]
+    >>> test = cf.Ratings.of(*map(list, zip(*rows)))
+    >>> runs = {
+    ...     name: {user: [f"i{(k * step) % 11}" for k in range(start, start + 8)] for user in world}
+    ...     for name, start, step in (("one", 0, 1), ("two", 3, 2), ("three", 5, 4))
+    ... }
+    >>> found = assess(runs, test, ["P@5", "nDCG@5"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=5)
+    >>> found.frame().select("metric", "size", "samples").rows()
+    [('P@5', 1.0, 1), ('nDCG@5', 1.0, 1), ('P@5', 0.5, 5), ('nDCG@5', 0.5, 5)]
+    """
+    return assess_folds(
+        [(runs, test)],
+        metrics,
+        threshold=threshold,
+        scenarios=scenarios,
+        sizes=sizes,
+        samples=samples,
+        averages=averages,
+        cutoffs=cutoffs,
+        correlation=correlation,
+        decimals=decimals,
+        undefined=undefined,
+        significance=significance,
+        alpha=alpha,
+        resamples=resamples,
+        weights=weights,
+        condensed=condensed,
+        ties=ties,
+        trains=[train],
+        similarity=similarity,
+        seed=seed,
+        out=out,
+    )
+
+
+def assess_folds(
+    folds: Sequence[tuple[Any, Any]],
+    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    *,
+    threshold: float | None = None,
+    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    sizes: Sizes | Mapping[str, Sizes] = "fives",
+    samples: int = 50,
+    averages: Sequence[str] | str = "mean",
+    cutoffs: Sequence[int] | bool = False,
+    correlation: Correlation = "tau-b",
+    decimals: int = 12,
+    undefined: str = "zero",
+    significance: str = "permutation",
+    alpha: float = 0.05,
+    resamples: int = 0,
+    weights: Mapping[str, float] | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+    trains: Sequence[Ratings | None] | None = None,
+    similarity: Any = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Assessment:
+    """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
+
+    Every fold is studied by itself; robustness and correlation are averaged over the folds, and discriminative power
+    averages each user's values over the folds. ``fold_sd`` is the standard deviation between the folds, each by itself.
+    ``trains`` are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
+    """
+    if not folds:
+        raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
+    if not all(isinstance(fold, tuple | list) and len(fold) == 2 for fold in folds):
+        raise SettingError("a fold is a pair of runs and test set; give them as [(runs_1, test_1), (runs_2, test_2)]")
+    _checks.one_of("correlation", correlation, CORRELATIONS)
+    _checks.one_of("undefined", undefined, ("zero", "leave out"))
+    wanted = _metrics(metrics, cutoffs)
+    kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
+    ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
+    sampling = Sampling(
+        kinds,
+        correlation,
+        rounded_to(decimals),
+        _checks.share("alpha", alpha),
+        _checks.whole("samples", samples),
+        _checks.whole("seed", seed, at_least=0),
+    )
+    resamples = _checks.whole("resamples", resamples, at_least=0)
+    significance = spelled_test(significance)
+    grids, chunks = grids_of(ways, sizes), Chunks(out)
+    weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
+    measuring = {"threshold": threshold, "condensed": condensed, "undefined": undefined, "ties": ties}
+    prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
+    found = _samples(prepared, ways, grids, chunks)
+    testing = {"test": significance, "alpha": alpha, "resamples": resamples, "undefined": undefined, "seed": seed}
+    power, curves = _power([fold.scores for fold in prepared], kinds, testing)
+    settings = {
+        "threshold": threshold,
+        "condensed": condensed,
+        "metrics": [str(metric) for metric in wanted],
+        "averages": [str(kind) for kind in kinds],
+        "scenarios": [way.name for way in ways],
+        "sizes": {name: list(grid) for name, grid in grids.items()},
+        "samples": samples,
+        "correlation": correlation,
+        "decimals": sampling.decimals,
+        "undefined": undefined,
+        "significance": significance,
+        "alpha": alpha,
+        "resamples": resamples,
+        "weights": weights,
+        "folds": len(prepared),
+        "seed": seed,
+    }
+    return Assessment(
+        systems=prepared[0].scores.systems,
+        metrics=tuple(str(metric) for metric in wanted),
+        averages=tuple(str(kind) for kind in kinds),
+        lower_is_better=tuple(metric.lower_is_better for metric in wanted),
+        samples=found,
+        whole=np.stack([fold.whole for fold in prepared]),
+        power=power,
+        curves=curves,
+        step=Step("assess", settings, notes=_notes(prepared)),
+    )
+
+
+def _metrics(asked: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
+    """Return the metrics that are asked for, at further cut-offs as well."""
+    wanted = _distinct("metric", [Metric.of(one) for one in _several(asked)])
+    if cutoffs is False:
+        return wanted
+    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
+
+
+def _distinct(what: str, given: list[_Named]) -> list[_Named]:
+    """Return each once, in the order given; at least one is needed."""
+    if not given:
+        raise SettingError(f"no {what} was asked for; name at least one")
+    return list({str(one): one for one in given}.values())
+
+
+def _prepared(
+    folds: Sequence[tuple[Any, Any]],
+    trains: Sequence[Ratings | None] | None,
+    metrics: Sequence[Metric],
+    sampling: Sampling,
+    **measuring: Any,
+) -> list[Fold]:
+    """Measure every fold on its whole test set; all must have the same systems."""
+    trains = [None] * len(folds) if trains is None else trains
+    if len(trains) != len(folds):
+        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
+    made = [Fold(runs, test, metrics, sampling, train=train, **measuring) for (runs, test), train in zip(folds, trains)]
+    systems = made[0].scores.systems
+    for number, fold in enumerate(made[1:], start=2):
+        if fold.scores.systems != systems:
+            raise SettingError(
+                f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
+                f"({', '.join(systems)}); give every fold the same systems in the same order"
+            )
+    return made
+
+
+def _samples(
+    folds: Sequence[Fold], scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], chunks: Chunks
+) -> pl.DataFrame:
+    """Study every fold on smaller test sets; see `Assessment.frame`."""
+    total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
+    with progress("Assessing", total=total, unit="test sets") as bar:
+        found = [
+            fold.study(scenarios, sizes, bar, chunks).select(pl.lit(number, dtype=pl.Int64).alias("fold"), pl.all())
+            for number, fold in enumerate(folds, start=1)
+        ]
+    return pl.concat(found)
+
+
+def _power(
+    scores: Sequence[Scores], averages: Sequence[Average], testing: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return discriminative power and p-value curves under every average that has a test."""
+    tested = [one for one in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(one)]).any()]
+    kinds = [str(kind) for kind in averages if parse(str(kind)).name in AVERAGES] or ["mean"]
+    rows: list[pl.DataFrame] = []
+    curves: list[pl.DataFrame] = []
+    for kind in kinds if tested else ():
+        found = discriminative_power(list(scores), metrics=tested, average=kind, **testing)
+        power = found.frame().join(
+            _spread(scores, tested, kind, testing), on="metric", how="left", maintain_order="left"
+        )
+        for frames, frame in ((rows, power), (curves, found.curve(first=None))):
+            frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
+    if not rows:
+        return _NO_POWER, _NO_CURVES
+    return pl.concat(rows), pl.concat(curves)
+
+
+def _spread(scores: Sequence[Scores], metrics: Sequence[str], kind: str, testing: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the standard deviation of each metric's DP between the folds, each by itself; null for a single fold."""
+    if len(scores) == 1:
+        return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
+    each = discriminative_power(
+        list(scores), folds="each", metrics=metrics, average=kind, **{**testing, "resamples": 0}
+    )
+    return each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
+
+
+_NO_POWER = pl.DataFrame(
+    schema={
+        "average": pl.String,
+        "rank": pl.Int64,
+        "metric": pl.String,
+        "dp": pl.Float64,
+        "median_p": pl.Float64,
+        "significant": pl.Float64,
+        "pairs": pl.UInt32,
+        "fold_sd": pl.Float64,
+    }
+)
+_NO_CURVES = pl.DataFrame(
+    schema={
+        "average": pl.String,
+        "metric": pl.String,
+        "place": pl.Int64,
+        "p": pl.Float64,
+        "system_a": pl.String,
+        "system_b": pl.String,
+    }
+)
+
+
+def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
+    slow = folds[0].slow
+    everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
+    told = everywhere + [
+        f"fold {number}: {note}"
+        for number, fold in enumerate(folds, start=1)
+        for note in fold.scores.notes
+        if note not in everywhere
+    ]
+    if slow and compiled() is None:
+        told.append(
+            "numba is not installed, so the samples were measured one by one, which is slow; "
+            "get it with: pip install 'cranfield[recommend]'"
+        )
+    elif slow:
+        told.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
+    return tuple(dict.fromkeys(told))

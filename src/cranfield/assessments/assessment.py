@@ -1,0 +1,356 @@
+"""`Assessment`: what was found out about the metrics, as frames, figures and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._figures import Style, inline
+from cranfield._files import whole_file, write_text
+from cranfield._progress import progress
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import csv_of
+from cranfield.assessments import robustness
+from cranfield.assessments.advice import Advice, Evidence, advise
+from cranfield.assessments.correlation import correlation_frame, groups, matrix
+from cranfield.assessments.cutoffs import cutoff_frame, without_cutoff
+from cranfield.assessments.scenarios import SCENARIOS
+from cranfield.rankings import file_name
+
+STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
+"""What `Assessment.frame` can return; ``samples``, every single sample, stands beside them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """The result of `assess`.
+
+    Parameters
+    ----------
+    systems, metrics, averages
+        Names.
+    lower_is_better
+        For each metric, whether a smaller value is the better one.
+    samples
+        A row a fold, scenario, size, sample, average and metric; see `frame`.
+    whole
+        folds × averages × metrics × systems: the averages on the whole test sets, as they are measured.
+    power
+        A row an average and metric: how well it tells the systems apart.
+    curves
+        Every p-value behind that.
+    step
+        The decisions, with notes.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    averages: tuple[str, ...]
+    lower_is_better: tuple[bool, ...]
+    samples: pl.DataFrame
+    whole: NDArray[np.float64]
+    power: pl.DataFrame
+    curves: pl.DataFrame
+    step: Step = field(default_factory=lambda: Step("assess"))
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios that were studied."""
+        found = set(self.samples["scenario"].unique().to_list())
+        return tuple(name for name in SCENARIOS if name in found)
+
+    def frame(self, study: str = "robustness") -> pl.DataFrame:
+        """Return a study as a tidy frame.
+
+        ``robustness``
+            A row a scenario, size, average and metric: the number of ``samples``, those with an ``undefined`` tau, the
+            mean ``tau`` with the whole test set, its ``standard_error``, quantiles, its standard deviation between
+            folds ``fold_sd``; the mean share of pairs of systems whose order is ``flipped``; of the significant
+            verdicts (Student's paired t-test of the mean difference, whatever the average) the shares that are lost,
+            and that turn round; and how many ``ratings`` and ``users`` remain.
+        ``values``
+            A row a scenario, size, average, metric and system: its averaged ``value``, and ``fold_sd``.
+        ``power``, ``curves``
+            Discriminative power, with the ``fold_sd`` of its ``dp``, and the p-value curves; see
+            `discriminative_power`.
+        ``correlation``, ``groups``
+            tau between metrics, and of a metric with itself under another average; the group of metrics that say the
+            same to which each belongs.
+        ``cutoffs``
+            For metrics measured at several cut-offs: the evidence at each.
+        ``aggregation``
+            A row a metric and average: its correlation with the metric's first average, that one's ``fold_sd``, and the
+            evidence.
+        ``advice``
+            The metrics, the recommended one first.
+        ``samples``
+            Every sample by itself, with the systems' averages.
+        """
+        _checks.one_of("study", study, (*STUDIES, "samples"))
+        match study:
+            case "robustness":
+                return robustness.summary(self.samples)
+            case "values":
+                return robustness.absolute_values(self.samples, self.systems)
+            case "correlation":
+                return self._correlation
+            case "groups":
+                return self._groups()
+            case "cutoffs":
+                return cutoff_frame(self.advice().frame())
+            case "aggregation":
+                return self._aggregation()
+            case "advice":
+                return self.advice().frame()
+        found: pl.DataFrame = getattr(self, study)
+        return found
+
+    def correlation(self, average: str | None = None) -> NDArray[np.float64]:
+        """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
+        average = _checks.one_of("average", average or self.averages[0], self.averages)
+        return matrix(self._correlation, average, self.metrics)
+
+    def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
+        """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
+
+        ``weights`` say what each of them counts; one that is not named counts 1, or what `assess` was told.
+        """
+        if weights is None and (draws, seed) == (200, 0):
+            return self._advice
+        weights = self.step.settings.get("weights") if weights is None else weights
+        return advise(self.evidence, weights, draws=draws, seed=seed)
+
+    def part(self, metrics: Iterable[str] | None = None, average: str | None = None) -> Assessment:
+        """Return the assessment of some of the metrics (all) under one average (the first one).
+
+        A mapping gives the metrics other names: ``found.part({"AP@100": "MAP"}, "geometric")``. They keep their order.
+        An average that has no test has the power of the first one that has.
+        """
+        average = _checks.one_of("average", average or self.averages[0], self.averages)
+        wanted = self.metrics if metrics is None else [metrics] if isinstance(metrics, str) else metrics
+        labels = dict(wanted) if isinstance(wanted, Mapping) else {name: name for name in wanted}
+        for name in labels:
+            _checks.one_of("metrics", name, self.metrics)
+        if not labels or len(set(labels.values())) < len(labels):
+            raise SettingError("a part has one metric or more, each under a name of its own; name them so")
+        places = [m for m, metric in enumerate(self.metrics) if metric in labels]
+        tested = self.power["average"].unique(maintain_order=True).to_list()
+        shown = average if average in tested or not tested else tested[0]
+
+        def named(frame: pl.DataFrame, under: str) -> pl.DataFrame:
+            own = frame.filter((pl.col("average") == under) & pl.col("metric").is_in(list(labels)))
+            return own.with_columns(pl.col("metric").replace_strict(labels, return_dtype=pl.String))
+
+        return replace(
+            self,
+            metrics=tuple(labels[self.metrics[m]] for m in places),
+            averages=(average,),
+            lower_is_better=tuple(self.lower_is_better[m] for m in places),
+            samples=named(self.samples, average),
+            whole=self.whole[:, [self.averages.index(average)]][:, :, places],
+            power=named(self.power, shown),
+            curves=named(self.curves, shown),
+        )
+
+    def plot(self, study: str = "robustness", **options: Any) -> Any:
+        """Return a study as an Altair chart; `cranfield.assessments.figures` has one function a study."""
+        from cranfield.assessments import figures
+
+        drawing = figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)]
+        return drawing(self, **options)
+
+    def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
+        """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files.
+
+        The figures show the first average; those of each further one are in a folder of its name.
+        """
+        folder, written = Path(folder), []
+        for study in STUDIES:
+            frame = self.frame(study)
+            if frame.height == 0:
+                continue
+            write_text(folder / "frames" / f"{study}.csv", csv_of(frame))
+            written.append(folder / "frames" / f"{study}.csv")
+        with whole_file(folder / "frames" / "samples.parquet") as temporary:
+            self.samples.write_parquet(temporary)
+        written.append(folder / "frames" / "samples.parquet")
+        return written + (self._draw(folder / "figures", style) if figures else [])
+
+    def _draw(self, folder: Path, style: Style) -> list[Path]:
+        from cranfield.assessments.figures import save_all
+
+        with progress("Drawing", total=len(self.averages), unit="averages") as bar:
+            written = save_all(self, folder, style=style)
+            bar.advance()
+            for average, stem in file_name(self.averages[1:]).items():
+                own = self.part(average=average)
+                if not (own.power["average"] == average).any():  # without a test of its own it has no curves
+                    own = replace(own, power=own.power.clear(), curves=own.curves.clear())
+                written += save_all(own, folder / stem, style=style)
+                bar.advance()
+        return written
+
+    @cached_property
+    def _advice(self) -> Advice:
+        return advise(self.evidence, self.step.settings.get("weights"))
+
+    @cached_property
+    def _correlation(self) -> pl.DataFrame:
+        return correlation_frame(self._ordered, self.averages, self.metrics, self.step.settings["correlation"])
+
+    @cached_property
+    def _ordered(self) -> NDArray[np.float64]:
+        """The averages on the whole test sets as systems are ordered by: rounded, higher is better."""
+        signs = np.where(self.lower_is_better, -1.0, 1.0)
+        ordered: NDArray[np.float64] = np.round(self.whole, self.step.settings["decimals"]) * signs[:, None]
+        return ordered
+
+    def _groups(self) -> pl.DataFrame:
+        rows = []
+        for average in self.averages:
+            group, order = groups(self.correlation(average))
+            place = np.argsort(order)
+            rows += [
+                {"average": average, "metric": metric, "group": int(group[m]), "place": int(place[m]) + 1}
+                for m, metric in enumerate(self.metrics)
+            ]
+        return pl.DataFrame(rows)
+
+    def _aggregation(self) -> pl.DataFrame:
+        first = self.averages[0]
+        own = self._correlation.filter(
+            (pl.col("average_a") == first) & (pl.col("metric_a") == pl.col("metric_b"))
+        ).select("fold_sd", metric="metric_a", average="average_b", tau_with_first="tau")
+        frame = self.advice().frame().join(own, on=["metric", "average"], how="left")
+        frame = frame.sort(pl.col("metric").cast(pl.Enum(self.metrics)), pl.col("average").cast(pl.Enum(self.averages)))
+        first_columns = ("metric", "average", "tau_with_first", "fold_sd")
+        return frame.select(*first_columns, pl.exclude(*first_columns))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the advice is drawn from, pair of systems by pair of systems."""
+        first, second = np.triu_indices(len(self.systems), 1)
+
+        def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:
+            return np.nan_to_num(np.sign(values[..., first] - values[..., second])).astype(np.int8)
+
+        n_candidates = len(self.averages) * len(self.metrics)
+        better = np.tile(np.where(self.lower_is_better, -1.0, 1.0), len(self.averages))[:, None]
+        samples, folds = {}, {}
+        for name in self.scenarios:
+            rows = self.samples.filter((pl.col("scenario") == name) & (pl.col("size") < 1.0))
+            if rows.height == 0:
+                continue
+            values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
+            samples[name] = signs(np.round(values, self.step.settings["decimals"]) * better)
+            folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
+        return Evidence(
+            tuple((average, metric) for average in self.averages for metric in self.metrics),
+            len(self.systems),
+            self._apart(),
+            signs(self._ordered.reshape(len(self.whole), n_candidates, -1)),
+            samples,
+            folds,
+        )
+
+    def _apart(self) -> NDArray[np.float64]:
+        """Return candidates × pairs: whether the systems differ significantly; an untested average as the first."""
+        place = {system: s for s, system in enumerate(self.systems)}
+        first, second = np.triu_indices(len(self.systems), 1)
+        pair = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(first, second))}
+        tested = {key: np.full(len(first), np.nan) for key in self.power.select("average", "metric").iter_rows()}
+        for average, metric, a, b, p in self.curves.select(
+            "average", "metric", "system_a", "system_b", "p"
+        ).iter_rows():
+            ends = sorted((place[a], place[b]))
+            tested[average, metric][pair[ends[0], ends[1]]] = float(p < self.step.settings["alpha"])
+        nothing = np.full(len(first), np.nan)
+        stand_in = next(iter(tested), (self.averages[0], ""))[0]
+        return np.array(
+            [
+                tested.get((average, metric), tested.get((stand_in, metric), nothing))
+                for average in self.averages
+                for metric in self.metrics
+            ]
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what a person would say, a sentence a study."""
+        robustness = [said for name in self.scenarios for said in self._said_of_robustness(name)]
+        return [self.advice().sentence(), *robustness, *self._said_of_power(), *self._said_of_groups()]
+
+    def _said_of_robustness(self, scenario: str) -> list[str]:
+        mean = (
+            self.frame("robustness")
+            .filter(scenario=scenario, average=self.averages[0])
+            .filter(pl.col("size") < 1.0, pl.col("tau").is_not_null())
+            .group_by("metric", maintain_order=True)
+            .agg(pl.col("tau").mean(), pl.col("flipped").mean())
+            .sort("tau", descending=True, maintain_order=True)
+        )
+        if mean.height == 0:
+            return []
+        (best, most, few), (worst, least, many) = mean.row(0), mean.row(-1)
+        if mean.height == 1:
+            title = SCENARIOS[scenario].title
+            return [f"With {title}, {best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)."]
+        if round(most - least, 12) == 0.0:
+            return [f"With {SCENARIOS[scenario].title}, all metrics keep the order alike (mean tau {most:.3f})."]
+        how = "keeps the order of the systems best" if most > 0 else "turns the order of the systems round least"
+        said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
+        return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
+
+    def _said_of_power(self) -> list[str]:
+        own = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
+        if own.height == 0:
+            return []
+        best = own.row(0, named=True)
+        alike = own.height > 1 and round(own["dp"][-1] - best["dp"], 12) == 0.0
+        how = "no better than the others " if alike else "best " if own.height > 1 else ""
+        return [
+            f"{best['metric']} tells the systems apart {how}(DP {best['dp']:.3f}; {best['significant']:.0%} of "
+            f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."
+        ]
+
+    def _said_of_groups(self) -> list[str]:
+        own = self._groups().filter(pl.col("average") == self.averages[0])
+        alike = [part["metric"].to_list() for _, part in own.group_by("group", maintain_order=True) if part.height > 1]
+        if not alike:
+            return []
+        return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(one) for one in alike) + "."]
+
+    def of_family(self, family: str) -> list[str]:
+        """Return the metrics that differ from ``family`` only in their cut-off, shallow ones first."""
+        found = [name for name in self.metrics if without_cutoff(name) == family]
+        if not found:
+            known = sorted({without_cutoff(name) for name in self.metrics})
+            raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
+        return sorted(found, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
+
+    def __str__(self) -> str:
+        said = "\n".join(self.sentences())
+        notes = "".join(f"\n· {note}" for note in self.step.notes)
+        return f"{said}\n\n{self.advice().table().text()}{notes}"
+
+    def __repr__(self) -> str:
+        return (
+            f"Assessment({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.averages)} averages, "
+            f"{len(self.scenarios)} scenarios)"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        study = "robustness" if self.scenarios else "correlation"
+        return said + self.advice().table().html() + inline(lambda: self.plot(study))

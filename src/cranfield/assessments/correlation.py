@@ -1,0 +1,106 @@
+"""Which metrics say the same: rank correlations between the orders of systems, and groups of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.assessments.robustness import correlations
+
+# What an undefined correlation counts when metrics are grouped: as far apart as can be.
+_FARTHEST = 2.0
+
+
+def correlation_frame(
+    averages: NDArray[np.float64], names: Sequence[str], metrics: Sequence[str], kind: str = "tau-b"
+) -> pl.DataFrame:
+    """Return the correlation of every pair of metrics, and of every metric with itself under another average.
+
+    Parameters
+    ----------
+    averages
+        folds × averages × metrics × systems, higher is better.
+    names, metrics
+        Of averages and metrics.
+    kind
+        ``tau-b`` or ``tau-ap``; the latter is taken in both directions, so that a pair has one value.
+
+    Returns
+    -------
+    pl.DataFrame
+        Columns ``average_a, metric_a, average_b, metric_b, tau``, its mean over the folds, and ``fold_sd``, its
+        standard deviation between them. Both directions of a pair are there.
+    """
+    n_folds, n_averages, n_metrics, _ = averages.shape
+    pairs = [
+        ((a, m), (a, other)) for a in range(n_averages) for m in range(n_metrics) for other in range(n_metrics)
+    ] + [
+        ((a, m), (other, m))
+        for m in range(n_metrics)
+        for a in range(n_averages)
+        for other in range(n_averages)
+        if a != other
+    ]
+    first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    tau = np.empty((n_folds, len(pairs)))
+    for fold, table in enumerate(averages):
+        x, y = table[first[:, 0], first[:, 1]], table[second[:, 0], second[:, 1]]
+        tau[fold] = correlations(x, y, kind)
+        if kind == "tau-ap":
+            tau[fold] = (tau[fold] + correlations(y, x, kind)) / 2.0
+    mean, spread = mean_and_spread(tau)
+    return pl.DataFrame(
+        {
+            "average_a": [names[a] for a in first[:, 0]],
+            "metric_a": [metrics[m] for m in first[:, 1]],
+            "average_b": [names[a] for a in second[:, 0]],
+            "metric_b": [metrics[m] for m in second[:, 1]],
+            "tau": mean,
+            "fold_sd": spread,
+        }
+    )
+
+
+def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation (n − 1) along the first axis, NaN left out; NaN where too few are left."""
+    counted = ~np.isnan(tables)
+    n = counted.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(counted, tables, 0.0).sum(axis=0) / n
+        spread = np.sqrt(np.where(counted, (tables - mean) ** 2, 0.0).sum(axis=0) / (n - 1))
+    return mean, np.where(n > 1, spread, np.nan)
+
+
+def matrix(frame: pl.DataFrame, average: str, metrics: Sequence[str]) -> NDArray[np.float64]:
+    """Return metrics × metrics correlations under one average."""
+    own = frame.filter((pl.col("average_a") == average) & (pl.col("average_b") == average))
+    cells = {(a, b): tau for a, b, tau in own.select("metric_a", "metric_b", "tau").rows()}
+    return np.array([[cells[a, b] for b in metrics] for a in metrics], dtype=np.float64)
+
+
+def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Group metrics whose orders agree: average linkage on 1 − tau, cut where the mean tau falls below ``same``.
+
+    Returns the group of each metric, from 1 in the order of the metrics, and an order of the metrics that puts groups
+    together. An undefined tau counts as -1.
+
+    Examples
+    --------
+    >>> tau = np.array([[1.0, 0.2, 0.95], [0.2, 1.0, 0.3], [0.95, 0.3, 1.0]])
+    >>> [part.tolist() for part in groups(tau)]
+    [[1, 2, 1], [1, 0, 2]]
+    """
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(tau) < 2:
+        return np.ones(len(tau), dtype=np.int64), np.arange(len(tau))
+    distance = np.nan_to_num(1.0 - tau, nan=_FARTHEST)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform((distance + distance.T) / 2.0, checks=False), method="average")
+    raw = fcluster(tree, t=1.0 - same + 1e-12, criterion="distance")
+    numbers = {int(group): place for place, group in enumerate(dict.fromkeys(raw.tolist()), start=1)}
+    return np.array([numbers[int(group)] for group in raw]), leaves_list(tree).astype(np.int64)

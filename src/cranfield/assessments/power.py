@@ -1,0 +1,213 @@
+"""Discriminative power: how well a metric tells systems apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._record import Step
+from cranfield._table import Cell, Table
+from cranfield.assessments.folds import join_folds
+from cranfield.comparisons import Comparison, compare
+from cranfield.comparisons.bootstrap import cannot_differ, resampled
+from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.sentences import p_text
+from cranfield.measures.scores import Scores
+
+_FOLDS = ("average", "pool", "each")
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminativePower:
+    """The result of `discriminative_power`.
+
+    Parameters
+    ----------
+    rows
+        One row a metric (and fold, if folds were kept apart); see `frame`.
+    curves
+        Every p-value of every metric, in decreasing order; see `curve`.
+    alpha
+        The level of significance.
+    step
+        How it was computed, with notes on the users that count.
+    """
+
+    rows: pl.DataFrame
+    curves: pl.DataFrame
+    alpha: float
+    step: Step = field(default_factory=lambda: Step("discriminative_power"))
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row a metric, the most discriminative first.
+
+        Columns: ``rank``; ``dp``, the sum of the p-values over all unordered pairs of systems; ``median_p``;
+        ``significant``, the share of pairs with p < α; ``pairs``; and, if there was a bootstrap, ``asl_significant``,
+        Sakai's share of pairs, and ``required_difference``. Folds that were kept apart have a column ``fold``.
+        """
+        return self.rows
+
+    def curve(self, metric: str | None = None, first: int | None = 20) -> pl.DataFrame:
+        """Return the p-value curve: ``metric, place, p, system_a, system_b``, p decreasing.
+
+        The papers draw the ``first`` 20 values; None gives all.
+        """
+        rows = self.curves if metric is None else self.curves.filter(pl.col("metric") == metric)
+        return rows if first is None else rows.filter(pl.col("place") <= first)
+
+    def table(self) -> Table:
+        """Return the metrics as a table for people."""
+        kept_apart, resampled_too = ("fold" in self.rows.columns), ("asl_significant" in self.rows.columns)
+        cells: list[list[str | Cell]] = []
+        for row in self.rows.iter_rows(named=True):
+            cells.append(
+                [
+                    row["metric"] + (f", fold {row['fold']}" if kept_apart else ""),
+                    Cell(f"{row['dp']:.4f}", best=row["rank"] == 1),
+                    p_text(row["median_p"]),
+                    f"{row['significant']:.1%}",
+                ]
+            )
+            if resampled_too:
+                cells[-1] += [f"{row['asl_significant']:.1%}", f"{row['required_difference']:.4f}"]
+        pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
+        header = ["metric", "DP", "median p", f"p < {self.alpha:g}"]
+        header += ["ASL", "required difference"] if resampled_too else []
+        caption = f"{pairs} pairs of systems; test: {self.step.settings.get('test')}; a low DP is a high power"
+        return Table(header, cells, caption, self.step.notes)
+
+    def __str__(self) -> str:
+        best = self.rows.row(0, named=True)
+        said = (
+            f"{best['metric']} tells the systems apart best: DP {best['dp']:.4f} over {best['pairs']} pairs, of which "
+            f"{best['significant']:.0%} differ at {self.alpha:g}."
+        )
+        return f"{said}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"DiscriminativePower({self.rows['metric'].n_unique()} metrics)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def discriminative_power(
+    scores: Scores | Sequence[Scores],
+    *,
+    test: str = "permutation",
+    method: str | None = None,
+    metrics: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    folds: str = "average",
+    coverage: str = "full",
+    undefined: str = "zero",
+    average: str = "mean",
+    samples: int | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> DiscriminativePower:
+    """Measure how well each metric tells the systems apart.
+
+    DP = Σ p over all unordered pairs of systems, the area under the p-value curve (Valcarce et al. 2018, 2020): the
+    lower, the more discriminative. It depends on the systems and the data, so it ranks metrics only within one set of
+    both. Table 3 of Valcarce et al. (2018) sums ordered pairs, twice this value. With it: the share of pairs with
+    p < α; the median p-value (Lu et al. 2016); and by Sakai's (2006) bootstrap the share of pairs with ASL < α and the
+    required difference, the largest over pairs of |mean w*| in the resample with the (B α)-th largest t.
+
+    Parameters
+    ----------
+    scores
+        The scores of one split, or of several folds.
+    test, method, metrics, alpha, coverage, undefined, average, samples, seed
+        As in ``compare``.
+    folds
+        ``average``: a user's values are averaged over the folds in which the user appears; ``pool``: every list of
+        every fold is a case of its own; ``each``: every fold by itself.
+    resamples
+        How many resamples the bootstrap draws. 0: no bootstrap, which takes longer than the tests, and no columns
+        of it.
+
+    Examples
+    --------
+    >>> from cranfield.comparisons.samples import as_scores
+    >>> values = {"a": [0.9, 0.8, 0.7, 0.9], "b": [0.1, 0.2, 0.3, 0.3], "c": [0.1, 0.3, 0.2, 0.3]}
+    >>> result = discriminative_power(as_scores(values))
+    >>> result.frame()["dp"].item(), result.curve()["p"].to_list()
+    (1.25, [1.0, 0.125, 0.125])
+    """
+    _checks.one_of("folds", folds, _FOLDS)
+    resamples = _checks.whole("resamples", resamples, at_least=0)
+    parts = [as_scores(one) for one in (scores if isinstance(scores, list | tuple) else [scores])]
+    whole = join_folds(parts)
+    counted = parts if folds == "each" else [whole]
+    counting: dict[str, Any] = {
+        "metrics": [metrics] if isinstance(metrics, str) else metrics,
+        "coverage": coverage,
+        "undefined": undefined,
+        "average": average,
+        "by": "list" if folds == "pool" else "user",
+    }
+    testing: dict[str, Any] = {"test": test, "method": method, "samples": samples, "alpha": alpha, "seed": seed}
+    comparisons = [compare(part, correction="none", **testing, **counting) for part in counted]
+    sakai = [_bootstrapped(part, counting, resamples, alpha, seed) if resamples else [] for part in counted]
+    rows = [_summary(one).with_columns(by_bootstrap) for one, by_bootstrap in zip(comparisons, sakai)]
+    curves = [_curves(one) for one in comparisons]
+    if folds == "each":
+        rows, curves = ([one.with_columns(fold=pl.lit(k)) for k, one in enumerate(part, 1)] for part in (rows, curves))
+    settings = {**comparisons[0].step.settings, "folds": folds, "n_folds": len(parts), "resamples": resamples}
+    notes = tuple(dict.fromkeys(note for one in comparisons for note in one.step.notes))
+    step = Step("discriminative_power", settings, notes=notes)
+    return DiscriminativePower(_ranked(pl.concat(rows)), pl.concat(curves), alpha, step)
+
+
+def _summary(compared: Comparison) -> pl.DataFrame:
+    """Return one row a metric: DP, the median p-value and the share of pairs that differ."""
+    p = pl.col("p").drop_nans()
+    return (
+        compared.frame()
+        .group_by("metric", maintain_order=True)
+        .agg(
+            dp=p.sum(),
+            median_p=p.median(),
+            significant=(p < compared.alpha).mean(),
+            pairs=p.len(),
+        )
+    )
+
+
+def _bootstrapped(scores: Scores, counting: dict[str, Any], resamples: int, alpha: float, seed: int) -> list[pl.Series]:
+    """Return, for each metric, Sakai's share of significant pairs and the required difference."""
+    data, _ = make_samples(scores, **counting)
+    place = max(1, int(resamples * alpha + 1e-9))  # 100 times 0.29 is 29
+    shares, required = [], []
+    for sample, (shift, t, observed, _) in zip(data, resampled(data, resamples, seed)):
+        asl = np.where(cannot_differ(sample, observed), 1.0, (t >= observed * (1 - 1e-12)).mean(axis=0))
+        tested = asl[sample.n > 0]
+        shares.append(float((tested < alpha).mean()) if len(tested) else np.nan)
+        order = np.argsort(-t, axis=0, kind="stable")[place - 1]
+        required.append(float(np.abs(np.take_along_axis(shift, order[None], axis=0)).max()))
+    return [pl.Series("asl_significant", shares), pl.Series("required_difference", required)]
+
+
+def _curves(compared: Comparison) -> pl.DataFrame:
+    return (
+        compared.frame()
+        .filter(pl.col("p").is_not_nan())
+        .sort("p", descending=True, maintain_order=True)
+        .with_columns(place=pl.int_range(1, pl.len() + 1).over("metric"))
+        .select("metric", "place", "p", "system_a", "system_b")
+        .sort(pl.col("metric").cast(pl.Enum(compared.metrics)), "place")
+    )
+
+
+def _ranked(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the metrics with the most discriminative first; folds are ranked each by itself."""
+    by = ["fold"] if "fold" in rows.columns else []
+    rank = pl.col("dp").rank("min")
+    rows = rows.with_columns(rank=(rank.over(by) if by else rank).cast(pl.Int64)).sort(*by, "rank", maintain_order=True)
+    return rows.select(*by, "rank", "metric", pl.exclude(*by, "rank", "metric"))

@@ -1,0 +1,260 @@
+"""Robustness to incompleteness: whether the order of the systems holds when test ratings are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._progress import Progress
+from cranfield._settings import settings
+from cranfield.assessments.chunks import Chunks
+from cranfield.assessments.scenarios import Scenario
+from cranfield.assessments.subset_scores import MaskedScores
+from cranfield.assessments.verdicts import verdicts
+from cranfield.measures.averages import Average
+from cranfield.measures.correlation import Paired
+from cranfield.recommenders.work import blas_threads
+
+Correlation = Literal["tau-b", "tau-ap"]
+CORRELATIONS = ("tau-b", "tau-ap")
+_MOST_DECIMALS = 15
+QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is asked of every smaller test set.
+
+    Parameters
+    ----------
+    averages
+        How the values of the lists become one number a system.
+    correlation
+        What compares two orders of systems: ``tau-b`` or ``tau-ap``.
+    decimals
+        To how many decimals averages are rounded before systems are ordered, so that equal ones are equal: 12 takes
+        away what is left of rounding, 4 is what rec_eval prints.
+    alpha
+        The level of the verdicts.
+    samples, seed
+        How many samples a size has in random scenarios, and what fixes them.
+    """
+
+    averages: tuple[Average, ...]
+    correlation: Correlation = "tau-b"
+    decimals: int = 12
+    alpha: float = 0.05
+    samples: int = 50
+    seed: int = 0
+
+
+def rounded_to(decimals: object) -> int:
+    """Return to how many decimals averages are rounded, if a number has so many.
+
+    Examples
+    --------
+    >>> rounded_to(4)
+    4
+    """
+    found = _checks.whole("decimals", decimals, at_least=0)
+    if found > _MOST_DECIMALS:
+        raise SettingError(f"decimals={decimals!r} is more than a number holds; give at most {_MOST_DECIMALS}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """What one smaller test set gave."""
+
+    averages: NDArray[np.float64]
+    """averages × metrics × systems."""
+    verdicts: NDArray[np.int8]
+    """metrics × pairs: which system is significantly better."""
+    ratings: int
+    users: int
+
+
+class Robustness:
+    """The study of one set of systems on one test set: its whole test set is what all smaller ones are held against.
+
+    Two orders of systems are compared by Kendall's tau-b, which is undefined (NaN) if all systems are equal in either;
+    such samples are counted and left out of means.
+    """
+
+    def __init__(self, masked: MaskedScores, asked: Sampling) -> None:
+        self._masked, self._asked = masked, asked
+        self._signs = np.array([-1.0 if metric.lower_is_better else 1.0 for metric in masked.metrics])
+        self._whole = self._measure(np.ones(len(masked.judgments), dtype=np.bool_))
+
+    @property
+    def averages(self) -> NDArray[np.float64]:
+        """The averages × metrics × systems of the whole test set."""
+        return self._whole.averages
+
+    def study(
+        self, scenario: Scenario, sizes: Sequence[float], bar: Progress, chunks: Chunks, inputs: Mapping[str, Any]
+    ) -> pl.DataFrame:
+        """Return a row a size, sample, average and metric; see `Assessment.frame`."""
+        found = []
+        for size in sizes:
+            made_of, before = {**inputs, "scenario": scenario.name, "size": size}, bar.done
+            found.append(chunks.get(f"{scenario.name}-{size:g}", made_of, partial(self._chunk, scenario, size, bar)))
+            if bar.done == before:
+                bar.advance(self.n_samples(scenario, size))
+        return pl.concat(found)
+
+    def n_samples(self, scenario: Scenario, size: float) -> int:
+        """Return how many samples a size has; the whole test set has one."""
+        return 1 if size == 1.0 else scenario.n_samples(self._asked.samples)
+
+    def _chunk(self, scenario: Scenario, size: float, bar: Progress) -> pl.DataFrame:
+        def one(sample: int) -> _Sample:
+            return self._measure(scenario.mask(self._masked.judgments, size, sample, self._asked.seed))
+
+        return self._rows(scenario, size, _in_threads(one, self.n_samples(scenario, size), bar))
+
+    def _measure(self, mask: NDArray[np.bool_]) -> _Sample:
+        masked, asked = self._masked, self._asked
+        n_systems, n_metrics = len(masked.judged), len(masked.metrics)
+        averages = np.empty((len(asked.averages), n_metrics, n_systems))
+        found = np.zeros((n_metrics, n_systems * (n_systems - 1) // 2), dtype=np.int8)
+        users = 0
+        for part in masked.parts(mask):
+            users = len(part.judged)
+            for a, average in enumerate(asked.averages):
+                averages[a, part.places] = part.averages(average)
+            if part.overall is None:
+                for m, values in zip(part.places, part.values):
+                    found[m] = verdicts(values, asked.alpha)
+        better = (found * self._signs[:, None]).astype(np.int8)
+        return _Sample(averages, better, int(np.count_nonzero(mask)), users)
+
+    def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return averages as systems are ordered by: rounded, higher is better."""
+        return np.round(averages, self._asked.decimals) * self._signs[:, None]
+
+    def _rows(self, scenario: Scenario, size: float, samples: Sequence[_Sample]) -> pl.DataFrame:
+        metrics = [str(metric) for metric in self._masked.metrics]
+        values = np.stack([one.averages for one in samples])
+        n_samples, n_averages, n_metrics, n_systems = values.shape
+        now = self._ordered(values)
+        whole = np.broadcast_to(self._ordered(self._whole.averages), values.shape)
+        cells = n_samples * n_averages * n_metrics
+        kept, reversed_ = self._verdicts_that_hold(samples)
+        return pl.DataFrame(
+            {
+                "scenario": [scenario.name] * cells,
+                "size": [size] * cells,
+                "sample": np.repeat(np.arange(n_samples), n_averages * n_metrics),
+                "average": np.tile(np.repeat([str(one) for one in self._asked.averages], n_metrics), n_samples),
+                "metric": metrics * (n_samples * n_averages),
+                "ratings": np.repeat([one.ratings for one in samples], n_averages * n_metrics),
+                "users": np.repeat([one.users for one in samples], n_averages * n_metrics),
+                "tau": correlations(whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self._asked.correlation),
+                "flipped": flipped(whole, now).reshape(-1),
+                "verdicts_lost": np.repeat((1.0 - kept)[:, None], n_averages, axis=1).reshape(-1),
+                "verdicts_reversed": np.repeat(reversed_[:, None], n_averages, axis=1).reshape(-1),
+                "values": values.reshape(-1, n_systems),
+            },
+            schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
+        )
+
+    def _verdicts_that_hold(self, samples: Sequence[_Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
+        now, then = np.stack([one.verdicts for one in samples]), self._whole.verdicts
+        significant = np.count_nonzero(then, axis=1)
+        with np.errstate(invalid="ignore"):
+            same = np.count_nonzero((now == then) & (then != 0), axis=2) / significant
+            opposite = np.count_nonzero((now == -then) & (then != 0), axis=2) / significant
+        return same, opposite
+
+
+def correlations(truth: NDArray[np.float64], estimate: NDArray[np.float64], kind: str = "tau-b") -> NDArray[np.float64]:
+    """Return the rank correlation of each row of systems' averages with its row of the truth.
+
+    Examples
+    --------
+    >>> correlations(np.array([[0.3, 0.3, 0.2, 0.1]]), np.array([[0.4, 0.3, 0.3, 0.1]])).round(12).tolist()
+    [0.8]
+    """
+    rows, width = truth.shape
+    pairs = Paired(np.repeat(np.arange(rows), width), rows, truth.reshape(-1), estimate.reshape(-1))
+    return pairs.kendall_tau_b() if kind == "tau-b" else pairs.tau_ap()
+
+
+def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of the pairs of systems ordered by the truth that the estimate orders the other way round.
+
+    A pair that becomes tied has not flipped. NaN if the truth orders no pair.
+    """
+    first, second = np.triu_indices(truth.shape[-1], 1)
+    then, now = (np.sign(one[..., first] - one[..., second]) for one in (truth, estimate))
+    with np.errstate(invalid="ignore"):
+        share: NDArray[np.float64] = np.count_nonzero(then * now < 0, axis=-1) / np.count_nonzero(then, axis=-1)
+    return share
+
+
+def _in_threads(function: Callable[[int], _Sample], count: int, bar: Progress) -> list[_Sample]:
+    """Return the results of all samples, in their order; each has a stream of its own, so threads change nothing."""
+    found = []
+    with blas_threads(1), ThreadPoolExecutor(settings.workers) as pool:
+        try:
+            for result in pool.map(function, range(count)):
+                found.append(result)
+                bar.advance()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return found
+
+
+def summary(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return a row a scenario, size, average and metric: tau over the samples of all folds, and what flips.
+
+    Samples whose tau is undefined are counted in ``undefined`` and left out.
+    """
+    tau = pl.col("tau").drop_nans()
+    by = ["scenario", "size", "average", "metric"]
+    each = samples.group_by([*by, "fold"], maintain_order=True).agg(tau=tau.mean())
+    between = each.group_by(by, maintain_order=True).agg(fold_sd=pl.col("tau").std())
+    return (
+        samples.group_by(by, maintain_order=True)
+        .agg(
+            samples=pl.len(),
+            undefined=pl.col("tau").is_nan().sum(),
+            tau=tau.mean(),
+            standard_error=tau.std() / tau.len().sqrt(),
+            **{name: tau.quantile(share, "linear") for name, share in QUANTILES.items()},
+            flipped=pl.col("flipped").drop_nans().mean(),
+            verdicts_lost=pl.col("verdicts_lost").drop_nans().mean(),
+            verdicts_reversed=pl.col("verdicts_reversed").drop_nans().mean(),
+            ratings=pl.col("ratings").mean(),
+            users=pl.col("users").mean(),
+        )
+        .join(between, on=by, how="left", maintain_order="left")
+    )
+
+
+def absolute_values(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
+    """Return a row a scenario, size, average, metric and system: its value, averaged over samples and folds."""
+    by = ["scenario", "size", "average", "metric"]
+    names = {str(s): system for s, system in enumerate(systems)}
+
+    def means(by: list[str]) -> pl.DataFrame:
+        wide = samples.group_by(by, maintain_order=True).agg(
+            pl.col("values").arr.get(s).drop_nans().mean().alias(str(s)) for s in range(len(systems))
+        )
+        long = wide.unpivot(index=by, on=list(names), variable_name="system", value_name="value")
+        return long.with_columns(pl.col("system").replace_strict(names, return_dtype=pl.String))
+
+    between = means([*by, "fold"]).group_by([*by, "system"]).agg(fold_sd=pl.col("value").std())
+    return means(by).join(between, on=[*by, "system"], how="left", maintain_order="left")

@@ -1,0 +1,214 @@
+"""Which metrics the compiled walk knows, and the tables that tell it what to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments
+from cranfield.measures.metrics.graded import GAINS, logarithmic
+
+_BEYOND = np.iinfo(np.int64).max
+
+
+def _chapelle(judgments: Judgments) -> NDArray[np.float64]:
+    """Return 2^(r−1) − 1, which the highest rating of the test set scales."""
+    return np.exp2(np.maximum(judgments.grades - 1.0, 0.0)) - 1.0
+
+
+# Gains that look at a judgment by itself, and, for those that the highest rating scales, in which way.
+_GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], str]] = {
+    "rating": (GAINS["rating"], "none"),
+    "binary": (GAINS["binary"], "none"),
+    "exp": (GAINS["exp"], "none"),
+    "exp1": (_chapelle, "chapelle"),
+    "exp1full": (_chapelle, "full range"),
+}
+
+
+# For each metric its running sum, and its factor with a cut-off and without, all named as in `_kernel`.
+_METRICS: Mapping[str, tuple[str, str, str]] = {
+    "P": ("HITS", "PER_CUTOFF", "PER_LENGTH"),
+    "Recall": ("HITS", "PER_RELEVANT", "PER_RELEVANT"),
+    "F1": ("HITS", "PER_CUTOFF_AND_RELEVANT", "PER_LENGTH_AND_RELEVANT"),
+    "HitRate": ("ANY_HIT", "ONE", "ONE"),
+    "RR": ("FIRST", "ONE", "ONE"),
+    "AP": ("PRECISIONS", "PER_RELEVANT", "PER_RELEVANT"),
+    "bpref": ("PREFERENCES", "PER_RELEVANT", "PER_RELEVANT"),
+    "infAP": ("INFERRED_ALL", "PER_RELEVANT", "PER_RELEVANT"),
+    "nDCG": ("discounted", "PER_IDEAL", "PER_IDEAL"),
+    "RBP": ("discounted", "SCALE", "SCALE"),
+    "ERR": ("expected", "IF_RATED", "IF_RATED"),
+}
+
+
+@cache
+def compiled() -> Any:
+    """Return the module of compiled loops, or None where numba is not installed."""
+    try:
+        from cranfield.assessments import _kernel
+    except ImportError:
+        return None
+    return _kernel
+
+
+def is_known(metric: Metric) -> bool:
+    """Say whether the compiled walk knows a metric."""
+    known_gain = dict(metric.parameters).get("gain", "binary") in _GAINS
+    return metric.dialect is None and metric.definition.name in _METRICS and known_gain
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The hits of all systems as the compiled walk wants them."""
+
+    starts: NDArray[np.int64]
+    ranks: NDArray[np.uint32]
+    pointers: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, judged: Sequence[Judged]) -> Hits:
+        """Put the hits of the systems one after the other."""
+        before = np.cumsum([0, *(len(one) for one in judged)])
+        starts = [np.append(one.starts, len(one)) + offset for one, offset in zip(judged, before)]
+        return cls(
+            np.array(starts, dtype=np.int64),
+            np.concatenate([one.ranks for one in judged]).astype(np.uint32),
+            np.concatenate([one.pointers for one in judged]).astype(np.uint32),
+            np.array([one.lengths for one in judged], dtype=np.int64),
+        )
+
+
+class SamplingPlan:
+    """The tables of some metrics that share a threshold and are condensed, or not, alike.
+
+    Parameters
+    ----------
+    metrics
+        Metrics of which `is_known` says yes.
+    judgments
+        The whole test set, under the threshold of these metrics.
+    hits
+        The hits of all systems in it.
+    condensed
+        Whether items without a test rating are taken out of the lists.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
+        self._judgments, self._hits, self._condensed = judgments, hits, condensed
+        self._strengths = np.exp2(np.maximum(judgments.grades, 0.0)) - 1.0
+        self._lay_out_sums(metrics)
+        self._lay_out_gains()
+        self._lay_out_metrics(metrics)
+
+    @property
+    def threshold(self) -> float:
+        """The lowest relevant rating for these metrics."""
+        return self._judgments.threshold
+
+    def _lay_out_sums(self, metrics: Sequence[Metric]) -> None:
+        """Find the cut-offs, the discounted sums (gain and p, None for the logarithmic one) and the forms of ERR."""
+        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
+        of = {name: [one for one in metrics if one.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
+        self._sums = list(dict.fromkeys([_sum(one) for one in (*of["nDCG"], *of["RBP"])]))
+        self._tops = list(dict.fromkeys(_top(one) for one in of["ERR"]))
+
+    def _lay_out_gains(self) -> None:
+        """Compute the gains of all judgments, their order in each list, and the discounts."""
+        judgments, names = self._judgments, list(dict.fromkeys(gain for gain, _ in self._sums))
+        self._gains = np.array([_GAINS[name][0](judgments) for name in names]).reshape(len(names), len(judgments))
+        self._orders = [np.lexsort((-one, judgments.lists)).astype(np.uint32) for one in self._gains]
+        self._sum_gain = np.array([names.index(gain) for gain, _ in self._sums], dtype=np.int64)
+        longest = (self._hits.ranks, self._hits.lengths, judgments.n_judged)
+        depth = max(int(one.max(initial=0)) for one in longest)
+        self._discounts = np.zeros((len(self._sums), depth + 1))
+        for v, (_, p) in enumerate(self._sums):
+            self._discounts[v, 1:] = logarithmic(depth) if p is None else (1.0 - p) * np.power(p, np.arange(depth))
+
+    def _lay_out_metrics(self, metrics: Sequence[Metric]) -> None:
+        """Say for each metric which sum it is, at which cut-off, and what its factor is."""
+        kernel = compiled()
+        table = np.zeros((4, len(metrics)), dtype=np.int64)
+        for m, metric in enumerate(metrics):
+            name, cut = metric.definition.name, self._cutoffs.index(metric.cutoff or _BEYOND)
+            source, with_cutoff, without = _METRICS[name]
+            variant = 0
+            if source == "discounted":
+                variant = self._sums.index(_sum(metric))
+                place = kernel.FIXED + variant
+            elif source == "expected":
+                place = kernel.FIXED + len(self._sums) + self._tops.index(_top(metric))
+            else:
+                judged_pool = name == "infAP" and dict(metric.parameters).get("pool") == "judged"
+                place = getattr(kernel, "INFERRED_JUDGED" if judged_pool else source)
+            kind = getattr(kernel, without if metric.cutoff is None else with_cutoff)
+            table[:, m] = place, kind, variant, cut
+        self._sources, self._kinds, self._variants, self._cuts = table
+        names = {metric.definition.name for metric in metrics}
+        self._needs = np.array([name in names for name in ("bpref", "infAP")])
+
+    def __call__(
+        self,
+        mask: NDArray[np.bool_],
+        undefined: float,
+        values: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, from the first place on.
+
+        Returns how many judgments and relevant ones each of the lists has that remain. An undefined value counts
+        ``undefined``: 0 or NaN.
+        """
+        kernel, judgments, hits = compiled(), self._judgments, self._hits
+        counts, top_grades = np.empty((2, judgments.n_lists), dtype=np.int64), np.empty(judgments.n_lists)
+        relevant, cutoffs = judgments.relevant, np.array(self._cutoffs, dtype=np.int64)
+        top = kernel.count_lists(judgments.indptr, mask, relevant, judgments.grades, counts, top_grades)
+        ideals = np.zeros((len(self._sums), len(cutoffs), judgments.n_lists))
+        for v, (gain, discount) in enumerate(zip(self._sum_gain, self._discounts)):
+            if self._sums[v][1] is None:
+                order, gains = self._orders[gain], self._gains[gain]
+                kernel.ideal_sums(judgments.indptr, mask, order, gains, discount, cutoffs, ideals[v])
+        scales = np.array([_scale(_GAINS[gain][1], top) for gain, _ in self._sums])
+        factors = np.empty((len(self._kinds), judgments.n_lists))
+        kernel.fill_factors(
+            self._kinds, self._variants, self._cuts, cutoffs, counts, top_grades, ideals, scales, undefined, factors
+        )
+        highest = [top if one == "dataset" else top_grades if one == "user" else float(one) for one in self._tops]
+        satisfied_by = np.empty((len(highest), judgments.n_lists))
+        for e, one in enumerate(highest):
+            satisfied_by[e] = np.exp2(-np.asarray(one))
+        lists = np.flatnonzero(counts[0])
+        for s, starts in enumerate(hits.starts):
+            kernel.walk(
+                lists, starts, hits.ranks, hits.pointers, hits.lengths[s], self._condensed, mask, relevant, counts,
+                self._strengths, satisfied_by, self._gains, self._sum_gain, self._discounts, cutoffs, self._needs,
+                self._sources, self._cuts, self._kinds, factors, values[:, s],
+            )  # fmt: skip
+        return counts[0, lists], counts[1, lists]
+
+
+def _sum(metric: Metric) -> tuple[str, float | None]:
+    """Return the gain of a discounted sum, and the p of its discount; None for that of nDCG."""
+    own = dict(metric.parameters)
+    if metric.definition.name == "nDCG":
+        return own.get("gain", "rating"), None
+    return own.get("gain", "binary"), float(own.get("p", 0.8))
+
+
+def _top(metric: Metric) -> Any:
+    return dict(metric.parameters).get("rmax", "dataset")
+
+
+def _scale(kind: str, top: float) -> float:
+    """Return what the highest rating of the test set makes of a gain."""
+    if kind == "none":
+        return 1.0
+    reach = 2.0 ** (top - 1.0) - (1.0 if kind == "full range" else 0.0)
+    return 1.0 / (reach if reach > 0 else 1.0)

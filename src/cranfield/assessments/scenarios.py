@@ -1,0 +1,169 @@
+"""The ways in which a test set can be incomplete: what to remove first (Valcarce et al. 2020, section 4.2).
+
+A scenario is a *unit* (ratings, items or users) and an order in which units are removed. A smaller test set is a mask
+over the judgments, never a new join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._rounding import nearest_count
+from cranfield._spelling import nearest
+from cranfield.measures.judgments import Judgments
+
+Unit = Literal["ratings", "items", "users"]
+Sizes = str | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One way to make a test set smaller.
+
+    Parameters
+    ----------
+    name
+        How it is spelled.
+    unit
+        What is removed: single ratings, all ratings of an item, or all ratings of a user.
+    largest_first
+        Whether the units with the most test ratings go first; otherwise they go at random.
+    title
+        What it is, for figures and tables.
+    """
+
+    name: str
+    unit: Unit
+    largest_first: bool
+    title: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def n_samples(self, samples: int) -> int:
+        """Return how many samples a size has: one where nothing is left to chance."""
+        return 1 if self.largest_first else samples
+
+    def mask(self, judgments: Judgments, size: float, sample: int = 0, seed: int = 0) -> NDArray[np.bool_]:
+        """Return which judgments remain when ``size`` of the units do.
+
+        Of n units, ⌊size · n + ½⌋ remain, at least one. Random scenarios draw a key for each unit from a stream of
+        their own for each size and sample, and the units with the smallest keys remain. Where the largest go first,
+        units of equal size go in an order that the seed fixes, the same one at every size, so smaller test sets are
+        parts of larger ones.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "x"])
+        >>> scenario("popular").mask(Judgments.of(test, 1), 0.5).tolist()
+        [False, True, False, False]
+        """
+        unit = self._units(judgments)
+        sizes = np.bincount(unit)
+        present = np.flatnonzero(sizes)
+        keep = max(1, int(nearest_count(size, len(present))))
+        if keep >= len(present):
+            return np.ones(len(judgments), dtype=np.bool_)
+        if self.largest_first:
+            keys = stream(seed, "assess", self.name).random(len(present))
+            order = np.lexsort((keys, sizes[present]))
+            remains = np.zeros(len(present), dtype=np.bool_)
+            remains[order[:keep]] = True
+        else:
+            remains = _smallest(stream(seed, "assess", self.name, f"{size:.9g}", sample).random(len(present)), keep)
+        if self.unit == "ratings":
+            return remains
+        of_unit = np.zeros(len(sizes), dtype=np.bool_)
+        of_unit[present] = remains
+        return of_unit[unit]
+
+    def _units(self, judgments: Judgments) -> NDArray[Any]:
+        """Return the unit of each judgment."""
+        if self.unit == "ratings":
+            return np.arange(len(judgments))
+        return judgments.items if self.unit == "items" else judgments.users[judgments.lists]
+
+
+def _smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+    """Say which are the ``count`` smallest keys, the earlier one of equal keys counting as smaller."""
+    chosen: NDArray[np.bool_] = keys <= np.partition(keys, count - 1)[count - 1]
+    if np.count_nonzero(chosen) > count:
+        chosen[np.argsort(keys, kind="stable")[count:]] = False
+    return chosen
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    one.name: one
+    for one in (
+        Scenario("ratings", "ratings", False, "ratings missing at random"),
+        Scenario("items", "items", False, "items missing at random"),
+        Scenario("popular", "items", True, "most popular items missing"),
+        Scenario("users", "users", False, "users missing at random"),
+        Scenario("large", "users", True, "users with the largest profiles missing"),
+    )
+}
+"""The five scenarios of Valcarce et al. (2020), by name."""
+
+
+def scenario(name: str | Scenario) -> Scenario:
+    """Return a scenario by its name."""
+    if isinstance(name, Scenario):
+        return name
+    if name not in SCENARIOS:
+        raise SettingError(f"there is no scenario {name!r}{nearest(str(name), SCENARIOS)}")
+    return SCENARIOS[name]
+
+
+def _descending(first: int, last: int, step: int) -> tuple[float, ...]:
+    return tuple(percent / 100 for percent in range(first, last - 1, -step))
+
+
+SIZES: Mapping[str, tuple[float, ...]] = {
+    "fives": _descending(100, 5, 5),
+    "ones": _descending(100, 1, 1),
+    "top": _descending(100, 80, 1),
+}
+"""The papers' grids of sizes: 100 to 5 % in steps of 5, 100 to 1 %, and 100 to 80 % in steps of 1."""
+
+
+def sizes_of(sizes: Sizes) -> tuple[float, ...]:
+    """Return a grid of sizes by name (``fives``, ``ones``, ``top``), or check one that is given; largest first.
+
+    Examples
+    --------
+    >>> sizes_of("fives")[:3], sizes_of([0.1, 0.5])
+    ((1.0, 0.95, 0.9), (0.5, 0.1))
+    """
+    if isinstance(sizes, str):
+        return SIZES[_checks.one_of("sizes", sizes, SIZES)]
+    given = sizes if isinstance(sizes, Iterable) else [sizes]
+    checked = sorted({1.0 if size == 1.0 else _checks.share("sizes", size) for size in given}, reverse=True)
+    if not checked:
+        raise SettingError("sizes is empty; give shares of the test set, such as sizes=[1, 0.5, 0.1]")
+    return tuple(checked)
+
+
+def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) -> dict[str, tuple[float, ...]]:
+    """Return the sizes of each scenario: the same for all, or by name, ``fives`` for those that are not named.
+
+    Examples
+    --------
+    >>> grids = grids_of([scenario("ratings"), scenario("popular")], {"popular": [1, 0.9]})
+    >>> len(grids["ratings"]), grids["popular"]
+    (20, (1.0, 0.9))
+    """
+    names = [one.name for one in scenarios]
+    if not isinstance(sizes, Mapping):
+        return dict.fromkeys(names, sizes_of(sizes))
+    for name in sizes:
+        _checks.one_of("sizes", name, names)
+    return {name: sizes_of(sizes.get(name, "fives")) for name in names}

@@ -1,0 +1,178 @@
+"""`MaskedScores`: what every system scores when only some of the test ratings are known."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.assessments.sampling_plan import Hits, SamplingPlan, compiled, is_known
+from cranfield.measures.averages import Average
+from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments
+
+# The values of a block of metrics take at most so many cells (64 MB) in each thread.
+_CELLS = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetScores:
+    """The values of some metrics under a mask.
+
+    Parameters
+    ----------
+    places
+        The places of these metrics among all.
+    values
+        metrics × systems × remaining lists; NaN where undefined, unless that counts 0.
+    judged, relevant
+        The remaining test ratings of each list, and the relevant ones.
+    overall
+        metrics × systems, for metrics that belong to all lists together; None for others.
+    complete
+        Whether no value can be NaN, so that none need be looked for.
+    """
+
+    places: Sequence[int]
+    values: NDArray[np.float64]
+    judged: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    overall: NDArray[np.float64] | None = None
+    complete: bool = False
+
+    def averages(self, average: Average) -> NDArray[np.float64]:
+        """Return metrics × systems averages over the lists where the value is defined."""
+        if self.overall is not None:
+            return self.overall
+        weights = None
+        if average.weights is not None:
+            weights = (self.judged if average.weights == "judged" else self.relevant).astype(np.float64)
+        found = np.empty(self.values.shape[:2])
+        for m, table in enumerate(self.values):
+            for s, row in enumerate(table):
+                found[m, s] = average(row, weights) if self.complete else _average(average, row, weights)
+        return found
+
+
+def _average(average: Average, row: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    """Return the average of the values that are defined."""
+    undefined = np.isnan(row)
+    if undefined.any():
+        row, weights = row[~undefined], None if weights is None else weights[~undefined]
+    return average(row, weights)
+
+
+class MaskedScores:
+    """The values of metrics for every system, under any mask of the test ratings.
+
+    A mask makes an item unjudged whose rating it leaves out, and a user without remaining ratings leaves the test set,
+    as in a really smaller test file. The common ranking metrics are computed by one compiled walk over the judged
+    items of all lists; any other goes through `Judged.only`.
+
+    Parameters
+    ----------
+    judged
+        The judged lists of every system, all over the same judgments.
+    metrics
+        What to measure.
+    undefined
+        What a list counts for which a metric is undefined: ``zero``, where the metric admits it, or ``leave out``.
+    """
+
+    def __init__(self, judged: Sequence[Judged], metrics: Sequence[Metric], undefined: str = "zero") -> None:
+        self.judged, self.metrics, self._undefined = tuple(judged), tuple(metrics), undefined
+        self._local = threading.local()
+        walked = [m for m, metric in enumerate(self.metrics) if self._is_walked(metric)]
+        self.slow = tuple(str(metric) for m, metric in enumerate(self.metrics) if m not in walked)
+        self._plans = self._make_plans(walked)
+        self._others = [m for m in range(len(self.metrics)) if m not in walked]
+
+    @property
+    def judgments(self) -> Judgments:
+        """The whole test set."""
+        return self.judged[0].judgments
+
+    def parts(self, mask: NDArray[np.bool_]) -> Iterator[SubsetScores]:
+        """Yield the values under a mask, a block of metrics after the other.
+
+        The values of a part live in memory that the next part uses again.
+        """
+        for places, plan in self._plans:
+            yield self._walk(places, plan, mask)
+        yield from self._measure(mask)
+
+    def averages(self, mask: NDArray[np.bool_], averages: Sequence[Average]) -> NDArray[np.float64]:
+        """Return averages × metrics × systems under a mask."""
+        found = np.empty((len(averages), len(self.metrics), len(self.judged)))
+        for part in self.parts(mask):
+            for a, average in enumerate(averages):
+                found[a, part.places] = part.averages(average)
+        return found
+
+    def _is_walked(self, metric: Metric) -> bool:
+        return compiled() is not None and is_known(metric) and all(one.tied_from is None for one in self.judged)
+
+    def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], SamplingPlan]]:
+        if not walked:
+            return []
+        hits = Hits.of(self.judged)
+        groups: dict[tuple[float, bool], list[int]] = {}
+        for m in walked:
+            own = dict(self.metrics[m].parameters)
+            threshold = float(own.get("rel", self.judgments.threshold))
+            groups.setdefault((threshold, self.judged[0].is_condensed or own.get("condensed", False)), []).append(m)
+        plans = []
+        for (threshold, condensed), places in groups.items():
+            judgments = self.judgments.at(threshold)
+            for block in self._blocks(places):
+                plans.append((block, SamplingPlan([self.metrics[m] for m in block], judgments, hits, condensed)))
+        return plans
+
+    def _blocks(self, places: list[int]) -> list[list[int]]:
+        size = max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
+        ends = [*range(0, len(places), size), len(places)]
+        return [places[start:stop] for start, stop in pairwise(ends)]
+
+    def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_]) -> SubsetScores:
+        values = self._room((len(places), len(self.judged), self.judgments.n_lists))
+        judged, relevant = plan(mask, 0.0 if self._undefined == "zero" else np.nan, values)
+        values = values[:, :, : len(judged)]
+        if plan.threshold != self.judgments.threshold:  # weights do not depend on the threshold of a metric
+            smaller = self.judgments.only(mask)[0]
+            judged, relevant = smaller.n_judged, smaller.n_relevant
+        return SubsetScores(places, values, judged, relevant, complete=self._undefined == "zero")
+
+    def _room(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
+        """Return memory for values of this shape, the same one for each mask: new pages are dear."""
+        room, cells = vars(self._local), shape[0] * shape[1] * shape[2]
+        if len(room.get("values", ())) < cells:
+            room["values"] = np.empty(cells)
+        values: NDArray[np.float64] = room["values"][:cells].reshape(shape)
+        return values
+
+    def _measure(self, mask: NDArray[np.bool_]) -> Iterator[SubsetScores]:
+        """Measure the other metrics one by one, as `measure` does on a smaller test set."""
+        if not self._others:
+            return
+        smaller = self._smaller(mask)
+        judgments = smaller[0].judgments
+        counts = judgments.n_judged, judgments.n_relevant
+        for m in self._others:
+            metric = self.metrics[m]
+            found = np.array([metric(one) for one in smaller], dtype=np.float64)
+            if metric.definition.whole_system:
+                yield SubsetScores([m], np.empty((1, len(smaller), 0)), *counts, overall=found[None])
+                continue
+            if self._undefined == "zero" and metric.zero_if_undefined:
+                found = np.nan_to_num(found, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            yield SubsetScores([m], found[None], *counts)
+
+    def _smaller(self, mask: NDArray[np.bool_]) -> list[Judged]:
+        """Return all systems' lists under a mask, over one and the same smaller set of judgments."""
+        smaller = [one.only(mask) for one in self.judged]
+        return [replace(one, judgments=smaller[0].judgments, _views={}) for one in smaller]

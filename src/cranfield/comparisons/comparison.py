@@ -1,0 +1,288 @@
+"""`Comparison`: what the tests say, pair by pair, as a frame, a sentence, a table, a matrix or letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import Cell, Table, places
+from cranfield.comparisons.equivalence import two_one_sided
+from cranfield.comparisons.letters import compact_letters
+from cranfield.comparisons.power import power as power_of
+from cranfield.comparisons.power import smallest_effect, users_needed
+from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.sentences import p_text, sentence
+
+_PAIR = ["metric", "system_a", "system_b"]
+# Longer comparisons are shown by system and not by pair.
+_MANY_ROWS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The result of `compare`.
+
+    Parameters
+    ----------
+    rows
+        One row a metric and pair of systems; see `frame`.
+    systems, metrics
+        Names.
+    averages
+        systems × metrics, each over the system's own users.
+    lower_is_better
+        For each metric, whether a smaller value is the better one.
+    test, correction, alpha, baseline
+        How it was tested.
+    step
+        All decisions, with notes on the users that count.
+    """
+
+    rows: pl.DataFrame
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    averages: Floats
+    lower_is_better: tuple[bool, ...]
+    test: str
+    correction: str
+    alpha: float
+    baseline: str | None = None
+    step: Step = field(default_factory=lambda: Step("compare"))
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row a metric and pair of systems.
+
+        Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
+        interval ``lower, upper`` and ``standard_error``; ``effect`` (d_z) with ``effect_lower, effect_upper``; for how
+        many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` = (wins + ties/2) / n;
+        ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if significant), ``n`` users;
+        ``test, method`` and ``error_bound``, how p was found and how far it may be off; ``rejected``, the share
+        of user subsets that reject, if asked for.
+        """
+        return self.rows
+
+    def of_metric(self, metric: str | None = None) -> pl.DataFrame:
+        """Return the rows of one metric; the name may be left out when there is only one."""
+        if metric is None and len(self.metrics) == 1:
+            metric = self.metrics[0]
+        if metric not in self.metrics:
+            raise SettingError(f"there is no comparison by {metric!r}{nearest(str(metric), self.metrics)}")
+        return self._by_metric.get(metric, self.rows.clear())
+
+    @cached_property
+    def _by_metric(self) -> dict[str, pl.DataFrame]:
+        parts = self.rows.partition_by("metric", as_dict=True, maintain_order=True)
+        return {str(name): part for (name,), part in parts.items()}
+
+    def matrix(self, metric: str | None = None, show: str = "p_corrected") -> pl.DataFrame:
+        """Return systems × systems, null where not compared.
+
+        ``show`` is ``p_corrected``, ``p``, ``difference`` (row − column) or ``effect``.
+        """
+        _checks.one_of("show", show, ("p_corrected", "p", "difference", "effect"))
+        sign = -1 if show in ("difference", "effect") else 1
+        cells: dict[tuple[str, str], float] = {}
+        for row in self.of_metric(metric).iter_rows(named=True):
+            cells[row["system_a"], row["system_b"]] = row[show]
+            cells[row["system_b"], row["system_a"]] = sign * row[show]
+        columns = {b: [cells.get((a, b)) for a in self.systems] for b in self.systems}
+        return pl.DataFrame(
+            {"system": list(self.systems), **columns},
+            schema={"system": pl.String, **dict.fromkeys(columns, pl.Float64)},
+        )
+
+    def letters(self) -> pl.DataFrame:
+        """Return one row a metric and system, best first: its average, and letters.
+
+        Systems that share a letter do not differ significantly. Needs every pair, hence no baseline.
+        """
+        if self.baseline is not None:
+            raise SettingError("letters need every pair of systems; leave out the baseline")
+        rows, place = [], {system: s for s, system in enumerate(self.systems)}
+        for m, metric in enumerate(self.metrics):
+            order = self._order(m)
+            differ = np.zeros((len(self.systems),) * 2, dtype=bool)
+            found = self.of_metric(metric).filter("significant")
+            a, b = ([place[system] for system in found[name]] for name in ("system_a", "system_b"))
+            differ[a, b] = differ[b, a] = True
+            letters = compact_letters(differ, order)
+            rows += [
+                {"metric": metric, "system": self.systems[s], "mean": self.averages[s, m], "letters": letters[s]}
+                for s in order
+            ]
+        return pl.DataFrame(rows)
+
+    def _order(self, m: int) -> list[int]:
+        """Return the systems from best to worst; those without an average last."""
+        values = self.averages[:, m] if self.lower_is_better[m] else -self.averages[:, m]
+        return [int(s) for s in np.argsort(values, kind="stable")]
+
+    def power(self, difference: float | None = None, *, wanted: float = 0.8) -> pl.DataFrame:
+        """Return, for each metric and pair, what a two-sided paired t-test at α can see on users like these.
+
+        Columns: ``sd`` of the differences; ``smallest_difference`` that these users show with the ``wanted`` power;
+        ``difference`` asked about (or the observed one), the ``power`` to see it, and ``users_needed`` to see it with
+        the wanted power. The power of an observed difference only restates its p-value: ask about one that matters.
+        """
+        _checks.share("wanted", wanted)
+        if difference is not None:
+            difference = _checks.number("difference", difference)
+        n = self.rows["n"].to_numpy().astype(np.float64)
+        sd = self.rows["standard_error"].to_numpy() * np.sqrt(n)
+        asked = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effect = np.where(
+                (asked == 0) | np.isnan(sd), np.where(asked == 0, 0.0, np.nan), np.minimum(asked / sd, 1e6)
+            )
+        return self.rows.select(*_PAIR, "n").with_columns(
+            sd=sd,
+            smallest_difference=smallest_effect(n, self.alpha, wanted) * sd,
+            difference=asked,
+            power=power_of(n, effect, self.alpha),
+            users_needed=users_needed(effect, self.alpha, wanted),
+        )
+
+    def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
+        """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
+
+        Columns: ``margin`` (a share of mean_b if ``relative``); ``p_equivalent`` against a difference as large as the
+        margin either way; ``p_no_worse`` against a being worse than b by the margin or more; and at α, uncorrected,
+        ``equivalent`` and ``no_worse``. The 1 − 2α interval ``lower, upper`` lies inside ±margin exactly when
+        ``equivalent``.
+        """
+        from scipy.special import stdtrit
+
+        if not _checks.number("margin", margin) > 0:
+            raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
+        values = {
+            name: self.rows[name].to_numpy().astype(np.float64)
+            for name in ("difference", "standard_error", "n", "mean_b")
+        }
+        margins = np.full(len(self.rows), float(margin)) * (np.abs(values["mean_b"]) if relative else 1.0)
+        tests = two_one_sided(values["difference"], values["standard_error"], values["n"], margins)
+        lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
+        no_worse = np.where(lower, tests.not_above, tests.not_below)
+        reach = stdtrit(np.maximum(values["n"] - 1, 1), 1 - self.alpha) * values["standard_error"]
+        return self.rows.select(*_PAIR, "difference").with_columns(
+            lower=values["difference"] - reach,
+            upper=values["difference"] + reach,
+            margin=margins,
+            p_equivalent=tests.equivalent,
+            p_no_worse=no_worse,
+            equivalent=tests.equivalent < self.alpha,
+            no_worse=no_worse < self.alpha,
+            n=self.rows["n"],
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what a person would say, a sentence a metric."""
+        return [
+            sentence(self.of_metric(metric), metric, self.baseline, self.lower_is_better[m], self._means(m))
+            for m, metric in enumerate(self.metrics)
+        ]
+
+    def _means(self, m: int) -> dict[str, float]:
+        return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}
+
+    @property
+    def caption(self) -> str:
+        """How it was tested, in a line."""
+        settings = self.step.settings
+        correction = (
+            "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
+        )
+        said = [f"test: {self.test}", correction, f"alpha {self.alpha:g}"]
+        said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
+        return "; ".join(said)
+
+    def table(self) -> Table:
+        """Return the pairs as a table for people."""
+        rows = []
+        for row in self.rows.iter_rows(named=True):
+            rows.append(
+                [
+                    row["metric"],
+                    row["system_a"],
+                    row["system_b"],
+                    _number(row["mean_a"]),
+                    _number(row["mean_b"]),
+                    _number(row["difference"], "+"),
+                    f"[{_number(row['lower'], '+')}, {_number(row['upper'], '+')}]",
+                    _number(row["effect"], "+", 2),
+                    f"{row['wins']}/{row['ties']}/{row['losses']}",
+                    p_text(row["p"]),
+                    p_text(row["p_corrected"]),
+                    row["better"] or "–",
+                ]
+            )
+        interval = f"{100 * (1 - self.alpha):g}% interval"
+        header = ["metric", "a", "b", "mean a", "mean b", "a - b", interval, "d_z", "better/equal/worse", "p"]
+        return Table([*header, "p corrected", "better"], rows, self.caption, self.step.notes)
+
+    def summary(self) -> Table:
+        """Return systems × metrics with the letters of each system; best in bold, second underlined."""
+        letters = {(row["metric"], row["system"]): row["letters"] for row in self.letters().iter_rows(named=True)}
+        ranks = [places(self.averages[:, m], lower, 4) for m, lower in enumerate(self.lower_is_better)]
+        rows = [
+            [
+                Cell(self.systems[s]),
+                *(
+                    Cell(
+                        _number(self.averages[s, m]),
+                        best=ranks[m][s] == 0,
+                        second=ranks[m][s] == 1,
+                        raised=letters[metric, self.systems[s]],
+                    )
+                    for m, metric in enumerate(self.metrics)
+                ),
+            ]
+            for s in self._order(0)
+        ]
+        note = "Systems that share a letter do not differ significantly."
+        return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
+
+    def latex(self) -> str:
+        """Return the systems and metrics with letters as a LaTeX table; with a baseline, the pairs."""
+        return (self.summary() if self.baseline is None else self.table()).latex()
+
+    def markdown(self) -> str:
+        """Return the systems and metrics with letters as a Markdown table; with a baseline, the pairs."""
+        return (self.summary() if self.baseline is None else self.table()).markdown()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings and the rows, ready for JSON (NaN becomes null)."""
+        clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
+        return {**self.step.as_dict(), "rows": clean.to_dicts()}
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self.rows) > _MANY_ROWS and self.baseline is None
+
+    def __str__(self) -> str:
+        said = "\n".join(self.sentences())
+        if self._is_long:
+            return f"{said}\n\n{self.summary().text()}"
+        return f"{said}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.rows)} pairs)"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        if self._is_long:
+            return said + self.summary().html()
+        return said + self.table().html()
+
+
+def _number(value: float | None, sign: str = "", digits: int = 4) -> str:
+    return "–" if value is None or np.isnan(value) else f"{value:{sign}.{digits}f}"

@@ -1,0 +1,129 @@
+"""The exact permutation test: which way each pair's p-value is found, and how sure it is."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._settings import settings
+from cranfield.comparisons.permutations import enumeration, inversion
+from cranfield.comparisons.permutations.lattice import common_step
+from cranfield.comparisons.permutations.saddlepoint import tail
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.verdict import Verdict
+
+TINY = 1e-11
+"""Below this, inversion's absolute error is no longer small beside the p-value, and the saddlepoint takes over."""
+
+# Up to 64 differences with at most 2^32 sign patterns are enumerated at once; more only where inversion falls short.
+_FEW, _EASY = 64, 32.0
+# Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
+_TABLE = 20_000_000
+# A few differences without a common step tell that all have none.
+_A_LOOK = 64
+
+
+def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs whose error is not within ``tolerance``."""
+    step = common_step(sample.tested) or 0.0
+    with ThreadPoolExecutor(settings.workers) as pool:
+        blocks = list(pool.map(lambda pairs: _Block(sample.differences(pairs), step).solve(tolerance), sample.blocks()))
+    p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
+    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), np.flatnonzero(error > tolerance)
+
+
+@dataclass(eq=False)
+class _Block:
+    """Some pairs, whose p-values are filled in by one way after another; those still without a method are open."""
+
+    signed: Floats
+    step: float
+
+    def __post_init__(self) -> None:
+        self.signed = np.nan_to_num(self.signed, copy=False)
+        self.d = np.abs(self.signed)
+        total = self.d.sum(axis=1)
+        self.s = np.abs(self.signed.sum(axis=1))
+        self.s[self.s <= enumeration.TIE * total] = 0.0
+        self.n = np.count_nonzero(self.d, axis=1)
+        self.sigma = np.sqrt(np.einsum("pu,pu->p", self.d, self.d))
+        self.p, self.error = np.ones(len(total)), np.zeros(len(total))
+        self.method = np.full(len(total), None, dtype=object)
+
+    def solve(self, tolerance: float) -> _Block:
+        """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
+        self.method[self.s == 0] = "equal means"
+        self.method[self.n == 0] = "identical"
+        self._enumerate_the_few()
+        for pair in np.flatnonzero(self._open() & (self.s > inversion.FAR * self.sigma)):
+            self._approximate_the_tail(pair)
+        if self.step:
+            self._invert_on_the_lattice()
+        self._invert(tolerance)
+        for pair in np.flatnonzero((self.p < TINY) & (self.method != "saddlepoint") & (self.method != "enumeration")):
+            self._approximate_the_tail(pair)
+        self.p = np.clip(self.p, inversion.smallest(self.n), 1.0)
+        return self
+
+    def _open(self) -> NDArray[np.bool_]:
+        return np.array([one is None for one in self.method], dtype=bool)
+
+    def _settle(self, pair: np.intp | NDArray[np.intp], p: float | Floats, error: float | Floats, method: str) -> None:
+        self.p[pair], self.error[pair], self.method[pair] = p, error, method
+
+    def _enumerate_the_few(self) -> None:
+        for pair in np.flatnonzero(self._open() & (self.n <= _FEW)):
+            if enumeration.size(self.d[pair]) <= _EASY:
+                self._enumerate(pair)
+
+    def _enumerate(self, pair: np.intp) -> None:
+        p = enumeration.enumerate_sums(self.signed[pair])
+        if p is not None:
+            self._settle(pair, p, inversion.ROUNDING, "enumeration")
+
+    def _approximate_the_tail(self, pair: np.intp) -> None:
+        p = tail(self.signed[pair], self._own_step(pair))
+        self._settle(pair, p, max(TINY, self.error[pair]), "saddlepoint")
+
+    def _own_step(self, pair: np.intp) -> float:
+        """Return the common step of the differences of one pair, which may be wider than that of all values."""
+        d = self.d[pair][self.d[pair] > 0]
+        if self.step:
+            return self.step * int(np.gcd.reduce(np.rint(d / self.step).astype(np.int64)))
+        return (common_step(d) or 0.0) if common_step(d[:_A_LOOK]) else 0.0
+
+    def _invert_on_the_lattice(self) -> None:
+        rows = np.flatnonzero(self._open())
+        if len(rows) == 0:
+            return
+        steps = np.rint(self.d[rows] / self.step).astype(np.int64)
+        width = int(steps.max()) + 1
+        if width * len(rows) > _TABLE:
+            return
+        counts = np.bincount((steps + width * np.arange(len(rows))[:, None]).ravel(), minlength=width * len(rows))
+        counts = counts.reshape(len(rows), width)
+        sizes = np.flatnonzero(counts[:, 1:].any(axis=0)) + 1
+        s = np.rint(self.s[rows] / self.step)
+        nodes = inversion.lattice_nodes(s, self.sigma[rows] / self.step)
+        if nodes * len(sizes) > _TABLE:
+            return
+        p = inversion.invert_lattice(counts[:, sizes].astype(np.float64), sizes.astype(np.float64), s, nodes)
+        self._settle(rows, p, inversion.ROUNDING, "lattice")
+
+    def _invert(self, tolerance: float) -> None:
+        rows = np.flatnonzero(self._open())
+        if len(rows) == 0:
+            return
+        p = inversion.invert(self.d[rows], self.s[rows], self.step)
+        for pair, value in zip(rows, p):
+            ordered = np.sort(self.d[pair])[-self.n[pair] :]
+            error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
+            tied = inversion.left_to_ties(ordered, self.step)
+            if error > tolerance >= tied:
+                value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
+            self._settle(pair, value, error + tied, "inversion")
+            if error + tied > tolerance:
+                self._enumerate(pair)

@@ -1,0 +1,189 @@
+"""The permutation distribution by inverting its characteristic function.
+
+Under the test's null hypothesis S = Σ ±d_u with independent fair signs, so its characteristic function is
+φ(θ) = Π cos(d_u θ), and with σ² = Σ d_u² and s = |Σ d_u|
+
+    P(|S| ≥ s) = 1 − (2δ/π) Σ_k φ(θ_k) h sin((s − h) θ_k) / sin(h θ_k),     θ_k = (k + 1/2) δ,
+
+where h is the common step of the differences; without one, h → 0 and the last factor is sin(s θ_k) / θ_k.
+
+*Nodes.* The midpoint rule with step δ is off by no more than 2 P(|S| ≥ 2π/δ − s) ≤ 4 exp(−(2π/δ − s)² / 2σ²)
+(Hoeffding), so δ = 2π / (s + 9σ) makes it exact to 2e-17. *Range.* On a lattice θ runs to π/2h, and summing all nodes
+leaves no other error. Otherwise the sum stops where φ has died out: at 9/σ for a well-behaved sample, where
+exp(−σ²θ²/2) is 3e-18. `left_over` looks at φ beyond that point and says what the sum may have missed, `left_to_ties`
+what equal sums may add.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.comparisons.permutations.ties import tie_chance
+from cranfield.comparisons.sample import Floats
+
+REACH = 9.0
+"""The sum runs over 0 < θ < REACH / σ, and S is taken to lie within REACH σ."""
+FAR = 8.5
+"""Sums beyond FAR σ have p < 5e-16 (Hoeffding) and are not for inversion."""
+ROUNDING = 1e-13
+"""What rounding may add to any p-value found here."""
+
+_NODES = 26  # δ σ = REACH / 26 < 2π / (FAR + REACH)
+_TERMS = 36
+# Beyond the sum's end, φ is watched up to this many times the end and this many times the slowest period.
+_WATCHED_REACHES, _WATCHED_PERIODS = 16, 64
+_WATCHED_NODES, _WATCHED_USERS = 4096, 100
+_SAFETY = 10
+_MOST_NODES = 8192
+
+
+def _log_cos_coefficients() -> Floats:
+    """Return c_m of −log cos x = Σ c_m x^2m, c_m = (4^m − 1) ζ(2m) / (m π^2m)."""
+    from scipy.special import zeta
+
+    m = np.arange(1, _TERMS + 1)
+    coefficients: Floats = (4.0**m - 1) * zeta(2.0 * m) / (m * np.pi ** (2.0 * m))
+    return coefficients
+
+
+def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
+    """Return P(|S| ≥ s) for each row of absolute differences ``d`` (pairs × users), for s ≤ FAR σ.
+
+    The sum of log cos over users is taken from the power sums Σ d_u^2m, which cost one multiplication a user and
+    term; the few users (at most REACH²) with d_u REACH > σ are added one by one.
+    """
+    sigma = np.sqrt(np.einsum("pu,pu->p", d, d))
+    x = d * (REACH / sigma)[:, None]
+    tau = (np.arange(_NODES) + 0.5) / _NODES
+    rows, columns = np.nonzero(x > 1.0)
+    large = x[rows, columns]
+    x[rows, columns] = 0.0
+
+    np.square(x, out=x)
+    power, sums = x.copy(), np.empty((len(d), _TERMS))
+    for m in range(_TERMS):
+        sums[:, m] = power.sum(axis=1)
+        if m + 1 < _TERMS:
+            power *= x
+    log_phi = -(sums * _log_cos_coefficients()) @ tau ** (2 * np.arange(1, _TERMS + 1)[:, None])
+
+    cosines = np.cos(large[:, None] * tau)
+    np.add.at(log_phi, rows, np.log(np.maximum(np.abs(cosines), 1e-300)))
+    negative = np.zeros_like(log_phi)
+    np.add.at(negative, rows, cosines < 0)
+    phi = np.exp(log_phi) * (1 - 2 * (negative % 2))
+
+    theta = tau * (REACH / sigma)[:, None]
+    return 1 - (2 * REACH / _NODES / np.pi) * (phi * _kernel(theta, s[:, None], step)).sum(axis=1) / sigma
+
+
+def _kernel(theta: Any, s: Any, step: float) -> Floats:
+    value: Floats = np.sin(s * theta) / theta if step == 0 else step * np.sin((s - step) * theta) / np.sin(step * theta)
+    return value
+
+
+def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
+    """Return what the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
+
+    (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the largest
+    difference, whichever is further. At each node |φ| is at most the product over any of the users: a hundred of
+    them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ < π/2 bring
+    exp(−d_u² θ² / 2). Between the watched nodes φ is not seen, so the sum is taken ten times; tests hold this
+    against enumeration. What φ may be further out is seen by `left_to_ties`.
+    """
+    watched = np.linspace(0, len(ordered) - 1, min(len(ordered), _WATCHED_USERS)).astype(np.intp)
+    d = ordered[watched]
+    far = max(_WATCHED_REACHES * end, _WATCHED_PERIODS * np.pi / d[-1])
+    if step:
+        far = min(far, np.pi / (2 * step))
+    spacing = max(0.5 / np.sqrt((d**2).sum()), (far - end) / _WATCHED_NODES)
+    theta = np.arange(end + spacing / 2, far, spacing)
+    squares = ordered**2
+    squares[watched] = 0.0
+    below = np.concatenate([[0.0], np.cumsum(squares)])[np.searchsorted(ordered, np.pi / 2 / theta)]
+    # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
+    cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
+    np.cos(cosines, out=cosines)
+    phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * below)
+    # On a lattice 1/θ stands for h / sin(hθ), which is at most π/2 times as large.
+    missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
+    return _SAFETY * float(missed)
+
+
+def left_to_ties(ordered: Floats, step: float = 0.0) -> float:
+    """Return what equal sums may add to the p-value of ascending, non-zero differences.
+
+    Inversion without a step counts a tie at the observed sum as a half, and where sums meet φ returns again and again
+    far beyond what `left_over` watches. Half the chance that two sums are equal is taken ten times as well, since ties
+    are likelier at some sums than at others.
+    """
+    return _SAFETY * tie_chance(ordered, step) / 2
+
+
+def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[float, float]:
+    """Return P(|S| ≥ s) and its error for one pair whose φ has not died out at 9/σ.
+
+    The same sum over more nodes, doubled until what is left over is within ``tolerance`` or there are 8,192 nodes.
+    """
+    sigma = float(np.sqrt((d**2).sum()))
+    delta = 2 * np.pi / (s + REACH * sigma)
+    ordered = np.sort(d)
+    total, done, error = 0.0, 0, np.inf
+    nodes, last = 64, _MOST_NODES
+    if step:  # θ ends at π/2h, and the nodes fill that range evenly
+        last = int(np.ceil(np.pi / (2 * step * delta)))
+        delta = np.pi / (2 * step * last)
+    while error > tolerance and done < min(last, _MOST_NODES):
+        nodes = min(nodes, last)
+        for start in range(done, nodes, 64):
+            theta = (np.arange(start, min(start + 64, nodes)) + 0.5) * delta
+            total += float((_phi(d, theta) * _kernel(theta, s, step)).sum())
+        done, nodes = nodes, 2 * nodes
+        error = 0.0 if step and done == last else left_over(ordered, done * delta, step)
+    return 1 - (2 * delta / np.pi) * total, error + ROUNDING
+
+
+def _phi(d: Floats, theta: Any) -> Floats:
+    cosines = np.cos(np.multiply.outer(theta, d))
+    size = np.exp(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1))
+    phi: Floats = size * (1 - 2 * ((cosines < 0).sum(axis=1) % 2))
+    return phi
+
+
+def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -> Floats:
+    """Return P(|S| ≥ s) for integer differences, every node of the lattice summed.
+
+    Parameters
+    ----------
+    counts
+        pairs × distinct sizes: how many users have a difference of this many steps.
+    multiples
+        The distinct sizes, in steps.
+    s
+        The observed sums, in steps.
+    n_nodes
+        The number of nodes in 0 < θ < π/2, from `lattice_nodes`.
+    """
+    inside = np.zeros(len(counts))
+    size = max(1, (1 << 20) // len(multiples))
+    for start in range(0, n_nodes, size):
+        theta = (np.arange(start, min(start + size, n_nodes)) + 0.5) * (np.pi / 2 / n_nodes)
+        cosines = np.cos(np.multiply.outer(multiples, theta))
+        log_phi = counts @ np.log(np.maximum(np.abs(cosines), 1e-300))
+        negative = counts @ (cosines < 0).astype(np.float64)
+        phi = np.exp(log_phi) * (1 - 2 * (negative % 2))
+        inside += (phi * _kernel(theta[None, :], s[:, None], 1.0)).sum(axis=1)
+    return 1 - inside / n_nodes
+
+
+def lattice_nodes(s: Floats, sigma: Floats) -> int:
+    """Return how many nodes in 0 < θ < π/2 keep every pair's error below 1e-17 (all in steps)."""
+    return int(np.ceil(((s + REACH * sigma).max() + 2) / 4))
+
+
+def smallest(n: NDArray[np.int64]) -> Floats:
+    """Return the smallest p-value possible with ``n`` non-zero differences, 2^(1−n), or the smallest float."""
+    return np.exp2(np.minimum(np.maximum(1.0 - n, -1022.0), 0.0))

@@ -1,0 +1,49 @@
+"""The permutation test of the mean difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield import _checks
+from cranfield.comparisons.permutations.exact import exact
+from cranfield.comparisons.permutations.monte_carlo import monte_carlo
+from cranfield.comparisons.sample import Sample
+from cranfield.comparisons.verdict import Verdict, sampling_error, tests
+
+
+@tests.register
+def permutation(
+    data: Sequence[Sample],
+    method: str = "exact",
+    samples: int = 100_000,
+    plus_one: bool = True,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+) -> list[Verdict]:
+    """Fisher's randomisation test with the mean difference.
+
+    If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
+    share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
+    p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped. If the exact p is not
+    known to within ``tolerance``, and ``samples`` random patterns know it better, they are taken.
+    """
+    method = _checks.one_of("method", method, ("exact", "monte-carlo"))
+    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    tolerance = _checks.number("tolerance", tolerance)
+    if method == "monte-carlo":
+        return monte_carlo(data, n_samples, seed, plus_one)
+    verdicts = []
+    for sample in data:
+        verdict, unsettled = exact(sample, tolerance)
+        unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], n_samples)]
+        if len(unsettled):
+            part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
+            drawn = monte_carlo([part], n_samples, seed, plus_one)[0]
+            nearer = drawn.error < verdict.error[unsettled]
+            for name in ("p", "error", "method"):
+                np.put(getattr(verdict, name), unsettled[nearer], getattr(drawn, name)[nearer])
+        verdicts.append(verdict)
+    return verdicts

@@ -1,0 +1,92 @@
+"""Power: how many users would show a difference, and how small a difference these users can show."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cranfield.comparisons.sample import Floats
+
+# Beyond this non-centrality SciPy's series converge slowly or not at all.
+_FAR = 40.0
+
+
+def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
+    """Return the chance that a two-sided paired t-test with n users rejects at ``alpha``.
+
+    P(|T| > t_{1−α/2, n−1}) for T of the non-central t distribution with n − 1 degrees of freedom and non-centrality
+    √n |d_z|, d_z = difference / standard deviation of the differences.
+
+    Examples
+    --------
+    >>> round(float(power(34, 0.5)), 3)
+    0.808
+    """
+    from scipy.stats import nct, t
+
+    n, effect = np.asarray(n, dtype=np.float64), np.abs(np.asarray(effect, dtype=np.float64))
+    freedom = np.maximum(n - 1, 1)
+    critical, shift = t.isf(alpha / 2, freedom), np.sqrt(n) * effect
+    # Far from 0 the other side adds nothing, and its cdf is where the numerics are weakest.
+    other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
+    near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
+    chance = np.where(shift > _FAR, _far(shift, critical, freedom), near) + other
+    return np.where(n > 1, np.clip(chance, 0.0, 1.0), 0.0)
+
+
+def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
+    """Return P(T > critical) for a large shift, where T = (shift + Z) / √(χ²/ν) hangs little on the normal Z."""
+    from scipy.special import gammainc
+
+    z, weights = np.polynomial.hermite_e.hermegauss(9)
+    ratio = (np.maximum(shift, _FAR)[..., None] + z) / critical[..., None]
+    half = freedom[..., None] / 2
+    chance: Floats = (gammainc(half, half * ratio**2) * weights).sum(axis=-1) / weights.sum()
+    return chance
+
+
+def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+    """Return the smallest number of users with which the test has the ``wanted`` power; infinite without an effect.
+
+    Examples
+    --------
+    >>> users_needed([0.5, 0.1, 0.0]).tolist()
+    [34.0, 787.0, inf]
+    """
+    from scipy.special import ndtri
+
+    effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
+    possible = effect > 1e-7
+    # With normal instead of t quantiles it would be a little fewer, so the search begins there.
+    fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
+    low = np.where(power(fewest, effect, alpha) < wanted, np.maximum(fewest, 1.0), 1.0)
+    high = low + 4.0
+    while True:
+        short = possible & (power(high, effect, alpha) < wanted)
+        if not short.any():
+            break
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        enough = power(middle, effect, alpha) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(np.isnan(effect), np.nan, np.where(possible, high, np.inf))
+
+
+def smallest_effect(n: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+    """Return the smallest d_z that n users show with the ``wanted`` power.
+
+    Examples
+    --------
+    >>> smallest_effect([34]).round(3).tolist()
+    [0.495]
+    """
+    n, place = np.unique(np.atleast_1d(np.asarray(n, dtype=np.float64)), return_inverse=True)
+    low, high = np.zeros(n.shape), np.ones(n.shape)
+    while (short := (n > 1) & (high < 1e150) & (power(n, high, alpha) < wanted)).any():
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = power(n, middle, alpha) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(n > 1, high, np.nan)[place]

@@ -1,0 +1,257 @@
+"""From `Scores`, or from plain values, to the samples that the tests look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import nearest
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.data import Vocabulary
+from cranfield.measures.averages import Average
+from cranfield.measures.scores import Scores
+
+AVERAGES = ("mean", "weighted", "geometric")
+COVERAGES = ("full", "common")
+UNDEFINED = ("zero", "leave out")
+BY = ("user", "list")
+
+
+def make_samples(
+    scores: Scores,
+    *,
+    metrics: Sequence[str] | None = None,
+    baseline: str | None = None,
+    coverage: str = "full",
+    undefined: str = "zero",
+    average: str = "mean",
+    by: str = "user",
+) -> tuple[list[Sample], tuple[str, ...]]:
+    """Return one sample a metric, and notes on which users count."""
+    _checks.one_of("coverage", coverage, COVERAGES)
+    _checks.one_of("undefined", undefined, UNDEFINED)
+    _checks.one_of("by", by, BY)
+    scale = _scale(average)
+    _check(scores)
+    first, second = _pairs(scores.systems, baseline)
+    groups = _UserGroups(scores.users) if by == "user" else None
+    samples, notes = [], _Notes(scores, coverage, by)
+    if metrics is not None and not metrics:
+        raise SettingError("no metric was asked for; name at least one")
+    for place in notes.places(metrics):
+        values = scores.values[:, place].copy()
+        lower_is_better = scores.lower_is_better[place]
+        missing = np.isnan(values)
+        zero = scores.counts_zero(place, undefined)  # type: ignore[arg-type]
+        if zero:
+            values[missing] = 0.0
+        if coverage == "common":
+            values[~scores.covered] = np.nan
+        notes.see(scores.metrics[place], missing, zero)
+        samples.append(
+            Sample(
+                scores.metrics[place],
+                scores.systems,
+                values if groups is None else groups.means(values),
+                first,
+                second,
+                _weights(scores, scale, groups),
+                **_logarithm(scale),
+                lower_is_better=lower_is_better,
+            )
+        )
+    return samples, notes.sentences()
+
+
+def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
+    """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with a column a system.
+
+    A column ``user`` of a frame names its rows and is left aside.
+
+    Examples
+    --------
+    >>> as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]}).systems
+    ('a', 'b')
+    """
+    if isinstance(values, Scores):
+        return values
+    columns = _columns(values)
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(
+            f"the systems have values for different numbers of users ({told})",
+            remedy="give every system a value for the same users in the same order, NaN where it has none",
+        )
+    n = next(iter(lengths.values()), 0)
+    table = np.array(list(columns.values()), dtype=np.float64).reshape(len(columns), 1, n)
+    return Scores(
+        tuple(columns),
+        ("value",),
+        table,
+        np.ones((len(columns), n), dtype=bool),
+        np.arange(n, dtype=np.int32),
+        Vocabulary.of(np.arange(n)),
+        np.ones(n, dtype=np.int64),
+        np.ones(n, dtype=np.int64),
+        (False,),
+    )
+
+
+def _columns(values: Any) -> dict[str, Floats]:
+    if isinstance(values, Mapping):
+        names = list(values)
+    elif hasattr(values, "columns"):
+        names = [name for name in values.columns if name != "user"]
+    else:
+        raise InputError(
+            f"a {type(values).__name__} cannot be compared",
+            remedy="give the Scores of measure(...), or per-user values as {system: values}",
+        )
+    columns = {}
+    for name in names:
+        try:
+            columns[str(name)] = np.asarray(values[name], dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the values of {name!r} are not numbers ({error})", remedy="give one number a user"
+            ) from error
+    return columns
+
+
+def _check(scores: Scores) -> None:
+    if len(scores.systems) < 2:
+        raise InputError(
+            f"there {'is 1 system' if len(scores.systems) == 1 else 'are no systems'} to compare",
+            remedy="give two or more",
+        )
+    for kind, names in (("system", scores.systems), ("metric", scores.metrics)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"the {kind} {twice[0]!r} is there twice", remedy="give each another name")
+    if scores.n_lists == 0:
+        raise InputError("there are no users to compare over", remedy="give a test set with ratings")
+    infinite = np.argwhere(np.isinf(scores.values))
+    if len(infinite):
+        system, metric, place = (int(one) for one in infinite[0])
+        raise InputError(
+            f"{scores.metrics[metric]} of {scores.systems[system]} is infinite for user "
+            f"{scores.user_ids.ids([scores.users[place]])[0]}",
+            remedy="mend the value, or leave it out as NaN",
+        )
+
+
+def _pairs(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    if baseline is None:
+        return np.triu_indices(len(systems), 1)
+    if baseline not in systems:
+        raise SettingError(f"there is no system {baseline!r} for a baseline{nearest(str(baseline), systems)}")
+    base = systems.index(baseline)
+    others = np.array([place for place in range(len(systems)) if place != base], dtype=np.intp)
+    return others, np.full(len(others), base, dtype=np.intp)
+
+
+def _scale(average: str) -> Average:
+    scale = Average.of(average)
+    if scale.spelling.name not in AVERAGES:
+        raise SettingError(
+            f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
+            f"differences; use average={', '.join(AVERAGES)}, or test='sign' for medians"
+        )
+    return scale
+
+
+def _logarithm(scale: Average) -> dict[str, Any]:
+    """Return how a sample takes logarithms, for a geometric mean."""
+    if scale.spelling.name != "geometric":
+        return {}
+    parameters = dict(scale.spelling.parameters)
+    epsilon = float(parameters.get("epsilon", 1e-5))
+    adjusted = parameters.get("form", "trec_eval") == "adjusted"
+    return {"geometric": True, "floor": 0.0 if adjusted else epsilon, "shift": epsilon if adjusted else 0.0}
+
+
+def _weights(scores: Scores, scale: Average, groups: _UserGroups | None) -> Floats | None:
+    if scale.weights is None:
+        return None
+    counts = {"judged": scores.judged, "relevant": scores.relevant}[scale.weights].astype(np.float64)
+    weights = counts if groups is None else groups.sums(counts)
+    if not weights.any():
+        raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
+    return weights
+
+
+class _UserGroups:
+    """The lists of each user."""
+
+    def __init__(self, users: NDArray[np.int32]) -> None:
+        _, self._group = np.unique(users, return_inverse=True)
+        self._n = int(self._group.max(initial=-1)) + 1
+        self._single = self._n == len(users)
+
+    def means(self, values: Floats) -> Floats:
+        """Return, for each row, the mean over each user's lists, NaN left out."""
+        if self._single:
+            return values
+        counted = ~np.isnan(values)
+        totals = np.array([np.bincount(self._group, row, self._n) for row in np.where(counted, values, 0.0)])
+        counts = np.array([np.bincount(self._group, row, self._n) for row in counted.astype(np.float64)])
+        with np.errstate(invalid="ignore"):
+            means: Floats = totals / counts
+        return means
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum over each user's lists."""
+        return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
+
+
+class _Notes:
+    """What a reader should know of the users that count."""
+
+    def __init__(self, scores: Scores, coverage: str, by: str) -> None:
+        self._scores, self._coverage, self._by = scores, coverage, by
+        self._missing: dict[tuple[int, str], list[str]] = {}
+        self._whole: list[str] = []
+
+    def places(self, metrics: Sequence[str] | None) -> list[int]:
+        """Return the places of the asked metrics, or of all that have a value for every list."""
+        overall = self._scores.overall
+        wanted = range(len(self._scores.metrics)) if metrics is None else [self._scores.metric(m) for m in metrics]
+        if overall is not None:
+            self._whole = [self._scores.metrics[place] for place in wanted if not np.isnan(overall[:, place]).all()]
+        if self._whole and (metrics is not None or len(self._whole) == len(self._scores.metrics)):
+            raise SettingError(f"{self._whole[0]} has one value a system and none by user; compare by another metric")
+        return [place for place in wanted if self._scores.metrics[place] not in self._whole]
+
+    def see(self, metric: str, missing: NDArray[np.bool_], zero: bool) -> None:
+        """Take in where a metric is undefined, and whether that counts 0."""
+        lists = int(missing.any(axis=0).sum())
+        if lists:
+            rule = "counted as 0" if zero else "left out"
+            self._missing.setdefault((lists, rule), []).append(metric)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return what there is to say."""
+        said = [
+            f"{', '.join(metrics)}: undefined for {lists:,} lists, {rule}"
+            for (lists, rule), metrics in self._missing.items()
+        ]
+        uncovered = (~self._scores.covered).sum(axis=1)
+        if uncovered.any():
+            told = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
+            rule = "compared over the users that both systems serve"
+            if self._coverage == "full":
+                rule = "a list that is not given counts what an empty one scores"
+            said.append(f"lists not given: {told}; {rule}")
+        lists, users = self._scores.n_lists, len(np.unique(self._scores.users))
+        if lists != users:
+            how = "averaged by user first" if self._by == "user" else "each counted as independent"
+            said.append(f"{users:,} users have {lists:,} lists, {how}")
+        if self._whole:
+            said.append(f"not compared, having one value a system and none by user: {', '.join(self._whole)}")
+        return tuple(said)

@@ -1,0 +1,65 @@
+"""Student's paired t-test, on the values or on their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.verdict import Verdict, tests
+
+
+@tests.register
+def student(data: Sequence[Sample]) -> list[Verdict]:
+    """Student's paired t-test: t = mean(d) / (sd(d) / √n), with n − 1 degrees of freedom.
+
+    Under weights the mean is Σ w d / Σ w and its standard error that of a ratio (`Sample.influences`). Without any
+    spread p is 1 when the mean is 0 and 0 when it is not; a single user gives p = 1.
+    """
+    return [_student(sample) for sample in data]
+
+
+@tests.register
+def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
+    """Student's paired t-test on log(x + ε), the test that belongs to geometric means."""
+    if not _checks.number("epsilon", epsilon) > 0:
+        raise SettingError(f"epsilon={epsilon} must be above 0, since the logarithm of 0 is infinite; give a small one")
+    return [_student(replace(sample, geometric=True, weights=None, floor=0.0, shift=epsilon)) for sample in data]
+
+
+def _student(sample: Sample) -> Verdict:
+    weighted = sample.weights is not None
+    blocks = [moments(sample.influences(pairs) if weighted else sample.differences(pairs)) for pairs in sample.blocks()]
+    n, mean, sd = (np.concatenate(parts) for parts in zip(*blocks))
+    return Verdict.by_formula(p_of_t(mean, sd / np.sqrt(np.maximum(n, 1)), n), "student", sample)
+
+
+def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return n, the mean and the standard deviation (n − 1) of each row, NaN left out; a spread of rounding is 0.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in moments(np.array([[1.0, 3.0, np.nan]]))]
+    [[2.0], [2.0], [1.4142135623730951]]
+    """
+    counted = ~np.isnan(d)
+    n = counted.sum(axis=1).astype(np.float64)
+    mean = np.where(n > 0, np.where(counted, d, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan)
+    centred = np.where(counted, d - mean[:, None], 0.0)
+    sd = np.sqrt(np.einsum("pu,pu->p", centred, centred) / np.maximum(n - 1, 1))
+    sd[sd <= 1e-12 * np.abs(mean)] = 0.0
+    return n, mean, sd
+
+
+def p_of_t(mean: Floats, standard_error: Floats, n: Floats) -> Floats:
+    """Return the two-sided p-value of t = mean / standard error with n − 1 degrees of freedom."""
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(mean == 0, 0.0, np.abs(mean) / standard_error)
+    p: Floats = np.where(n > 1, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
+    return p

@@ -1,0 +1,82 @@
+"""Randomised Tukey HSD: all systems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield.comparisons.permutations.enumeration import TIE
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.verdict import Verdict, tests
+
+
+@tests.register
+def tukey(
+    data: Sequence[Sample], samples: int = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+) -> list[Verdict]:
+    """Randomised Tukey HSD (Carterette 2012).
+
+    B times, every user's values are dealt to the systems in random order, and d* = the largest minus the smallest mean.
+    p(i, j) = #{d* ≥ |mean_i − mean_j|} / B, or (1 + #) / (1 + B) with ``plus_one``. Comparing with the largest
+    difference of all systems keeps the family-wise error at α without further correction; the intervals,
+    mean_i − mean_j ± the 1 − α quantile of d*, hold together with probability 1 − α. With two systems it is the
+    permutation test. Users that do not count for every system are left out.
+    """
+    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    tables = [_table(sample) for sample in data]
+    ranges = _ranges(tables, n_samples, seed)
+    return [
+        _verdict(sample, table, spread, n_samples, plus_one, alpha)
+        for sample, table, spread in zip(data, tables, ranges)
+    ]
+
+
+def _table(sample: Sample) -> Floats:
+    """Users × systems whose column means are the averages to compare, zero for users that do not count."""
+    counted = sample.counted.all(axis=0)
+    scale = counted.size / (float(sample.relative_weights[counted].sum()) or 1.0)
+    return np.ascontiguousarray(np.where(counted, sample.tested, 0.0).T) * scale
+
+
+def _ranges(tables: Sequence[Floats], n_samples: int, seed: int) -> list[Floats]:
+    """Return the range of the column means after each shuffling of the rows."""
+    n_users, n_systems = tables[0].shape
+    draws = stream(seed, "compare", "tukey")
+    spreads = [np.empty(n_samples) for _ in tables]
+    with progress("Shuffling", total=n_samples, unit="samples") as bar:
+        for k in range(n_samples):
+            where = _shuffled(draws, n_users, n_systems)
+            for table, spread in zip(tables, spreads):
+                means = table.ravel()[where].mean(axis=0)
+                spread[k] = means.max() - means.min()
+            bar.advance()
+    return spreads
+
+
+def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArray[np.int64]:
+    """Return flat places in a users × systems table, each row in random order.
+
+    The lowest bits of each random key say where it came from, so that sorting the keys is enough.
+    """
+    bits = int(n_systems).bit_length()
+    keys = (draws.random((n_users, n_systems)) * 2**52).astype(np.int64)
+    keys = ((keys >> bits) << bits) | np.arange(n_systems)
+    keys.sort(axis=1)
+    keys &= (1 << bits) - 1
+    keys += n_systems * np.arange(n_users)[:, None]
+    return keys
+
+
+def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> Verdict:
+    means = table.mean(axis=0)
+    difference = means[sample.first] - means[sample.second]
+    enough = np.abs(difference) - TIE * max(np.abs(table).max(initial=0.0), 1e-300)
+    exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
+    reach = np.quantile(spread, 1 - alpha)
+    interval = {} if sample.geometric else {"lower": difference - reach, "upper": difference + reach}
+    return Verdict.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **interval)

@@ -1,0 +1,94 @@
+"""`Verdict`: what a test says about every pair of a sample, and the registry of tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._registry import Registry
+from cranfield._spelling import parse
+from cranfield.comparisons.sample import Floats, Sample
+
+tests = Registry("test")
+"""The tests, by name. A new one is a function from samples (one a metric) to verdicts, and `register` above it."""
+
+_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
+
+
+def spelled_test(test: str, method: str | None = None, samples: int | None = None) -> str:
+    """Return a test's spelling with its method and number of samples, which have options of their own.
+
+    Examples
+    --------
+    >>> from cranfield import compare
+    >>> spelled_test("fisher", method="monte-carlo", samples=1000)
+    'permutation(method=monte-carlo, samples=1000)'
+    """
+    spelling = parse(test)
+    parameters = dict(spelling.parameters)
+    for key, value in (("method", method), ("samples", samples)):
+        if value is not None:
+            if key in parameters and parameters[key] != value:
+                raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
+            parameters[key] = value
+    whole = replace(spelling, name=_SHORT.get(spelling.name, spelling.name), parameters=tuple(parameters.items()))
+    return str(tests.spelling(str(whole)))
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The p-value of every pair of a `Sample`, and how it was found.
+
+    Parameters
+    ----------
+    p
+        Two-sided p-values; NaN for a pair without users.
+    method
+        How each was found.
+    error
+        How far each may lie from the test's own p-value: 0 for closed forms, a bound for numerical ones, four
+        standard errors for sampled ones.
+    lower, upper
+        An interval of the difference of the averages, from tests that make one of their own.
+    direction
+        From tests of something else than averages: above 0 where the first system has the larger values.
+    """
+
+    p: Floats
+    method: NDArray[np.object_]
+    error: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+    direction: Floats | None = None
+
+    @classmethod
+    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> Verdict:
+        """Return the verdict of a test with a closed form; a pair without users has no p-value."""
+        p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
+        methods = np.full(sample.n_pairs, method, dtype=object)
+        return cls(p, methods, np.zeros(sample.n_pairs), direction=direction)
+
+    @classmethod
+    def by_sampling(
+        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
+    ) -> Verdict:
+        """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
+        p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
+        error = sampling_error(p, samples)
+        p = np.where(sample.n > 0, p, np.nan)
+        return cls(p, np.full(sample.n_pairs, method, dtype=object), error, **interval)
+
+
+def sampling_error(p: Floats, samples: int) -> Floats:
+    """Return four standard errors of a p-value that so many samples give, of one in them at the least.
+
+    Examples
+    --------
+    >>> sampling_error(np.array([0.5, 0.0]), 10_000).tolist()
+    [0.02, 0.0004]
+    """
+    error: Floats = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
+    return error

@@ -1,0 +1,227 @@
+"""Ratings from files and dataframes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield._settings import settings
+from cranfield._spelling import nearest
+from cranfield.data.columns import Choice, Role, find_columns
+from cranfield.data.compressed import unpacked
+from cranfield.data.frames import FrameTable, frame_table, parquet_table
+from cranfield.data.long_tail import celma
+from cranfield.data.ratings import Ratings
+from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
+from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
+from cranfield.data.text import TextTable
+from cranfield.data.values import Fault, encoded
+from cranfield.data.values import ratings as as_ratings
+from cranfield.data.values import times as as_times
+from cranfield.data.vocabulary import Vocabulary
+
+_COUNTS = ("keep", "celma")
+
+
+def read(
+    source: Any,
+    *,
+    user: str | int | None = None,
+    item: str | int | None = None,
+    rating: str | int | bool | None = None,
+    time: str | int | bool | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    repeated: Repeated = "error",
+    counts: Literal["keep", "celma"] = "keep",
+    name: str | None = None,
+) -> Ratings:
+    r"""Read ratings from a file or a dataframe.
+
+    Parameters
+    ----------
+    source
+        A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
+        names one of several), or Parquet. The kind is told by the content, not by the name. Or an open binary file,
+        or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of columns, or a list
+        of tuples (user, item[, rating[, time]]) or of dictionaries.
+    user, item, rating, time
+        The columns, by name or by position counted from 1. By default they are found by the names they usually have
+        (``userId``, ``movieId``, ``asin``, ``stars``, ``timestamp``, ...); columns without names are taken in the
+        order user, item, rating, time. ``rating=False`` and ``time=False`` leave a column aside. Without ratings
+        every one is 1: implicit feedback. Times are seconds, milliseconds (or finer, told by their size), ISO dates
+        or a date column, and become whole seconds since 1970 in UTC.
+    separator
+        What divides the fields of a text; any length (``"::"``). By default it is found.
+    header
+        Whether the first row names the columns. By default it is found.
+    quote
+        What may enclose a field of a text; None if quotes are characters like others. A separator of more than one
+        character knows no quotes.
+    encoding
+        How a text is written: ``"utf-8"``, ``"latin-1"``, ``"cp1252"``, ...
+    repeated
+        What becomes of a (user, item) pair with several ratings: ``"error"``, or one rating that is the ``"last"``,
+        ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last go by time; equal times, and ratings
+        without times, go by the order of the rows. Mean, max and sum bear the latest time.
+    counts
+        ``"celma"`` makes play counts ratings from 1 to 5 (`celma`); ``"keep"`` takes numbers as they are.
+    name
+        What to call the ratings; by default the file's name without its endings.
+
+    Returns
+    -------
+    Ratings
+        Ids are as they came: integers if all of the column is written as integers, else text (``007`` stays). What
+        was found out is the first step of its ``history``.
+
+    Raises
+    ------
+    InputError
+        One line with the file, the row (the line, as an editor counts it; the data row for frames and Parquet), the
+        column, the value and what to do.
+
+    Examples
+    --------
+    >>> read([("ann", "x", 5), ("bob", "x", 3)])
+    Ratings(2 users, 1 items, 2 ratings)
+    >>> import io
+    >>> ratings = read(io.BytesIO(b"userId::movieId::stars\n1::10::4.5\n2::10::3\n"))
+    >>> ratings.frame().rows()
+    [(1, 10, 4.5), (2, 10, 3.0)]
+    >>> dict(ratings.history[0].settings)["separator"]
+    '::'
+    """
+    check_policy(repeated)
+    if counts not in _COUNTS:
+        raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
+    chosen: dict[Role, Choice] = {"user": user, "item": item, "rating": rating, "time": time}
+    table = _table(source, chosen, separator, header, quote, encoding)
+    places = find_columns(table.names, table.width, chosen, table.guess, table.label)
+    table.load(places)
+    ratings, rows = _gathered(table, places, repeated, counts)
+    step = _step(table, places, ratings, rows, encoding, repeated)
+    ratings = replace(ratings, name=name or _name(source), history=(step,))
+    return celma(ratings) if counts == "celma" else ratings
+
+
+def _table(
+    source: Any,
+    chosen: dict[Role, Choice],
+    separator: str | None,
+    header: bool | None,
+    quote: str | None,
+    encoding: str,
+) -> TextTable | FrameTable:
+    if isinstance(source, (str, Path)):
+        path, member = file_and_member(Path(source))
+        if is_parquet(path):
+            return parquet_table(path, str(source))
+        data, label = contents(path), str(path)
+    elif hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
+        data, label, member = source.read(), str(getattr(source, "name", "the open file")), None
+        data = data.encode() if isinstance(data, str) else data
+    else:
+        return frame_table(source)
+    data, label = unpacked(data, label, member)
+    if data.startswith(PARQUET):
+        return parquet_table(io.BytesIO(data), label)
+    if label.endswith((".parquet", ".pq")) and data:
+        raise InputError("the file is not Parquet", source=label, remedy="fetch or write it again")
+    wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
+    return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
+
+
+def _gathered(
+    table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated, counts: str
+) -> tuple[Ratings, int]:
+    """Make the columns codes and numbers, at most as many at a time as there are threads, and then ratings of them."""
+    with ThreadPoolExecutor(settings.workers) as threads:
+        made = {role: threads.submit(_MADE[role], table, role) for role in places}
+    found: dict[Role, Any] = {role: one.result() for role, one in made.items()}
+    (user_ids, users), (item_ids, items) = found["user"], found["item"]
+    values = found.get("rating", np.ones(len(users), dtype=np.float32))
+    if counts == "celma":
+        _refuse_negative(values, table)
+    try:
+        ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, found.get("time"), repeated=repeated)
+        return ratings, len(users)
+    except RepeatedPairError as error:
+        row, earlier = table.lines(error.place, error.earlier)
+        problem = f"{error.problem}, before this in row {earlier}"
+        raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
+
+
+def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> None:
+    negative = counts < 0
+    if negative.any():
+        row = int(np.argmax(negative))
+        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
+        raise table.error(Fault(row, f"a play count of {counts[row]:g} is negative", remedy), "rating")
+
+
+def _ids(table: TextTable | FrameTable, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
+    with _faults_placed(table, role):
+        return encoded(table.column(role), role)
+
+
+def _ratings(table: TextTable | FrameTable, role: Role) -> NDArray[Any]:
+    with _faults_placed(table, role):
+        return as_ratings(table.column(role))
+
+
+def _times(table: TextTable | FrameTable, role: Role) -> NDArray[np.int64]:
+    with _faults_placed(table, role):
+        return as_times(table.column(role))
+
+
+_MADE: dict[Role, Callable[..., Any]] = {"user": _ids, "item": _ids, "rating": _ratings, "time": _times}
+
+
+@contextmanager
+def _faults_placed(table: TextTable | FrameTable, role: Role) -> Iterator[None]:
+    try:
+        yield
+    except Fault as fault:
+        raise table.error(fault, role) from fault
+
+
+def _step(
+    table: TextTable | FrameTable,
+    places: dict[Role, int],
+    ratings: Ratings,
+    rows: int,
+    encoding: str,
+    repeated: str,
+) -> Step:
+    """Record what was read, and what was found out about it."""
+    columns = {role: table.names[place] if table.names is not None else place + 1 for role, place in places.items()}
+    settings: dict[str, Any] = {"source": table.label, "columns": columns, "repeated": repeated}
+    if isinstance(table, TextTable):
+        layout = table.layout
+        settings |= {"separator": layout.separator, "header": layout.names is not None, "encoding": encoding}
+    effect = {"rows": rows, "ratings": len(ratings), "users": ratings.n_users, "items": ratings.n_items}
+    notes = []
+    if "rating" not in places:
+        notes.append("There is no rating column: every rating is 1 (implicit feedback).")
+    if rows > len(ratings):
+        merged = rows - len(ratings)
+        repeats = "1 repeated rating was" if merged == 1 else f"{merged:,} repeated ratings were"
+        notes.append(f"{repeats} merged (repeated={repeated!r}).")
+    return Step("read", settings, effect, tuple(notes))
+
+
+def _name(source: Any) -> str | None:
+    return Path(source).name.split(".")[0] or None if isinstance(source, (str, Path)) else None

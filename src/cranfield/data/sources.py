@@ -1,0 +1,59 @@
+"""Where data come from: files and what is in them, opened the same way for ratings and for runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cranfield._errors import InputError
+from cranfield.data.compressed import zip_and_member
+from cranfield.data.layout import as_utf8, find_layout
+from cranfield.data.text import TextTable
+
+PARQUET = b"PAR1"
+"""What a Parquet file begins with."""
+
+
+def file_and_member(path: Path) -> tuple[Path, str | None]:
+    """Return the file that a path names and, for ``archive.zip/file.csv``, the member of the archive."""
+    path = path.expanduser()
+    if path.is_dir():
+        files = ", ".join(sorted(one.name for one in path.iterdir() if one.is_file())[:5]) or "no file"
+        raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
+    if path.exists():
+        return path, None
+    inside = zip_and_member(path)
+    if inside is None:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
+    return inside
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file is Parquet; what comes through a pipe is only known once it is read."""
+    return path.is_file() and contents(path, len(PARQUET)) == PARQUET
+
+
+def contents(path: Path, size: int = -1) -> bytes:
+    """Return the first ``size`` bytes of a file, or all of them."""
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"
+        ) from error
+
+
+def text_table(
+    data: bytes,
+    label: str,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    wanted: Sequence[str] = (),
+) -> TextTable:
+    """Return the table in a text; ``wanted`` are names that its header, if it has one, is asked for."""
+    data = as_utf8(data, encoding, label)
+    return TextTable(data, find_layout(data, label, separator, header, quote, wanted), label)

@@ -1,0 +1,222 @@
+"""Columns of any type made into ids, ratings and times, with the row of the first value that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.data.columns import Role
+from cranfield.data.vocabulary import Vocabulary
+
+# The first whole number that is too large to be a time in seconds (the year 5138), and what it and its thousandfolds
+# are taken for: milliseconds, microseconds, nanoseconds.
+_TOO_LATE = 10**11
+# What is usual for a time in seconds: from 1973 to 2096.
+_USUAL, _UNUSUAL = 10**8, 4 * 10**9
+_ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+_ID_REMEDY = "use numbers, text or dates"
+# Types of other libraries that Polars, since it has a name for them, passes on.
+_EXTENSION: Any = getattr(pl, "BaseExtension", ())
+# Times are looked through in blocks, so that little memory is needed beside them.
+_BLOCK = 1 << 18
+# So much of a value is shown in a message.
+_SHOWN = 60
+
+
+class Fault(Exception):
+    """A value that cannot be used: its row in the column, counted from 0, what is wrong and what to do."""
+
+    def __init__(self, row: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem, self.remedy = row, problem, remedy
+
+
+def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the vocabulary of a column of ids, and the code of each of them."""
+    remedy = f"give every rating its {role} or leave the row out"
+    if column.null_count():
+        raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
+    column = _uuids_as_text(_categories_as_text(column))
+    if column.dtype.is_nested() or isinstance(column.dtype, _EXTENSION):
+        raise Fault(0, f"{_shown(column[0])} cannot be an id", _ID_REMEDY)
+    vocabulary, codes = Vocabulary.encode(column)
+    if column.dtype == pl.String and (blank := vocabulary.all.str.strip_chars() == "").any():
+        raise Fault(int(np.argmax(np.isin(codes, blank.arg_true()))), f"the {role} is missing", remedy)
+    if column.dtype.is_float() and column.is_nan().any():
+        raise Fault(_first(column.is_nan()), f"the {role} is missing (NaN)", remedy)
+    return vocabulary, codes
+
+
+def _categories_as_text(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+
+
+def _uuids_as_text(column: pl.Series) -> pl.Series:
+    """Return a column of Python objects as text if they are UUIDs, for which Polars has no type of its own."""
+    if column.dtype != pl.Object:
+        return column
+    odd = next((row for row, one in enumerate(column) if not isinstance(one, UUID)), None)
+    if odd is not None:
+        raise Fault(odd, f"{_shown(column[odd])} cannot be an id", _ID_REMEDY)
+    return pl.Series([str(one) for one in column])
+
+
+def ratings(column: pl.Series) -> NDArray[Any]:
+    """Return a column of ratings as finite numbers."""
+    remedy = "write a number or leave the row out"
+    column = numbers = _categories_as_text(column)
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        numbers = text.cast(pl.Float64, strict=False)
+        broken = (numbers.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            comma = " (with a decimal point)" if "," in column[row] else ""
+            raise Fault(row, f"{_shown(column[row])} is not a number", f"write a number{comma} or leave the row out")
+    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        problem = f"{_shown(column[0])} is not a number"
+        raise Fault(0, problem, "choose the column of the ratings, or rating=False for none (--no-rating)")
+    if numbers.null_count():
+        raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
+    values = _singles(numbers) if len(numbers) else None
+    if values is None:
+        values = numbers.cast(pl.Float64).to_numpy()
+        if not (finite := np.isfinite(values)).all():
+            row = int(np.argmin(finite))
+            raise Fault(row, f"{values[row]} is not a finite number", remedy)
+    return values
+
+
+def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
+    """Return the numbers as float32, or None if one of them changes by it or is not finite."""
+    single = np.empty(len(numbers), dtype=np.float32)
+    start = 0
+    for chunk in numbers.get_chunks():
+        wide = chunk.cast(pl.Float64).to_numpy()
+        part = single[start : start + len(wide)]
+        with np.errstate(over="ignore"):
+            part[:] = wide
+        if not (part == wide).all() or not np.isfinite(part).all():
+            return None
+        start += len(wide)
+    return single
+
+
+def times(column: pl.Series) -> NDArray[np.int64]:
+    """Return a column of times as whole seconds since 1970 (UTC).
+
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; those
+    plainly of another unit than most are refused. They are dates if every one of them is written as one: 20011231.
+    """
+    remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
+    column = _categories_as_text(column)
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        column = _from_text(text)
+        broken = (column.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            raise Fault(row, f"{_shown(text[row])} is not a time", remedy)
+    if column.null_count():
+        raise Fault(_first(column.is_null()), "the time is missing", remedy)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return _since_1970(column)
+    if not column.dtype.is_numeric():
+        raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
+    # What is no whole number or too large for one becomes null.
+    whole = (column if column.dtype.is_integer() else column.floor()).cast(pl.Int64, strict=False)
+    if whole.null_count():
+        row = _first(whole.is_null())
+        raise Fault(row, f"{column[row]} is not a time", remedy)
+    dates = _basic_dates(whole)
+    return _seconds(whole.to_numpy()) if dates is None else _since_1970(dates)
+
+
+def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
+    return dates.cast(pl.Datetime("us")).dt.epoch("s").cast(pl.Int64).to_numpy()
+
+
+def _basic_dates(numbers: pl.Series) -> pl.Series | None:
+    """Return whole numbers as dates if each is one in ISO 8601's basic form; as seconds they would lie in 1970."""
+    if not numbers.is_between(19_000_101, 21_001_231).all():
+        return None
+    dates = numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+    return None if dates.null_count() or not len(dates) else dates
+
+
+def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(numbers):
+        return numbers
+    latest = max(abs(int(numbers.max())), abs(int(numbers.min())))
+    scale = 1
+    while latest >= _TOO_LATE * scale and scale < 10**9:
+        scale *= 1000
+    if scale == 1:
+        return numbers
+    _refuse_two_units(numbers, scale)
+    return numbers // scale
+
+
+def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
+    """Refuse times some of which are usual in a coarser unit, and in the unit of the largest lie in early 1970.
+
+    Where others stand between the two, they may be moments of a clock that began at 0, and nothing is refused.
+    """
+    coarser = scale // 1000
+    while coarser:
+        counts = np.zeros(4, dtype=np.int64)
+        for _, sizes in _sizes(numbers, coarser):
+            counts += np.bincount(sizes, minlength=4)
+        _, usual, between, finer = counts
+        if usual and not between:
+            rare = 1 if usual <= finer else 3
+            found = ((start, sizes == rare) for start, sizes in _sizes(numbers, coarser))
+            row = next(start + int(np.argmax(these)) for start, these in found if these.any())
+            raise Fault(
+                row,
+                f"{numbers[row]} is a time in another unit than most",
+                "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
+            )
+        coarser //= 1000
+
+
+def _sizes(numbers: NDArray[np.int64], unit: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Tell block by block whether times are too small for a unit (0), usual (1), late (2) or too late for it (3)."""
+    edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE]) * unit
+    for start in range(0, len(numbers), _BLOCK):
+        yield start, np.searchsorted(edges, np.abs(numbers[start : start + _BLOCK]), side="right")
+
+
+def _from_text(text: pl.Series) -> pl.Series:
+    """Read text as numbers or as ISO dates with or without a time of day and a zone, whichever most of it is."""
+    if text.null_count() == len(text):
+        return text.cast(pl.Int64)
+    for kind in (pl.Int64, pl.Float64):
+        numbers = text.cast(kind, strict=False)
+        if numbers.null_count() == text.null_count():
+            return numbers
+    text = text.str.replace(" ", "T", literal=True).str.replace(r"\s*(?:UTC|GMT)$", "Z")
+    readings = [
+        text.str.to_datetime(form + "%#z", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        for form in _ISO
+    ]
+    readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
+    readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
+    dates = pl.select(pl.coalesce(readings)).to_series()
+    return numbers if numbers.null_count() <= dates.null_count() else dates
+
+
+def _shown(value: object) -> str:
+    """Return a value as it is shown in a message: on one line, and not all of a long one."""
+    text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _first(mask: pl.Series) -> int:
+    found = mask.arg_max()
+    return 0 if found is None else found

@@ -1,0 +1,38 @@
+"""Experiments: what takes the whole line, from ratings to verdicts, by one file."""
+
+from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.differences import Difference, diff
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.file import new_experiment, read_experiment
+from cranfield.experiments.json_schema import schema
+from cranfield.experiments.planning import Plan, plan
+from cranfield.experiments.results import Results
+from cranfield.experiments.running import run
+from cranfield.experiments.searching import Range, Search, Trial, search
+from cranfield.experiments.showing import Shown, show
+from cranfield.experiments.source import Source
+from cranfield.experiments.system import System
+from cranfield.experiments.tuning import Tuning
+
+__all__ = [
+    "Decisions",
+    "Difference",
+    "Experiment",
+    "Plan",
+    "Range",
+    "Results",
+    "Search",
+    "Shown",
+    "Source",
+    "System",
+    "Trial",
+    "Tuning",
+    "diff",
+    "new_experiment",
+    "plan",
+    "read_experiment",
+    "run",
+    "schema",
+    "search",
+    "show",
+]

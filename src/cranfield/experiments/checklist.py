@@ -1,0 +1,132 @@
+"""The checklist: what Cañamares, Castells and Moffat (2020, section 3) ask authors to report, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Item:
+    """A thing to report: the decision it belongs to, what is asked, and what is reported (None if nothing is)."""
+
+    letter: str
+    asked: str
+    reported: str | None
+    remedy: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the item, ready for JSON."""
+        return {
+            "decision": self.letter,
+            "asked": self.asked,
+            "reported": self.reported,
+            "remedy": self.remedy if self.reported is None else "",
+        }
+
+
+def checklist(card: Mapping[str, Any]) -> list[Item]:
+    """Return what the paper asks to be reported, with what a card holds of it.
+
+    Parameters
+    ----------
+    card
+        The card as a dictionary; see `cranfield.experiments.card.card`.
+    """
+    return [*_data(card), *_lists(card), *_measurement(card), *_comparison(card)]
+
+
+def _data(card: Mapping[str, Any]) -> Iterator[Item]:
+    decisions, data, notes = card["decisions"], card["data"], card["notes"]
+    private = [name for name, one in data.items() if one["kind"] == "file"]
+    public = ", ".join(f"{name}: {one['source']}" for name, one in data.items())
+    yield Item(
+        "A1",
+        "where the data can be had",
+        notes.get("data") or (None if private else public),
+        f"{', '.join(private)} is a file; say where it comes from, as data under [notes]",
+    )
+    sizes = (f"{name}: {one['users']:,} users, {one['items']:,} items, {one['ratings']:,} ratings, density "
+             f"{one['density']:.3%}" for name, one in data.items())  # fmt: skip
+    yield Item("A1", "the size and density of the data", "; ".join(sizes))
+    filters = ", ".join(decisions["filters"]) or "none"
+    yield Item("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
+    repeated = f", {card['repetitions']} times" if card["repetitions"] > 1 else ""
+    yield Item("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
+    at_least = decisions["min_ratings"]
+    some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
+    users = f"users with {some}" if at_least else "all users"
+    drawn = "" if decisions["sample"] == "all" else f", {decisions['sample']} of them drawn"
+    yield Item("B1", "which users are served", users + drawn)
+
+
+def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
+    decisions = card["decisions"]
+    gaps = "left out" if decisions["fill"] == "none" else f"put last, in the order of {decisions['fill']}"
+    yield Item("B2", "what becomes of items that a system cannot score", gaps)
+    unknown = [name for name, one in card["systems"].items() if one["parameters"] is None]
+    told = "; ".join(f"{name}: {one['spelling']}" for name, one in card["systems"].items())
+    yield Item(
+        "systems",
+        "the systems and their hyper-parameters",
+        None if unknown else told,
+        f"{', '.join(unknown)} comes from a file; say how it was made",
+    )
+    yield Item(
+        "systems",
+        "how the hyper-parameters were chosen, without the test part",
+        card["notes"].get("tuning") or _searched(card),
+        "say so, as tuning under [notes], or let the file search them",
+    )
+    kinds = {"full": "full lists; items without a test rating count as not relevant",
+             "condensed": "condensed lists; items without a test rating are taken out"}  # fmt: skip
+    yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
+
+
+def _searched(card: Mapping[str, Any]) -> str | None:
+    """Return which systems were searched, and how; None if none was."""
+    said = {
+        name: f"{name}: the best of {found['trials']} by {found['metric']} on {found['validation']}"
+        for name, one in card["systems"].items()
+        for found in one["searches"][:1]
+    }
+    others = [name for name in card["systems"] if name not in said]
+    return "; ".join([*said.values(), *([f"as stated: {', '.join(others)}"] if others else [])]) if said else None
+
+
+def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
+    decisions = card["decisions"]
+    yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
+    yield Item("C2", "the rating that makes an item relevant", f"{decisions['threshold']:g} or more")
+    undefined = {"zero": "they count 0", "leave out": "they are left out"}[decisions["undefined"]]
+    yield Item("C2", "users for whom a metric is undefined", undefined)
+    yield Item("C3", "how values are aggregated over users", decisions["average"])
+    covered = {"full": "they count 0", "reduced": "they are left out"}[decisions["coverage"]]
+    yield Item("C4", "users without a list", covered)
+    least = min((one["users"] for by in card["coverage"].values() for one in by.values()), default=None)
+    yield Item(
+        "C4",
+        "coverage beside effectiveness",
+        None if least is None else f"the card has it; the least user coverage is {least:.1%}",
+        "measure at least one system",
+    )
+
+
+def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
+    decisions, several = card["decisions"], len(card["systems"]) > 1
+    told = f"{decisions['test']}, two-sided, paired by user; correction: {decisions['correction']}"
+    yield Item("D", "a statistical test", told if several else None, "compare at least two systems")
+    tested = [name for name, one in card["results"].items() if one["p"]]
+    yield Item(
+        "D",
+        "the p-values, not only whether they are below a level",
+        f"the card and tables/ have them, for {', '.join(tested)}" if tested else None,
+        "compare at least two systems by a metric that has a value for each user",
+    )
+    yield Item(
+        "D",
+        "more than one set of ratings",
+        ", ".join(card["data"]) if len(card["data"]) > 1 else None,
+        "add further data: a finding on one set may be its peculiarity",
+    )

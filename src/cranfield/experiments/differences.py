@@ -1,0 +1,212 @@
+"""How two experiments differ: in their decisions, and in what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._table import Table
+from cranfield.experiments.decisions import DECISIONS
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.results import Results
+from cranfield.measures.correlation import kendall_tau_b
+
+_KEY = ["data", "system", "metric"]
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """The result of `diff`.
+
+    Parameters
+    ----------
+    stated
+        What the two files state differently: both values by the name of a decision or another key.
+    moved
+        A row a set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
+        places ``rank_before, rank_after`` of the system (1 is best).
+    verdicts
+        A row a set of ratings, metric and pair of systems that both compare, and judge differently: ``better_before``
+        and ``better_after`` are the significantly better system, or null.
+    tau
+        For each set of ratings Kendall's tau-b between the orders of the systems by the first metric of each.
+    """
+
+    stated: Mapping[str, tuple[Any, Any]]
+    moved: pl.DataFrame
+    verdicts: pl.DataFrame
+    tau: Mapping[str, float]
+
+    def frame(self) -> pl.DataFrame:
+        """Return how the averages moved."""
+        return self.moved
+
+    def sentences(self) -> list[str]:
+        """Return what a person would say."""
+        return [*self._stated(), *self._orders(), *self._verdicts()]
+
+    def _stated(self) -> Iterator[str]:
+        if not self.stated:
+            yield "The two state the same experiment."
+        for name, (before, after) in self.stated.items():
+            letter = f"{DECISIONS[name].metadata['letter']} " if name in DECISIONS else ""
+            yield f"{letter}{name}: {_said(before)} → {_said(after)}"
+
+    def _orders(self) -> Iterator[str]:
+        for data, tau in self.tau.items():
+            same = "the same order of systems" if tau == 1 else "another order of systems"
+            yield f"On {data} the first metrics give {same} (Kendall's tau {tau:.2f})."
+
+    def _verdicts(self) -> Iterator[str]:
+        for row in self.verdicts.iter_rows(named=True):
+            before, after = (row[key] or "no difference" for key in ("better_before", "better_after"))
+            yield f"On {row['data']} by {row['metric']}, {row['system_a']} and {row['system_b']}: {before} → {after}."
+
+    def table(self) -> Table:
+        """Return how the averages moved, for people."""
+        rows = [
+            [
+                *(row[key] for key in _KEY),
+                *(_number(row[key]) for key in ("before", "after")),
+                _number(row["change"], "+"),
+                f"{row['rank_before']} → {row['rank_after']}",
+            ]
+            for row in self.moved.iter_rows(named=True)
+        ]
+        return Table([*_KEY, "before", "after", "change", "place"], rows)
+
+    def __str__(self) -> str:
+        said = "\n".join(self.sentences())
+        return f"{said}\n\n{self.table().text()}" if len(self.moved) else f"{said}\nThey measured nothing in common."
+
+
+def diff(before: str | Path, after: str | Path) -> Difference:
+    """Say which decisions differ between two experiments, and how the results moved.
+
+    Parameters
+    ----------
+    before, after
+        The folders of two experiments that are finished.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.experiments import Decisions, Experiment, Source, run
+    >>> one, other = tempfile.mkdtemp(), tempfile.mkdtemp()
+    >>> tiny = (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
+    >>> _ = run(Experiment(data=tiny), one), run(Experiment(data=tiny, decisions=Decisions(threshold=3)), other)
+    >>> diff(one, other).sentences()[0]
+    'C2 threshold: 4 → 3'
+    """
+    first, second = Results(before), Results(after)
+    averages = [_whole(one.averages()) for one in (first, second)]
+    return Difference(
+        {**dict(_stated(first.experiment, second.experiment)), **dict(_fingerprints(first, second))},
+        _moved(*(_ranked(frame, one) for frame, one in zip(averages, (first, second)))),
+        _verdicts(*(_whole(one.comparisons()) for one in (first, second))),
+        _taus(first, second, *averages),
+    )
+
+
+def _stated(first: Experiment, second: Experiment) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    yield from first.decisions.differences(second.decisions).items()
+    for key in ("seed", "repetitions"):
+        if getattr(first, key) != getattr(second, key):
+            yield key, (getattr(first, key), getattr(second, key))
+    for kind in ("data", "systems"):
+        ours, theirs = ({one.name: _origin(one) for one in getattr(side, kind)} for side in (first, second))
+        for name in dict.fromkeys([*ours, *theirs]):
+            if ours.get(name) != theirs.get(name):
+                yield f"{kind}.{name}", (ours.get(name, "not there"), theirs.get(name, "not there"))
+
+
+def _fingerprints(first: Results, second: Results) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Give the sets of ratings that have the same name and other contents."""
+    for data in first.data:
+        records = [one.records.get(f"data/{data}") for one in (first, second)]
+        told = [
+            None if one is None else ", ".join(part["fingerprint"] for part in one["facts"]["parts"].values())
+            for one in records
+        ]
+        if None not in told and told[0] != told[1]:
+            yield f"ratings of {data}", (told[0], told[1])
+
+
+def _origin(one: Any) -> str:
+    """Return where ratings or lists come from, without folders: the same file has other paths elsewhere."""
+    told = {key: value for key, value in vars(one).items() if key != "name" and value}
+    return ", ".join(
+        Path(str(value)).name if key in ("file", "train", "test", "run") else str(value) for key, value in told.items()
+    )
+
+
+def _whole(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(pl.col("fold").is_null()) if frame.width else frame
+
+
+def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
+    """Return the averages with the place of each system: 1 is the best."""
+    lower = {
+        metric: low
+        for name, record in results.records.items()
+        if name.startswith("scores/")
+        for metric, low in zip(record["facts"]["metrics"], record["facts"]["lower_is_better"])
+    }
+    signed = pl.col("mean") * pl.col("metric").replace_strict({one: 1 if low else -1 for one, low in lower.items()})
+    # Equal averages of other values may differ in the last of their digits.
+    return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
+
+
+def _moved(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    joined = first.select(*_KEY, before="mean", rank_before="rank").join(
+        second.select(*_KEY, after="mean", rank_after="rank"), on=_KEY, how="inner", maintain_order="left"
+    )
+    change = (pl.col("after") - pl.col("before")).alias("change")
+    return joined.select(*_KEY, "before", "after", change, "rank_before", "rank_after")
+
+
+def _verdicts(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs on which the two verdicts differ; a pair may stand the other way round."""
+    pair = ["data", "metric", "system_a", "system_b"]
+    schema = dict.fromkeys([*pair, "better_before", "better_after"], pl.String)
+    if not first.width or not second.width:
+        return pl.DataFrame(schema=schema)
+    turned = second.rename({"system_a": "system_b", "system_b": "system_a"})
+    after = pl.concat([one.select(*pair, better_after="better") for one in (second, turned)])
+    joined = first.select(*pair, better_before="better").join(after, on=pair, how="inner", maintain_order="left")
+    return joined.filter(pl.col("better_before").ne_missing(pl.col("better_after")))
+
+
+def _taus(first: Results, second: Results, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, float]:
+    taus = {}
+    for data in first.data:
+        if data not in second.data:
+            continue
+        orders = [_leading(one, frame, data) for one, frame in ((first, before), (second, after))]
+        shared = [system for system in orders[0] if system in orders[1]]
+        if len(shared) > 1:
+            x, y = (np.array([order[system] for system in shared]) for order in orders)
+            taus[data] = float(kendall_tau_b(x, y))
+    return taus
+
+
+def _leading(results: Results, averages: pl.DataFrame, data: str) -> dict[str, int]:
+    """Return the place of each system by the first metric."""
+    metric = results.experiment.decisions.metrics[0]
+    rows = _ranked(averages, results).filter((pl.col("data") == data) & (pl.col("metric") == metric))
+    return dict(rows.select("system", "rank").iter_rows())
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "–" if value is None or np.isnan(value) else f"{value:{sign}.4f}"

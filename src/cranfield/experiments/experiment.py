@@ -1,0 +1,166 @@
+"""`Experiment`: data, systems, decisions and seed; what an experiment file states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest, parse
+from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.phrase import listed
+from cranfield.experiments.source import Source
+from cranfield.experiments.system import System
+
+ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
+"""The options of `assess` that an experiment may give."""
+
+NOTES = ("data", "tuning")
+"""What an experiment may say beside, for the card."""
+
+
+def _world() -> tuple[Source, ...]:
+    return (Source("world", simulate="world(users=1000, items=500, ratings=50000)"),)
+
+
+def _three() -> tuple[System, ...]:
+    return tuple(System(one, one) for one in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that an experiment file states; the defaults are the starting configuration of the paper.
+
+    Parameters
+    ----------
+    title
+        The heading of the report.
+    data
+        The sources of ratings; every system is tried on each.
+    systems
+        What is compared.
+    decisions
+        A1 to D.
+    seed
+        Fixes every random choice; repetition k has the seed ``seed + k - 1``.
+    repetitions
+        How often the ratings are split anew; a user's values are averaged over folds and repetitions.
+    assess
+        Options of `assess`; None if the metrics are not assessed.
+    notes
+        What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
+        (``tuning``).
+    base
+        The folder that file names start from.
+
+    Examples
+    --------
+    >>> print(Experiment())
+    popularity, knn(k=100) and puresvd(factors=50) on world: random 50/50, full lists, P@10 and nDCG@10 with ...
+    """
+
+    title: str = "Which system is better?"
+    data: tuple[Source, ...] = field(default_factory=_world)
+    systems: tuple[System, ...] = field(default_factory=_three)
+    decisions: Decisions = field(default_factory=Decisions)
+    seed: int = 0
+    repetitions: int = 1
+    assess: Mapping[str, Any] | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    base: Path = field(default=Path(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.title, str):
+            raise SettingError(f"title={self.title!r} is not text; write it in quotes")
+        object.__setattr__(self, "seed", check.whole("seed", self.seed, at_least=0))
+        object.__setattr__(self, "repetitions", check.whole("repetitions", self.repetitions))
+        for kind, named in (("data", self.data), ("systems", self.systems)):
+            if not named:
+                raise SettingError(f"{kind} is empty; name at least one")
+            _check_twice(kind, [one.name for one in named])
+        for contradiction in _contradictions(self):
+            raise SettingError(contradiction)
+        for name, text in self.notes.items():
+            check.one_of("notes", name, NOTES)
+            if not isinstance(text, str):
+                raise SettingError(f"notes.{name}={text!r} is not text; write it in quotes")
+        if self.assess is not None:
+            _check_assess(self.assess, len(self.systems))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each repetition."""
+        return tuple(self.seed + k for k in range(self.repetitions))
+
+    def path(self, name: str) -> Path:
+        """Return where a file lies that the experiment names."""
+        return self.base / Path(name).expanduser()
+
+    def __str__(self) -> str:
+        systems, data = (listed([one.name for one in named]) for named in (self.systems, self.data))
+        return f"{systems} on {data}: {self.decisions}"
+
+
+def _contradictions(asked: Experiment) -> Iterator[str]:
+    """Give what cannot be in an experiment, though each part by itself could."""
+    decisions, split = asked.decisions, parse(asked.decisions.split)
+    names = [one.name for one in asked.systems]
+    if decisions.baseline not in ("none", *names):
+        yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
+    for source in asked.data:
+        if decisions.overlap is not None and not source.divided:
+            yield f"split='given' needs data that come divided; give data.{source.name} as train and test, or split it"
+        if decisions.overlap is None and source.train is not None:
+            yield f"data.{source.name} comes as train and test; set split='given', or give it as one file"
+        times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
+        if times and source.timeless:
+            yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
+    if asked.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
+        yield f"repetitions={asked.repetitions} of split='{split}' would all be the same; set repetitions=1"
+    yield from _unmeasurable(asked)
+    for system in asked.systems:
+        if system.run is None:
+            continue
+        if decisions.overlap is None:
+            yield (
+                f"systems.{system.name} is a file made before the ratings are split, so it may have seen the test "
+                "part; give data as train and test with split='given', or train the system here"
+            )
+        if decisions.one_relevant or decisions.nonrelevant != "all":
+            yield (
+                f"systems.{system.name} is a file of whole lists; relevant='{decisions.relevant}' and "
+                f"nonrelevant={decisions.nonrelevant!r} need systems that are trained here"
+            )
+
+
+def _unmeasurable(asked: Experiment) -> Iterator[str]:
+    """Give the metrics that a search is by, and that the lists are too short for."""
+    length = asked.decisions.length
+    for system in asked.systems:
+        metric = None if system.tuning is None else system.tuning.metric
+        depth = None if metric is None else parse(metric).cutoff
+        if length != "all" and depth is not None and depth > int(length):
+            yield f"length={length} is too short for {metric}, by which systems.{system.name} is searched"
+
+
+def _check_twice(kind: str, names: list[str]) -> None:
+    # Names become names of files, without spaces, and some systems do not tell capitals from small letters there.
+    stems = [name.replace(" ", "").casefold() for name in names]
+    for name, stem in zip(names, stems):
+        if stems.count(stem) > 1:
+            raise SettingError(f"{kind} has {name!r} twice; give each its own name")
+
+
+def _check_assess(asked: Mapping[str, Any], systems: int) -> None:
+    for name in asked:
+        if name not in ASSESSING:
+            raise SettingError(f"assess has no key {name!r}{nearest(name, ASSESSING)}")
+    for name in ("metrics", "scenarios", "averages"):
+        several = [asked[name]] if isinstance(asked.get(name), str) else asked.get(name, [])
+        if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
+            raise SettingError(f"assess: {name}={asked[name]!r} is not a list of names; write {name} = ['...', '...']")
+    if systems < 2:
+        raise SettingError("assess compares orders of systems; name at least two systems")

@@ -1,0 +1,298 @@
+"""The experiment file: TOML in, validated; a commented file out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import InputError, SettingError
+from cranfield._files import write_text
+from cranfield._spelling import nearest, parse
+from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
+from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
+from cranfield.experiments.source import KINDS, READING, Source
+from cranfield.experiments.system import System
+from cranfield.experiments.tuning import Tuning, space_of
+
+TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
+"""The keys of an experiment file."""
+
+SYSTEM = ("system", "run", "search", "metric", "trials")
+"""The keys of a system that is more than a spelling."""
+
+_LETTERS = {
+    "A1": "data selection",
+    "A2": "train/test split",
+    "B1": "selecting users",
+    "B2": "non-computable items",
+    "C1": "condensed or full lists",
+    "C2": "metrics",
+    "C3": "aggregation",
+    "C4": "coverage shortfall",
+    "D": "statistical tests",
+}
+
+_HEAD = """\
+# An experiment for `cranfield run`. Every key has a default, which stands here; leave out what you do not change.
+# The decisions are named as in R. Cañamares, P. Castells, A. Moffat (2020), Offline evaluation options for
+# recommender systems, and begin with the starting configuration of that paper.
+"""
+
+_DATA = """
+# The ratings, each set under a name of yours. One of
+#   file = "ratings.csv"                            a file, with options such as separator = "::" where need be
+#   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
+#   simulate = "world(users=1000, items=500)"       a simulated world
+#   train = "train.csv" and test = "test.csv"       data that come divided; set split = "given"
+"""
+
+_SYSTEMS = """
+# The systems, by the name that tables give them; see `cranfield recommend --help`. The paper's matrix factorisation is
+#   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
+# and a file of ranked lists, where the split is given, is
+#   "mine" = { run = "mine.tsv" }
+# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
+#   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
+"""
+
+_NOTES = """
+# What only you know, for the card:
+#   data = "..."                                    where the data can be had
+#   tuning = "..."                                  how the hyper-parameters were chosen
+"""
+
+
+def read_experiment(path: str | Path) -> Experiment:
+    r"""Read an experiment file, or say in one line which key is wrong and what it may be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "experiment.toml"
+    >>> _ = path.write_text('[decisions]\nthreshhold = 5\n')
+    >>> read_experiment(path)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: ...experiment.toml, decisions: no key 'threshhold'; did you mean 'threshold'?
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", source=path, remedy="write one with: cranfield new") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"it cannot be read ({error})", source=path, remedy="give a text file in UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"it is not TOML: {error}", source=path, remedy="mend that line") from error
+    try:
+        return experiment_of(table, base=path.parent)
+    except SettingError as error:
+        raise SettingError(f"{path}, {error}") from error
+
+
+def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
+    """Return the experiment that plain tables state, as they stand in a file.
+
+    Examples
+    --------
+    >>> print(experiment_of({"decisions": {"split": "random(train=0.8)"}}).decisions)
+    random 80/20, full lists, P@10 and nDCG@10 with binary gain, plain mean
+    """
+    _known("the file", table, TOP)
+    stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
+    if "decisions" in table:
+        stated["decisions"] = _decisions(_table("decisions", table["decisions"]))
+    if "data" in table:
+        stated["data"] = tuple(_source(name, one) for name, one in _table("data", table["data"]).items())
+    if "systems" in table:
+        stated["systems"] = tuple(_systems(table["systems"]))
+    if "notes" in table:
+        stated["notes"] = dict(_known("notes", _table("notes", table["notes"]), NOTES))
+    if "assess" in table:
+        stated["assess"] = dict(_known("assess", _table("assess", table["assess"]), ASSESSING))
+    return Experiment(**stated, base=base)
+
+
+def _decisions(table: Mapping[str, Any]) -> Decisions:
+    _known("decisions", table, DECISIONS)
+    try:
+        stated: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items()}
+        return Decisions(**stated)
+    except SettingError as error:
+        raise SettingError(f"decisions: {error}") from error
+
+
+def _source(name: str, table: object) -> Source:
+    found = _known(f"data.{name}", _table(f"data.{name}", table), (*KINDS, "test", *READING))
+    where = {key: found[key] for key in (*KINDS, "test") if key in found}
+    return Source(name, **where, reading={key: found[key] for key in READING if key in found})
+
+
+def _systems(stated: object) -> Iterator[System]:
+    if isinstance(stated, list):
+        for one in stated:
+            if not isinstance(one, str):
+                raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
+            yield System(str(parse(one)), one)
+        return
+    for name, one in _table("systems", stated).items():
+        yield _system(name, one) if isinstance(one, dict) else System(name, one)
+
+
+def _system(name: str, table: Mapping[str, Any]) -> System:
+    where = f"systems.{name}"
+    _known(where, table, SYSTEM)
+    if "search" not in table:
+        for key in ("metric", "trials"):
+            if key in table:
+                raise SettingError(f"{where}: {key} is of a search; add one, as in search = {{ k = [50, 100] }}")
+        return System(name, table.get("system"), table.get("run"))
+    try:
+        space = space_of(_table("search", table["search"]))
+        tuning = Tuning(space, table.get("metric"), table.get("trials"))
+    except SettingError as error:
+        raise SettingError(f"{where}: {error}") from error
+    return System(name, table.get("system"), table.get("run"), tuning)
+
+
+def _table(where: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise SettingError(f"{where}={value!r} is not a table; write [{where}] and below it key = value")
+    return value
+
+
+def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any]:
+    for key in table:
+        if key not in known:
+            raise SettingError(f"{where}: no key {key!r}{nearest(key, known)}")
+    return table
+
+
+def toml_of(experiment: Experiment) -> str:
+    """Return an experiment as a commented TOML file that reads back as the same experiment.
+
+    Examples
+    --------
+    >>> experiment_of(tomllib.loads(toml_of(Experiment()))) == Experiment()
+    True
+    """
+    lines = [_HEAD, f"title = {_value(experiment.title)}"]
+    lines.append(f"seed = {experiment.seed}                 # fixes every random choice")
+    lines.append(f"repetitions = {experiment.repetitions}          # how often the ratings are split anew\n")
+    lines.append("[decisions]")
+    lines += _decision_lines(experiment.decisions)
+    lines.append(_DATA.rstrip("\n"))
+    for source in experiment.data:
+        lines.append(f"[data.{_key(source.name)}]")
+        where = {key: getattr(source, key) for key in (*KINDS, "test") if getattr(source, key) is not None}
+        lines += [f"{key} = {_value(value)}" for key, value in {**where, **source.reading}.items()]
+    lines.append(_SYSTEMS + "[systems]")
+    for system in experiment.systems:
+        lines.append(f"{_key(system.name)} = {_value(_stated(system))}")
+    lines.append(_NOTES + "[notes]")
+    lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
+    lines += _assess_lines(experiment.assess)
+    return "\n".join(lines) + "\n"
+
+
+def _stated(system: System) -> Any:
+    if system.run is not None:
+        return {"run": system.run}
+    return system.spelling if system.tuning is None else {"system": system.spelling, **system.tuning.as_dict()}
+
+
+def _decision_lines(decisions: Decisions) -> Iterator[str]:
+    letter = None
+    for name, value in decisions.as_dict().items():
+        about = known_decision(name).metadata
+        if about["letter"] != letter:
+            letter = about["letter"]
+            yield f"# {letter} {_LETTERS[letter]}"
+        line, says = f"{name} = {_value(value)}", about["says"]
+        if about["choices"]:
+            says += f" ({' or '.join(about['choices'])})"
+        if len(line) > 32 or len(says) > 85:
+            yield f"# {says}"
+            yield line
+        else:
+            yield f"{line:<32} # {says}"
+
+
+def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
+    if assess is None:
+        yield "\n# To ask which metric can be trusted on these data, take away the next comment mark.\n# [assess]"
+        return
+    yield "\n# Which metric can be trusted on these data? The keys are options of `cranfield.assess`.\n[assess]"
+    yield from (f"{key} = {_value(value)}" for key, value in assess.items())
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items()) + " }"
+    # JSON's text, numbers, true and false are those of TOML, save that TOML forbids a bare DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def moved(experiment: Experiment, folder: Path) -> Experiment:
+    """Return an experiment with its file names as they are from another folder.
+
+    Examples
+    --------
+    >>> here = Experiment(data=(Source("mine", file="ratings.csv"),), base=Path("/home/ann"))
+    >>> moved(here, Path("/home/ann/out")).data[0].file
+    '../ratings.csv'
+    """
+
+    def from_there(name: str | None) -> str | None:
+        if name is None:
+            return None
+        path = experiment.path(name).absolute()
+        try:
+            return Path(os.path.relpath(path, folder.absolute())).as_posix()
+        except ValueError:
+            # On Windows there is no way from one drive to another.
+            return path.as_posix()
+
+    return replace(
+        experiment,
+        data=tuple(
+            replace(one, file=from_there(one.file), train=from_there(one.train), test=from_there(one.test))
+            for one in experiment.data
+        ),
+        systems=tuple(replace(one, run=from_there(one.run)) for one in experiment.systems),
+        base=folder,
+    )
+
+
+def new_experiment(path: str | Path = "experiment.toml", *, force: bool = False) -> Path:
+    """Write a commented starting file: the paper's starting configuration on a simulated world.
+
+    Parameters
+    ----------
+    path
+        Where. A file that is there stays, unless ``force`` replaces it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = new_experiment(Path(tempfile.mkdtemp()) / "experiment.toml")
+    >>> read_experiment(path) == Experiment()
+    True
+    """
+    path = Path(path)
+    if path.exists() and not force:
+        raise SettingError(f"{path} is there already; choose another name, or replace it with --force")
+    write_text(path, toml_of(Experiment()))
+    return path

@@ -1,0 +1,137 @@
+"""What an experiment found on a set of ratings: averages and comparisons, by fold and together (C3, C4, D)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._files import write_text
+from cranfield._table import Table
+from cranfield.assessments.folds import join_folds
+from cranfield.comparisons import Comparison, compare
+from cranfield.data.writing import write_table
+from cranfield.experiments.decisions import Decisions
+from cranfield.measures import Scores
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The averages and comparisons on a set of ratings.
+
+    Parameters
+    ----------
+    data
+        What the ratings are called.
+    scores
+        All folds and repetitions together; a user's values are averaged over them.
+    comparison
+        What the test says of these; None for a single system, or where no metric has a value for each user.
+    averages, comparisons
+        Tidy frames, with columns data, repetition and fold; these two are null where all are together.
+    """
+
+    data: str
+    scores: Scores
+    comparison: Comparison | None
+    averages: pl.DataFrame
+    comparisons: pl.DataFrame
+
+    @property
+    def sentences(self) -> list[str]:
+        """What a person would say: the verdict, a sentence a metric."""
+        if self.comparison is not None:
+            return self.comparison.sentences()
+        return [
+            f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
+            for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
+        ]
+
+    def table(self, decisions: Decisions) -> Table:
+        """Return the averages as a table for people."""
+        return self.scores.table(**decisions.averaging())
+
+    def write(self, folder: Path, decisions: Decisions) -> list[Path]:
+        """Write the frames, the tables and the verdict; return the files."""
+        home, tables = folder / "results" / self.data, folder / "tables"
+        found = [write_table(self.averages, home / "averages.parquet")]
+        found += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
+        table = self.table(decisions)
+        found += [_write(tables / f"{self.data}-averages.tex", table.latex())]
+        found += [_write(tables / f"{self.data}-averages.md", table.markdown())]
+        if self.comparison is not None:
+            found += [write_table(self.comparisons, home / "comparisons.parquet")]
+            found += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            found += [_write(tables / f"{self.data}-comparisons.tex", self.comparison.latex())]
+        return [*found, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON (NaN becomes null)."""
+        return {
+            "data": self.data,
+            "sentences": self.sentences,
+            "averages": _rows(self.averages),
+            "comparisons": _rows(self.comparisons),
+            "notes": list(
+                dict.fromkeys([*self.scores.notes, *(self.comparison.step.notes if self.comparison else ())])
+            ),
+        }
+
+
+def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Decisions, *, seed: int = 0) -> Findings:
+    """Average and compare, each fold by itself and all together.
+
+    Parameters
+    ----------
+    data
+        What the ratings are called.
+    folds
+        The scores of each repetition and fold, both counted from 0.
+    decisions
+        C3, C4 and D are taken here.
+    seed
+        Fixes the draws of a test that has some.
+    """
+    whole = join_folds([scores for _, _, scores in folds])
+    apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
+    cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]
+    compared = [_compared(scores, decisions, seed) for _, _, scores in cases]
+    return Findings(
+        data,
+        whole,
+        compared[0],
+        pl.concat([_labelled(scores.frame(**decisions.averaging()), data, r, f) for r, f, scores in cases]),
+        pl.concat(
+            [_labelled(one.frame(), data, r, f) for (r, f, _), one in zip(cases, compared) if one is not None]
+            or [pl.DataFrame()]
+        ),
+    )
+
+
+def _compared(scores: Scores, decisions: Decisions, seed: int) -> Comparison | None:
+    if len(scores.systems) < 2 or not np.isfinite(scores.values).any():
+        return None
+    return compare(scores, seed=seed, **decisions.comparing())
+
+
+def _labelled(frame: pl.DataFrame, data: str, repetition: int | None, fold: int | None) -> pl.DataFrame:
+    labels = [
+        pl.lit(data).alias("data"),
+        pl.lit(repetition, dtype=pl.Int64).alias("repetition"),
+        pl.lit(fold, dtype=pl.Int64).alias("fold"),
+    ]
+    return frame.select(*labels, pl.all())
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts() if frame.width else []
+
+
+def _write(path: Path, text: str) -> Path:
+    write_text(path, text.rstrip("\n") + "\n")
+    return path

@@ -1,0 +1,164 @@
+"""What an experiment starts from: its files, datasets and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data import Ratings, filters, read
+from cranfield.data.sources import contents, file_and_member, is_parquet
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.folder import file_checksum, fingerprint
+from cranfield.experiments.source import Source, simulated
+from cranfield.splits import Split, apply, given
+
+# What a line of text takes, and how much smaller it is when packed.
+_BYTES_A_RATING, _PACKED = 22, 4
+
+
+def check_inputs(experiment: Experiment) -> None:
+    """Refuse files that are not there or cannot be read, before anything starts."""
+    named = [(f"data.{one.name}", file) for one in experiment.data for file in one.files.values()]
+    for system in experiment.systems:
+        files = (system.run_file(source.name) for source in experiment.data)
+        named += [(f"systems.{system.name}", file) for file in files if file is not None]
+    for key, file in named:
+        try:
+            for path in _files(experiment.path(file)):
+                if not path.is_file():
+                    raise InputError("this is a pipe or a device, which cannot be read again", source=str(path))
+                contents(path, 1)
+        except InputError as error:
+            raise InputError(
+                f"{error.source}: {error.problem}",
+                source=key,
+                remedy="mend its name, which starts from the experiment file",
+            ) from error
+
+
+def input_checksum(path: Path) -> str:
+    """Return a hash of a file's bytes; of those of all parts, for a folder of parts."""
+    checksums = [file_checksum(one) for one in _files(path)]
+    if path.is_file():
+        return checksums[0]
+    # Of a member of an archive the whole archive counts, and which member it is.
+    return fingerprint([None if path.is_dir() else file_and_member(path)[1], checksums])
+
+
+def about_ratings(path: Path) -> int:
+    """Return about how many ratings there are in a file, without reading them."""
+    return sum(_rows(one) for one in _files(path))
+
+
+def _rows(path: Path) -> int:
+    if is_parquet(path):
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    packed = path.suffix.lower() in (".gz", ".zip", ".zst", ".bz2", ".xz")
+    return path.stat().st_size // (_BYTES_A_RATING // _PACKED if packed else _BYTES_A_RATING) + 1
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir() and (parts := sorted(path.glob("part-*"))):
+        return parts
+    return [file_and_member(path)[0]]
+
+
+def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
+    """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
+    if source.simulate is not None:
+        return {"simulate": source.simulate}
+    if source.dataset is not None:
+        from cranfield.data.datasets import fetch, find
+        from cranfield.data.datasets.cache import cached
+
+        there = fetch(source.dataset) if fetching else cached(find(source.dataset))
+        parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
+        return {"dataset": source.dataset, "parts": parts}
+    # The steps of the ratings tell the names of their files.
+    files = {part: [Path(file).name, input_checksum(experiment.path(file))] for part, file in source.files.items()}
+    return {"files": files, "reading": dict(source.reading)}
+
+
+def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
+    """Return the ratings of a source; by part if it comes divided and is taken so, which ``overlap`` tells."""
+    if source.simulate is not None:
+        return {"ratings": simulated(source.simulate)}
+    if source.dataset is not None:
+        from cranfield.data import datasets
+
+        if overlap is None:
+            return {"ratings": datasets.load(source.dataset)}
+        return _disjoint(*datasets.load_pair(source.dataset), overlap)
+    found = {
+        part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
+    }
+    found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
+    return found if overlap is None else _disjoint(found["train"], found["test"], overlap)
+
+
+def filtered(experiment: Experiment, ratings: Ratings) -> Ratings:
+    """Apply the filters of an experiment: decision A1."""
+    with named("filters"):
+        return filters.apply(ratings, experiment.decisions.filters, seed=experiment.seed)
+
+
+def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequence[Split]:
+    """Split ratings as an experiment says: decision A2."""
+    method = experiment.decisions.split
+    with named(f"split='{method}'"):
+        made: Split | Sequence[Split] = apply(ratings, method, seed=seed)
+    return made
+
+
+@contextmanager
+def named(decision: str) -> Iterator[None]:
+    """Name the decision that is wrong."""
+    try:
+        yield
+    except SettingError as error:
+        raise SettingError(f"decisions: {decision}: {error}") from error
+
+
+def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
+    """Return both parts over ids of one type, and without common pairs."""
+    split = given(train, test, overlap=overlap)
+    dropped = split.step.effect["repeated_pairs"]
+    step = Step("given", {"overlap": overlap}, {"repeated_pairs": dropped}, split.notes[:1] if dropped else ())
+    return {
+        "train": replace(split.train, history=(*train.history, step)),
+        "test": replace(split.test, history=(*test.history, step)),
+    }
+
+
+def together(parts: Sequence[Ratings]) -> Ratings:
+    """Return the ratings of all parts, which are over one vocabulary and have no pair in common."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    timed = all(part.times is not None for part in parts)
+    return Ratings.from_codes(
+        first.user_ids,
+        first.item_ids,
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
+    )
+
+
+def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps with the names of files, not where they lay: the same data give the same record anywhere."""
+    return tuple(
+        replace(step, settings={**step.settings, "source": Path(step.settings["source"]).name})
+        if "source" in step.settings
+        else step
+        for step in history
+    )

@@ -1,0 +1,92 @@
+"""A JSON schema of the experiment file, for editors that complete and check TOML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cranfield.experiments.decisions import DECISIONS
+from cranfield.experiments.experiment import ASSESSING, NOTES
+from cranfield.experiments.source import READING
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
+# What a decision may be beside what its default tells.
+_ALSO: dict[str, list[dict[str, Any]]] = {
+    "sample": [{"type": "number", "exclusiveMinimum": 0}],
+    "nonrelevant": [{"type": "integer", "minimum": 1}],
+    "length": [{"const": "all"}],
+    "metrics": [_TEXT],
+    "filters": [_TEXT],
+}
+_LEAST = {"min_ratings": 0, "length": 1}
+_CALLED = {str: "string", int: "integer", bool: "boolean"}
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of an experiment file, draft 2020-12.
+
+    Examples
+    --------
+    >>> schema()["properties"]["decisions"]["properties"]["lists"]["enum"]
+    ['full', 'condensed']
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "An experiment of cranfield",
+        **_table(
+            {
+                "title": {**_TEXT, "description": "the heading of the report"},
+                "seed": {"type": "integer", "minimum": 0, "default": 0},
+                "repetitions": {"type": "integer", "minimum": 1, "default": 1},
+                "decisions": _table({name: _decision(name) for name in DECISIONS}),
+                "data": {"type": "object", "minProperties": 1, "additionalProperties": _source()},
+                "systems": _systems(),
+                "notes": _table(dict.fromkeys(NOTES, _TEXT)),
+                "assess": _table({name: {} for name in ASSESSING}),
+            }
+        ),
+    }
+
+
+def _table(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _decision(name: str) -> dict[str, Any]:
+    decision = DECISIONS[name]
+    default = list(decision.default) if isinstance(decision.default, tuple) else decision.default
+    about = {"description": f"{decision.metadata['letter']}: {decision.metadata['says']}", "default": default}
+    if decision.metadata["choices"]:
+        return {"enum": list(decision.metadata["choices"]), **about}
+    usual = {bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: _TEXT, list: _LIST}
+    kind: dict[str, Any] = dict(usual[type(default)])
+    if name in _LEAST:
+        kind["minimum"] = _LEAST[name]
+    if name in ("sample", "nonrelevant"):
+        kind = {"const": "all"}
+    if name == "alpha":
+        kind |= {"exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    return {"anyOf": [kind, *_ALSO[name]], **about} if name in _ALSO else {**kind, **about}
+
+
+def _source() -> dict[str, Any]:
+    where = ("file", "dataset", "simulate", "train", "test")
+    reading = {name: {"type": [_CALLED[one] for one in kinds]} for name, kinds in READING.items()}
+    found = _table({**dict.fromkeys(where, _TEXT), **reading})
+    return {**found, "oneOf": [{"required": [one]} for one in ("file", "dataset", "simulate", "train")]}
+
+
+def _systems() -> dict[str, Any]:
+    run = {**_table({"run": _TEXT}), "required": ["run"]}
+    number: dict[str, Any] = {"type": "number"}
+    between = {**_table({"low": number, "high": number, "log": {"type": "boolean"}}), "required": ["low", "high"]}
+    values = {"anyOf": [{"type": "array", "minItems": 1}, between]}
+    space = {"type": "object", "minProperties": 1, "additionalProperties": values}
+    whole = {"type": "integer", "minimum": 1}
+    trained = {
+        **_table({"system": _TEXT, "search": space, "metric": _TEXT, "trials": whole}),
+        "required": ["system"],
+        "dependentRequired": {"metric": ["search"], "trials": ["search"]},
+    }
+    named = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_TEXT, run, trained]}}
+    return {"anyOf": [{**_LIST, "minItems": 1}, named]}

@@ -1,0 +1,116 @@
+"""A card as a paragraph for the experimental section of a paper, in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cranfield._spelling import Spelling, parse
+from cranfield._table import latex_text
+from cranfield.experiments.phrase import average_phrase, listed, metric_phrase, split_phrase
+
+_TESTS = {
+    "student": "Student's paired t-test",
+    "log_student": "Student's paired t-test of the logarithms",
+    "permutation": "a paired permutation test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "sign": "the sign test",
+    "bootstrap": "a paired bootstrap test",
+    "tukey": "a randomised Tukey HSD test",
+}
+_CORRECTIONS = {
+    "none": "without correction for multiple comparisons",
+    "bonferroni": "with Bonferroni's correction",
+    "holm": "with Holm's correction",
+    "benjamini_hochberg": "with the correction of Benjamini and Hochberg",
+}
+
+
+def paragraph(card: Mapping[str, Any]) -> str:
+    """Return a card as a paragraph: the data, each decision, the systems and the coverage.
+
+    Parameters
+    ----------
+    card
+        The card as a dictionary; see `cranfield.experiments.card.card`.
+    """
+    decisions = card["decisions"]
+    sentences = (*_data(card, decisions), *_lists(card, decisions), *_measures(card, decisions))
+    return latex_text(" ".join(f"{one}." for one in sentences)).replace("α", r"$\alpha$") + "\n"
+
+
+def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    sizes = [
+        f"{name} ({one['users']:,} users, {one['items']:,} items, {one['ratings']:,} ratings, density "
+        f"{one['density']:.2%})"
+        for name, one in card["data"].items()
+    ]
+    filters = f", filtered by {', '.join(decisions['filters'])}" if decisions["filters"] else ""
+    yield f"We use {listed(sizes)}{filters}"
+    repeated = f", repeated {card['repetitions']} times" if card["repetitions"] > 1 else ""
+    yield f"The ratings are divided {_split(decisions['split'])}{repeated} (seed {card['seed']})"
+
+
+def _split(split: str) -> str:
+    said = split_phrase(split)
+    if parse(split).name == "given":
+        return "as they were published"
+    return f"by {said}" if said.startswith("leave-") or said.endswith("validation") else f"by a {said} split"
+
+
+def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    least = decisions["min_ratings"]
+    users = {0: "All users are served", 1: "Users without training ratings are removed"}
+    drawn = "" if decisions["sample"] == "all" else f" (a sample of {decisions['sample']})"
+    gaps = "left out" if decisions["fill"] == "none" else f"put last in the order of {decisions['fill']}"
+    yield (
+        users.get(least, f"Users with fewer than {least} training ratings are removed")
+        + f"{drawn}, and items that a system cannot score are {gaps}"
+    )
+    systems = [_system(name, one["parameters"]) for name, one in card["systems"].items()]
+    yield f"We compare {listed(systems)}"
+    for name, one in card["systems"].items():
+        for found in one["searches"][:1]:
+            yield (
+                f"The hyper-parameters of {name} are the best of {found['trials']} settings by "
+                f"{metric_phrase(found['metric'])} on {found['validation']}"
+            )
+    unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
+    items = "all items" if decisions["candidates"] == "all" else "the items of the test set"
+    kind = f"{decisions['lists']} lists of {items}" + (
+        "" if decisions["keep_seen"] else " but those of the training profile"
+    )
+    cut = "" if decisions["length"] == "all" else f", cut at {decisions['length']}"
+    yield f"We rank {kind}{cut}; items without a test rating {unrated}"
+    if decisions["relevant"] == "one" or decisions["nonrelevant"] != "all":
+        many = "all" if decisions["nonrelevant"] == "all" else f"{decisions['nonrelevant']} randomly drawn"
+        one = "a single relevant item" if decisions["relevant"] == "one" else "the relevant items"
+        yield f"Each list ranks {one} and {many} non-relevant items"
+
+
+def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
+    # A search may have found another value in each part.
+    said = {key: "/".join(map(str, one)) if isinstance(one, list) else one for key, one in (parameters or {}).items()}
+    inside = {key: value for key, value in said.items() if value is not None}
+    told = str(Spelling(name, tuple(inside.items()))).removeprefix(name)
+    return f"{name} {told}" if told else name
+
+
+def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    undefined = {"zero": "counts 0", "leave out": "is left out"}[decisions["undefined"]]
+    metrics = listed([metric_phrase(one) for one in decisions["metrics"]])
+    yield (
+        f"We report the {average_phrase(decisions['average'])} over users of {metrics}, with ratings of "
+        f"{decisions['threshold']:g} or more as relevant; a user for whom a metric is undefined {undefined}"
+    )
+    uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
+    least = min(one["users"] for by in card["coverage"].values() for one in by.values())
+    yield f"Users without a list {uncovered}; the least user coverage is {least:.1%}"
+    if len(card["systems"]) > 1:
+        test = parse(decisions["test"])
+        settings = f" {str(test).removeprefix(test.name)}" if test.parameters else ""
+        yield (
+            f"Differences are tested by {_TESTS.get(test.name, test.name)}{settings}, two-sided, at "
+            f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
+        )
+    yield f"All of it was computed with cranfield {card['versions']['cranfield']}"

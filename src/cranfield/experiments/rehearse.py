@@ -1,0 +1,61 @@
+"""A rehearsal on a handful of ratings: what is misspelt or not installed is known before long work, not after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cranfield import _checks as check
+from cranfield._errors import MissingExtraError, SettingError
+from cranfield.comparisons import compare
+from cranfield.data import Ratings
+from cranfield.experiments.assessing import asked
+from cranfield.experiments.searching import Range, search
+from cranfield.experiments.stages import Pipeline
+from cranfield.measures import measure
+from cranfield.rankings import recommend
+from cranfield.splits import Split, random
+
+
+def rehearse(line: Pipeline) -> None:
+    """Try the test, the metrics, and systems that were not trained yet."""
+    decisions, few, known = line.decisions, _few(), line.folder.records()
+    values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
+    compare(values, **{**decisions.comparing(), "baseline": None})
+    runs = recommend(few, ["popularity", "random"])
+    with _forgiving():
+        measure(runs, few.test, train=few.train, **decisions.measuring())
+    trained = {record["made_of"]["system"] for name, record in known.items() if name.startswith("runs/")}
+    for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
+        with _forgiving():
+            recommend(few, spelling, fill=decisions.recommending()["fill"])
+    for system in line.experiment.systems:
+        if (tuning := system.tuning) is None:
+            continue
+        first = {name: one if isinstance(one, Range) else one[:1] for name, one in tuning.space.items()}
+        with _forgiving():
+            search(few, str(system.spelling), first, tuning.metric or "P@1", trials=tuning.trials and 1, threshold=4)
+    if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):
+        from cranfield.assessments import assess
+
+        options = asked(line.experiment)
+        check.whole("samples", options.get("samples", 1))
+        with _forgiving():
+            assess(runs, few.test, threshold=decisions.threshold, **{**options, "samples": 1})
+
+
+@contextmanager
+def _forgiving() -> Iterator[None]:
+    """Let pass only what a user can put right; so few ratings may well be too few."""
+    try:
+        yield
+    except (SettingError, MissingExtraError):
+        raise
+    except Exception:
+        return
+
+
+def _few() -> Split:
+    pairs = [(user, item) for user in range(12) for item in range(8) if (user + item) % 3]
+    users, items = zip(*pairs)
+    return random(Ratings.of(list(users), list(items), [1 + (u * i) % 5 for u, i in pairs]), train=0.5)

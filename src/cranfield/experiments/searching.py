@@ -1,0 +1,263 @@
+"""Hyper-parameters chosen on a validation part, for any metric."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, MissingExtraError, SettingError
+from cranfield._files import write_text
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield._spelling import Spelling, parse
+from cranfield.data import Ratings
+from cranfield.measures.inputs import as_metrics
+from cranfield.measures.measuring import measure
+from cranfield.rankings.recommending import recommend
+from cranfield.rankings.serve import served_test
+from cranfield.recommenders.registry import recommender
+from cranfield.splits import Split
+from cranfield.splits.by_chance import random as random_split
+
+_VALIDATION = 0.2
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of values to search: numbers between ``low`` and ``high``, whole ones if both are, evenly or by ratio."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high or (self.log and self.low <= 0):
+            raise SettingError(f"{self} is no range; give a low end below the high one, and above 0 with log=True")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One tried spelling, and the metric's mean on the validation part."""
+
+    system: str
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was tried, in order, and what was best."""
+
+    metric: str
+    lower_is_better: bool
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial:
+        """The best trial; of equal ones the first."""
+        return min(self.trials, key=lambda one: one.value if self.lower_is_better else -one.value)
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row a trial, in order: columns system, value, seconds."""
+        columns = {name: [getattr(one, name) for one in self.trials] for name in ("system", "value", "seconds")}
+        return pl.DataFrame(columns)
+
+    def __str__(self) -> str:
+        return f"{self.best.system} is the best of {len(self.trials)} by {self.metric}: {self.best.value:.4f}"
+
+
+def search(
+    data: Split | Ratings,
+    system: str,
+    space: Mapping[str, Sequence[Any] | Range],
+    metric: str = "nDCG@100",
+    *,
+    trials: int | None = None,
+    record: str | Path | None = None,
+    threshold: float | None = None,
+    n: int | None = 100,
+    seed: int = 0,
+    **asking: Any,
+) -> Search:
+    """Try settings of a system, and measure each on a validation part of the training ratings.
+
+    Parameters
+    ----------
+    data
+        A split, or training ratings. If the split has a validation part, that is measured; else a fifth of the
+        training ratings is set aside. The test part is never looked at.
+    system
+        The system, with the settings that stay as they are: ``"wrmf"``, ``"wrmf(iterations=10)"``.
+    space
+        For each parameter a list of values, or a `Range`.
+    metric, threshold
+        What to be best at, and the lowest rating that makes an item relevant.
+    trials
+        None tries every combination of the lists. A number tries so many settings, each chosen in view of those before
+        by Optuna.
+    record
+        A file (JSON) that keeps every finished trial, so that a search that was broken off goes on where it was.
+    n, asking
+        The length of the lists, and further options of `recommend`.
+    seed
+        Fixes the validation part, the choice of settings, and the systems.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 1, 1, 2, 2, 2, 3, 3, 3], ["x", "y", "z", "x", "y", "w", "x", "z", "w"])
+    >>> found = search(ratings, "knn", {"k": [1, 2]}, "P@5")
+    >>> [trial.system for trial in found.trials]
+    ['knn(k=1)', 'knn(k=2)']
+    """
+    # What is wrong is said before anything is trained.
+    _check_space(space, trials)
+    as_metrics(metric)
+    split = _validation(data, seed)
+    measured = served_test(split, asking.get("min_ratings", 0), asking.get("sample"), seed)
+    fixed = parse(system)
+    conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "n": n, "seed": seed}
+    known = _Record(record, {**conditions, **{name: str(value) for name, value in sorted(asking.items())}})
+    tried: list[Trial] = []
+
+    def spelled(parameters: Mapping[str, Any]) -> str:
+        spelling = str(Spelling(fixed.name, tuple({**dict(fixed.parameters), **parameters}.items())))
+        recommender(spelling)  # a setting out of range is refused
+        return spelling
+
+    def value(parameters: Mapping[str, Any]) -> float:
+        spelling = spelled(parameters)
+        start = time.perf_counter()
+        trial = known.get(spelling)
+        if trial is None:
+            runs = recommend(split, spelling, n, seed=seed, threshold=threshold, **asking)
+            scores = measure(runs, measured, [metric], threshold=threshold)
+            trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start)
+            known.put(trial, scores.lower_is_better[0])
+        tried.append(trial)
+        return trial.value
+
+    if trials is None:
+        for parameters in _grid(space):
+            spelled(parameters)
+        _try_all(space, value)
+    else:
+        _try_some(fixed.name, space, check.whole("trials", trials), value, seed, lambda: known.lower_is_better)
+    return Search(metric, known.lower_is_better, tuple(tried))
+
+
+def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
+    if not space:
+        raise SettingError("the space to search is empty; give a parameter and its values, such as {'k': [50, 100]}")
+    for name, values in space.items():
+        several = isinstance(values, Collection) and not isinstance(values, str) and len(values) > 0
+        if not several and (trials is None or not isinstance(values, Range)):
+            raise SettingError(
+                f"{name}={values!r} has no list of values to try; give one, or a Range and a number of trials"
+            )
+
+
+def _validation(data: Split | Ratings, seed: int) -> Split:
+    """Return what to learn from, with the validation part in the place of the test part."""
+    if isinstance(data, Split) and data.validation is not None:
+        return Split(data.train, data.validation, data.step)
+    if not isinstance(data, Split | Ratings):
+        raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
+    train = data if isinstance(data, Ratings) else data.train
+    return random_split(train, train=1 - _VALIDATION, seed=seed)
+
+
+def _fingerprint(split: Split) -> str:
+    return f"{split.train.fingerprint}-{split.test.fingerprint}"
+
+
+def _try_all(space: Mapping[str, Any], value: Callable[[Mapping[str, Any]], float]) -> None:
+    with progress("Searching", total=prod(len(values) for values in space.values()), unit="trials") as bar:
+        for parameters in _grid(space):
+            value(parameters)
+            bar.advance()
+
+
+def _grid(space: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*space.values()):
+        yield dict(zip(space, values, strict=True))
+
+
+def _try_some(
+    system: str,
+    space: Mapping[str, Sequence[Any] | Range],
+    trials: int,
+    value: Callable[[Mapping[str, Any]], float],
+    seed: int,
+    lower_is_better: Callable[[], bool],
+) -> None:
+    try:
+        import optuna
+    except ImportError as error:
+        raise MissingExtraError(f"a search of {system} by trials", library="optuna", extra="recommend") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=int(stream(seed, "search").integers(2**31)))
+    study = optuna.create_study(sampler=sampler)
+    with progress("Searching", total=trials, unit="trials") as bar:
+        for _ in range(trials):
+            asked = study.ask()
+            found = value({name: _suggested(asked, name, values) for name, values in space.items()})
+            study.tell(asked, found if lower_is_better() else -found)
+            bar.advance()
+
+
+def _suggested(trial: Any, name: str, values: Sequence[Any] | Range) -> Any:
+    if not isinstance(values, Range):
+        return trial.suggest_categorical(name, list(values))
+    if isinstance(values.low, int) and isinstance(values.high, int):
+        return trial.suggest_int(name, values.low, values.high, log=values.log)
+    # As many digits as a spelling keeps, so that the name of a system says all of it.
+    return float(f"{trial.suggest_float(name, values.low, values.high, log=values.log):.4g}")
+
+
+class _Record:
+    """The finished trials of a search, kept in a file."""
+
+    def __init__(self, path: str | Path | None, conditions: Mapping[str, Any]) -> None:
+        self._path = None if path is None else Path(path)
+        self._content: dict[str, Any] = {"conditions": dict(conditions), "lower_is_better": False, "trials": []}
+        if self._path is not None and self._path.exists():
+            try:
+                found = json.loads(self._path.read_text(encoding="utf-8"))
+                self._trials = {one["system"]: Trial(**one) for one in found["trials"]}
+                same = found["conditions"] == self._content["conditions"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError("is no record of a search", source=self._path, remedy="name another file") from error
+            if not same:
+                raise InputError(
+                    "is the record of a search on other data, or for another metric",
+                    source=self._path,
+                    remedy="name another file",
+                )
+            self._content = found
+        else:
+            self._trials = {}
+
+    @property
+    def lower_is_better(self) -> bool:
+        return bool(self._content["lower_is_better"])
+
+    def get(self, spelling: str) -> Trial | None:
+        """Return a trial that was finished before."""
+        return self._trials.get(spelling)
+
+    def put(self, trial: Trial, lower_is_better: bool) -> None:
+        """Keep a finished trial."""
+        self._trials[trial.system] = trial
+        self._content["lower_is_better"] = lower_is_better
+        self._content["trials"].append(vars(trial))
+        if self._path is not None:
+            write_text(self._path, json.dumps(self._content, indent=1))

@@ -1,0 +1,138 @@
+"""`Source`: where the ratings of an experiment come from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from cranfield._errors import SettingError
+from cranfield._spelling import Spelling, nearest, parse
+from cranfield.data import Ratings, read, simulate
+from cranfield.experiments.system import check_name
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    """Return the types that a parameter takes; its words, if it has a list of them, are text."""
+    if get_origin(hint) is Literal:
+        return (str,)
+    return tuple(one for one in get_args(hint) or (hint,) if one is not type(None))
+
+
+READING: Mapping[str, tuple[type, ...]] = {
+    name: _kinds(hint) for name, hint in get_type_hints(read).items() if name not in ("source", "name", "return")
+}
+"""The options of `read` that an experiment may give for its files, with their types."""
+
+_CALLED = {str: "text", int: "a position", bool: "true or false"}
+
+KINDS = ("file", "dataset", "simulate", "train")
+"""Where ratings come from; a source has one of these."""
+
+_SIMULATIONS: Mapping[str, Callable[..., Any]] = {"world": simulate.world, "popularity": simulate.popularity}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a set of ratings comes from.
+
+    Parameters
+    ----------
+    name
+        What the experiment calls it.
+    file
+        A file of ratings.
+    dataset
+        A known dataset; see ``cranfield data list``.
+    simulate
+        A simulation as it is spelled: ``world(users=1000, items=500, ratings=50000)``.
+    train, test
+        Two files, for data that come divided.
+    reading
+        Options of `read`, for files.
+    """
+
+    name: str
+    file: str | None = None
+    dataset: str | None = None
+    simulate: str | None = None
+    train: str | None = None
+    test: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name("data", self.name)
+        for key in (*KINDS, "test"):
+            if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
+                raise SettingError(f"data.{self.name}.{key}={getattr(self, key)!r} is not text; write it in quotes")
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            told = f"has {' and '.join(given)}" if given else "says not where the ratings come from"
+            raise SettingError(f"data.{self.name} {told}; give one of {', '.join(KINDS)}")
+        if (self.train is None) != (self.test is None):
+            raise SettingError(f"data.{self.name} has one of train and test; give both files")
+        for name, value in self.reading.items():
+            if name not in READING:
+                raise SettingError(f"data.{self.name} has no key {name!r}{nearest(name, READING)}")
+            if type(value) not in READING[name]:
+                may = " or ".join(_CALLED[one] for one in READING[name])
+                raise SettingError(f"data.{self.name}.{name}={value!r} cannot be; give {may}")
+        if self.reading and not self.files:
+            raise SettingError(f"data.{self.name} is no file, so {next(iter(self.reading))} cannot be; leave it out")
+        if self.simulate is not None:
+            object.__setattr__(self, "simulate", _simulation(self.name, self.simulate))
+        if self.dataset is not None:
+            from cranfield.data.datasets import find
+
+            object.__setattr__(self, "dataset", find(self.dataset).name)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that it is read from, by part: ``ratings``, or ``train`` and ``test``."""
+        if self.train is not None and self.test is not None:
+            return {"train": self.train, "test": self.test}
+        return {} if self.file is None else {"ratings": self.file}
+
+    @property
+    def divided(self) -> bool:
+        """Whether it comes as a training and a test part."""
+        if self.dataset is not None:
+            from cranfield.data.datasets import find
+
+            return find(self.dataset).parts == ("train", "test")
+        return self.train is not None
+
+    @property
+    def timeless(self) -> bool:
+        """Whether it is known beforehand to have no times."""
+        if self.simulate is not None:
+            spelling = parse(self.simulate)
+            return spelling.name == "popularity" or dict(spelling.parameters).get("times") is False
+        if self.dataset is not None:
+            from cranfield.data.datasets import find
+
+            return not find(self.dataset).times
+        return self.reading.get("time") is False
+
+
+def simulated(spelling: str) -> Ratings:
+    """Return the ratings that a spelled simulation makes."""
+    parsed = parse(spelling)
+    made = _SIMULATIONS[parsed.name](**dict(parsed.parameters))
+    return made.ratings if isinstance(made, simulate.World) else made
+
+
+def _simulation(name: str, text: str) -> str:
+    spelling = parse(text)
+    if spelling.name not in _SIMULATIONS or spelling.cutoff is not None:
+        raise SettingError(
+            f"data.{name}.simulate: there is no simulation {text!r}{nearest(spelling.name, _SIMULATIONS)}"
+        )
+    known = [
+        one for one in inspect.signature(_SIMULATIONS[spelling.name]).parameters if one not in ("histogram", "like")
+    ]
+    for one, _ in spelling.parameters:
+        if one not in known:
+            raise SettingError(f"data.{name}.simulate: {spelling.name} has no setting {one!r}{nearest(one, known)}")
+    return str(Spelling(spelling.name, spelling.parameters))

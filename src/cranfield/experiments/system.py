@@ -1,0 +1,67 @@
+"""`System`: what an experiment compares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cranfield._errors import SettingError
+from cranfield._spelling import parse
+from cranfield.experiments.tuning import Tuning
+from cranfield.recommenders import recommender
+
+# Names become names of files and folders.
+_NAME = re.compile(r"[\w(][\w.()=,+-]*( [\w.()=,+-]+)*")
+
+
+@dataclass(frozen=True)
+class System:
+    """A system to compare: a recommender as it is spelled, or a file of ranked lists.
+
+    Parameters
+    ----------
+    name
+        What tables call it.
+    spelling
+        The recommender, with its parameters.
+    run
+        The file; ``{data}`` in its name stands for the name of the data.
+    tuning
+        What is searched of the recommender's hyper-parameters, on a validation part; None if nothing is.
+    """
+
+    name: str
+    spelling: str | None = None
+    run: str | None = None
+    tuning: Tuning | None = None
+
+    def __post_init__(self) -> None:
+        check_name("systems", self.name)
+        for key in ("spelling", "run"):
+            if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
+                raise SettingError(f"systems.{self.name}={getattr(self, key)!r} is not text; write it in quotes")
+        if (self.spelling is None) == (self.run is None):
+            raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
+        if self.spelling is not None:
+            try:
+                recommender(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
+            object.__setattr__(self, "spelling", str(parse(self.spelling)))
+        if self.tuning is not None:
+            if self.spelling is None:
+                raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")
+            try:
+                self.tuning.check(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
+
+    def run_file(self, data: str) -> str | None:
+        """Return the file of ranked lists for a set of ratings."""
+        return None if self.run is None else self.run.replace("{data}", data)
+
+
+def check_name(kind: str, name: object) -> None:
+    """Refuse a name that could not be one of a file or folder."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
+        raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")

@@ -1,5 +1,0 @@
-"""The metrics, one family a file; importing this registers them."""
-
-from cranfield.measure.metrics import agreement, beyond, diversity, error, graded, incomplete, popularity, ranking
-
-__all__ = ["agreement", "beyond", "diversity", "error", "graded", "incomplete", "popularity", "ranking"]

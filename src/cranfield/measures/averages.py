@@ -1,0 +1,210 @@
+"""Averages over lists or users (decision C3), each with an interval for the value it estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._checks import number
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._rounding import share_of
+from cranfield._spelling import Spelling, nearest, parse
+
+Values = NDArray[np.float64]
+Interval = tuple[float, float]
+
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Average:
+    """A way to make one number of many.
+
+    Parameters
+    ----------
+    spelling
+        Its name with parameters, as in ``geometric(form=adjusted, epsilon=0.01)``.
+    value
+        The average of values under weights.
+    interval
+        The interval of that average at a level of confidence.
+    method
+        How the interval is made, in words.
+    weights
+        Which weights it uses: None, ``"judged"`` or ``"relevant"``.
+    """
+
+    spelling: Spelling
+    value: Callable[[Values, Values], float]
+    interval: Callable[[Values, Values, float], Interval]
+    method: str
+    weights: str | None = None
+
+    @classmethod
+    def of(cls, spelling: str | Average) -> Average:
+        """Read an average as it is spelled.
+
+        Examples
+        --------
+        >>> Average.of("geometric")(np.array([1.0, 0.25]))
+        0.5
+        """
+        if isinstance(spelling, Average):
+            return spelling
+        parsed = parse(spelling)
+        if parsed.name not in _MAKERS or parsed.cutoff is not None:
+            raise SettingError(f"there is no average {spelling!r}{nearest(parsed.name, _MAKERS)}")
+        try:
+            return _MAKERS[parsed.name](parsed, **dict(parsed.parameters))
+        except TypeError as error:
+            raise SettingError(f"{spelling!r} cannot be read; {parsed.name} has no such parameter") from error
+
+    def __str__(self) -> str:
+        return str(self.spelling)
+
+    def __call__(self, values: Values, weights: Values | None = None) -> float:
+        """Return the average; NaN of nothing."""
+        if len(values) == 0:
+            return float("nan")
+        return self.value(values, np.ones(len(values)) if weights is None else weights)
+
+    def bootstrap(self, values: Values, weights: Values | None, level: float, seed: int) -> Interval:
+        """Return the percentile interval over 1,000 resamples of the lists, the same ones for every system."""
+        if len(values) < 2:
+            return float("nan"), float("nan")
+        weights = np.ones(len(values)) if weights is None else weights
+        rng = stream(seed, "bootstrap", len(values))
+        draws = np.empty(_RESAMPLES)
+        for b in range(_RESAMPLES):
+            chosen = (rng.random(len(values)) * len(values)).astype(np.intp)
+            draws[b] = self.value(values[chosen], weights[chosen])
+        tail = (1.0 - level) / 2.0
+        lower, upper = np.quantile(draws, [tail, 1.0 - tail])
+        return float(lower), float(upper)
+
+
+def _student(values: Values, level: float, degrees: float | None = None, error: float | None = None) -> Interval:
+    """Return mean ± t · standard error."""
+    from scipy.special import stdtrit
+
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if error is None else error
+    half = float(stdtrit(len(values) - 1 if degrees is None else degrees, 0.5 + level / 2.0)) * error
+    middle = float(values.mean())
+    return middle - half, middle + half
+
+
+def _mean(spelling: Spelling) -> Average:
+    """Arithmetic mean: (1/n) Σ x."""
+    return Average(
+        spelling,
+        value=lambda x, _: float(x.mean()),
+        interval=lambda x, _, level: _student(x, level),
+        method="Student's t",
+    )
+
+
+def _weighted(spelling: Spelling, by: str = "judged") -> Average:
+    """Weighted mean: Σ w x / Σ w, w being the test ratings behind a list (``judged``), or the relevant ones."""
+    if by not in ("judged", "relevant"):
+        raise SettingError(f"by={by} of weighted is not known; write judged or relevant")
+
+    def value(x: Values, w: Values) -> float:
+        total = float(w.sum())
+        return float((w * x).sum() / total) if total > 0 else float("nan")
+
+    def interval(x: Values, w: Values, level: float) -> Interval:
+        if len(x) < 2 or not w.sum() > 0:
+            return float("nan"), float("nan")
+        middle, mean_weight = value(x, w), float(w.mean())
+        # The linearised ratio estimator: residuals w (x − mean) over the mean weight.
+        residuals = w * (x - middle) / mean_weight
+        return _student(residuals - residuals.mean() + middle, level)
+
+    return Average(spelling, value, interval, "Student's t, linearised ratio", weights=by)
+
+
+def _median(spelling: Spelling) -> Average:
+    """Median, with the exact interval of its order statistics."""
+
+    def interval(x: Values, _: Values, level: float) -> Interval:
+        from scipy.special import bdtrik
+
+        if len(x) < 2:
+            return float("nan"), float("nan")
+        place = int(np.floor(bdtrik((1.0 - level) / 2.0, len(x), 0.5)))
+        ordered = np.sort(x)
+        return float(ordered[max(place, 0)]), float(ordered[min(len(x) - 1 - place, len(x) - 1)])
+
+    return Average(spelling, lambda x, _: float(np.median(x)), interval, "exact order statistics")
+
+
+def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-5) -> Average:
+    """Geometric mean, of values that may be 0.
+
+    ``trec_eval``: exp(mean log max(x, ε)), ε = 1e-5. ``adjusted``: exp(mean log(x + ε)) − ε (Robertson 2006; Cañamares
+    et al. 2020 with ε = 0.01).
+    """
+    if form not in ("trec_eval", "adjusted"):
+        raise SettingError(f"form={form} of geometric is not known; write trec_eval or adjusted")
+    if not 0 < number("epsilon", epsilon) < np.inf:
+        raise SettingError(
+            f"epsilon={epsilon} of geometric must be a number above 0; give a small one, such as epsilon=0.01"
+        )
+    shift = epsilon if form == "adjusted" else 0.0
+
+    def logs(x: Values) -> Values:
+        return np.log(x + epsilon) if form == "adjusted" else np.log(np.maximum(x, epsilon))
+
+    def interval(x: Values, _: Values, level: float) -> Interval:
+        lower, upper = _student(logs(x), level)
+        return float(np.exp(lower)) - shift, float(np.exp(upper)) - shift
+
+    return Average(spelling, lambda x, _: float(np.exp(logs(x).mean())) - shift, interval, "Student's t of the logs")
+
+
+def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
+    """Trimmed mean: the mean without the lowest and highest share of the values."""
+    if not 0.0 <= number("share", share) < 0.5:
+        raise SettingError(f"share={share} of trimmed must lie between 0 and 0.5; write share=0.1")
+
+    def kept(x: Values) -> Values:
+        cut = int(share_of(len(x), share))
+        return np.sort(x)[cut : len(x) - cut]
+
+    def interval(x: Values, _: Values, level: float) -> Interval:
+        if len(x) < 3:
+            return float("nan"), float("nan")
+        middle = kept(x)
+        winsorised = np.clip(x, middle[0], middle[-1])
+        error = float(winsorised.std(ddof=1) / ((1.0 - 2.0 * share) * np.sqrt(len(x))))
+        return _student(middle, level, degrees=len(middle) - 1, error=error)
+
+    return Average(spelling, lambda x, _: float(kept(x).mean()), interval, "Student's t, winsorised (Tukey-McLaughlin)")
+
+
+_MAKERS: Mapping[str, Callable[..., Average]] = {
+    "mean": _mean,
+    "weighted": _weighted,
+    "median": _median,
+    "geometric": _geometric,
+    "trimmed": _trimmed,
+}
+
+
+def known_averages() -> Mapping[str, str]:
+    """Return every average by name, with what it is."""
+    return {name: (maker.__doc__ or "").split("\n", 1)[0] for name, maker in _MAKERS.items()}
+
+
+def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:
+    """Return the mean value and the summed weight of each user's lists."""
+    _, user = np.unique(users, return_inverse=True)
+    count = np.bincount(user)
+    return np.bincount(user, weights=values) / count, np.bincount(user, weights=weights).astype(np.float64)

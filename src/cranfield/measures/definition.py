@@ -1,0 +1,262 @@
+"""`Metric`: a name with parameters, a definition, and a value for each list."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._spelling import Spelling, nearest, parse
+from cranfield.measures.judged import Judged
+
+Values = NDArray[np.float64]
+F = TypeVar("F", bound=Callable[..., Any])
+Cutoff = Literal["optional", "required", "none"]
+Need = Literal["predictions", "train", "similarity", "whole lists"]
+
+# What every metric understands, whatever its own parameters.
+_COMMON: Mapping[str, str] = {
+    "rel": "the lowest relevant rating, in place of the threshold of the whole measurement",
+    "condensed": "take items without a test rating out of the lists first",
+    "dialect": "what another tool means by the name, and whom it averages over: lenskit, rectools, ...",
+}
+
+# Ranks are counted in 32 bits.
+_DEEPEST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A registered metric: its function, and what there is to know about it.
+
+    Parameters
+    ----------
+    name
+        How it is spelled.
+    function
+        Takes the `Judged` lists (already cut, condensed and under the right threshold) and the parameters; returns one
+        value a list, NaN where it is undefined. With ``whole_system`` it returns a single number.
+    family
+        The page of the documentation that holds its formula.
+    cutoff
+        Whether ``@n`` may, must or cannot follow the name.
+    lower_is_better
+        As of an error.
+    needs
+        What it needs beside lists and test ratings.
+    whole_system
+        Whether it is a property of all lists together, as catalogue coverage is.
+    averages_ties
+        Whether it has a closed form in expectation over the orders of tied items.
+    condensed
+        Whether it looks at condensed lists by nature, so that its cut-off counts items with a test rating, as that of
+        the agreement with the user's own order does.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    family: str
+    cutoff: Cutoff = "optional"
+    lower_is_better: bool = False
+    needs: tuple[Need, ...] = ()
+    whole_system: bool = False
+    averages_ties: bool = False
+    condensed: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @cached_property
+    def takes_cutoff(self) -> bool:
+        """Whether the function asks for the cut-off, as one with a denominator does."""
+        return "cutoff" in inspect.signature(self.function).parameters
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The metric's own parameters and their defaults."""
+        signature = inspect.signature(self.function)
+        return {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "cutoff"
+        }
+
+    @property
+    def summary(self) -> str:
+        """The first line of the definition."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+
+_DEFINITIONS: dict[str, Definition] = {}
+_SPELLINGS: dict[str, str] = {}
+
+
+def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **properties: Any) -> Callable[[F], F]:
+    """Register a metric; use it as a decorator of a function of `Judged` lists.
+
+    Examples
+    --------
+    The share of users with at least two relevant items in their list:
+
+    >>> import cranfield as cf
+    >>> @cf.metric("TwoHits")
+    ... def two_hits(judged):
+    ...     return judged.n_hits >= 2
+    >>> run = {"ann": ["x", "y", "z"], "bob": ["z", "x", "y"]}
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
+    >>> cf.measure({"mine": run}, test, ["TwoHits@2"]).frame()["mean"].to_list()
+    [0.5]
+    """
+    if parse(name) != Spelling(name):
+        raise SettingError(f"{name!r} cannot be the name of a metric; use a word without parameters and cut-off")
+
+    def register(function: F) -> F:
+        asked = inspect.signature(function).parameters.get("cutoff")
+        needed = asked is not None and asked.default is inspect.Parameter.empty
+        how = {"cutoff": "required" if needed else "optional", **properties}
+        definition = Definition(name, function, family, aliases=aliases, **how)
+        _DEFINITIONS[name] = definition
+        for spelling in (name, *aliases):
+            _SPELLINGS[spelling.lower()] = name
+        return function
+
+    return register
+
+
+def known_metrics() -> Mapping[str, Definition]:
+    """Return every registered metric by name."""
+    _load()
+    return dict(_DEFINITIONS)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its parameters and cut-off; its text is its name and its key.
+
+    Examples
+    --------
+    >>> Metric.of("ndcg(gain=exp)@100")
+    Metric(nDCG(gain=exp)@100)
+    >>> Metric.of("Precison@10")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: there is no metric 'Precison'; did you mean 'Precision'?
+    """
+
+    definition: Definition
+    parameters: tuple[tuple[str, Any], ...] = ()
+    cutoff: int | None = None
+
+    @classmethod
+    def of(cls, spelling: str | Metric) -> Metric:
+        """Read a metric as it is spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``."""
+        if isinstance(spelling, Metric):
+            return spelling
+        _load()
+        parsed = parse(spelling)
+        name = _SPELLINGS.get(parsed.name.lower())
+        if name is None:
+            known = {*_DEFINITIONS, *(alias for one in _DEFINITIONS.values() for alias in one.aliases)}
+            raise SettingError(f"there is no metric {parsed.name!r}{nearest(parsed.name, known)}")
+        definition = _DEFINITIONS[name]
+        spoken = dict(parsed.parameters).get("dialect")
+        if spoken is not None:
+            definition = _dialect(name, spoken)
+        _check(definition, parsed)
+        return cls(definition, parsed.parameters, parsed.cutoff)
+
+    def __str__(self) -> str:
+        return str(Spelling(self.definition.name, self.parameters, self.cutoff))
+
+    def __repr__(self) -> str:
+        return f"Metric({self})"
+
+    @property
+    def zero_if_undefined(self) -> bool:
+        """Whether an undefined value may count 0: only for gains that a list without any earns as well.
+
+        A dialect is undefined for the lists that its tool leaves out.
+        """
+        gain = self.definition.family in ("ranking", "graded", "incomplete", "own") and not self.lower_is_better
+        return gain and self.dialect is None
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a smaller value is the better one."""
+        return self.definition.lower_is_better
+
+    @property
+    def dialect(self) -> str | None:
+        """The tool whose reading of the name this is; its values are NaN for lists that the tool leaves out."""
+        return dict(self.parameters).get("dialect")
+
+    def __call__(self, judged: Judged) -> Any:
+        """Return the metric's value for each list (or one number, for a property of the whole system)."""
+        parameters = {key: value for key, value in self.parameters if key != "dialect"}
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
+        if rel is not None:
+            judged = judged.at(float(rel))
+        if condensed:
+            judged = judged.condensed()
+        if self.cutoff is not None:
+            judged = judged.cut(self.cutoff)
+        if not self.definition.averages_ties:
+            judged = judged.with_ties_broken()
+        if self.definition.takes_cutoff:
+            parameters["cutoff"] = self.cutoff
+        values = self.definition.function(judged, **parameters)
+        return float(values) if self.definition.whole_system else self._one_a_list(values, judged.n_lists)
+
+    def _one_a_list(self, values: Any, n_lists: int) -> Values:
+        found = np.asarray(values)
+        if found.shape != (n_lists,) or found.dtype.kind not in "biuf":
+            raise SettingError(
+                f"{self} returned {found.dtype} of shape {found.shape} for {n_lists:,} lists; return a number for each "
+                "list, or register it with whole_system=True"
+            )
+        return found.astype(np.float64, copy=False)
+
+
+def _check(definition: Definition, parsed: Spelling) -> None:
+    known = [*definition.parameters, *_COMMON]
+    for key, value in parsed.parameters:
+        if key not in known:
+            raise SettingError(f"{definition.name} has no parameter {key!r}{nearest(key, known)}")
+        if key == "rel" and (not isinstance(value, int | float) or isinstance(value, bool) or value != value):
+            raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
+        if key == "condensed" and not isinstance(value, bool):
+            raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
+    given = dict(parsed.parameters)
+    for key, default in definition.parameters.items():
+        if default is inspect.Parameter.empty and key not in given:
+            raise SettingError(f"{parsed} needs {key}; write {definition.name}({key}=...)")
+    if parsed.cutoff is not None and parsed.cutoff > _DEEPEST:
+        raise SettingError(f"no list is as long as the cut-off of {parsed}; give at most @{_DEEPEST}")
+    if definition.cutoff == "required" and parsed.cutoff is None:
+        raise SettingError(f"{parsed} needs a cut-off; write {Spelling(definition.name, parsed.parameters, 10)}")
+    if definition.cutoff == "none" and parsed.cutoff is not None:
+        raise SettingError(f"{parsed} takes no cut-off; write {Spelling(definition.name, parsed.parameters)}")
+
+
+def choice(metric_name: str, parameter: str, value: Any, allowed: Mapping[str, Any] | tuple[str, ...]) -> None:
+    """Raise an error that names the allowed values unless ``value`` is one of them."""
+    if value not in allowed:
+        raise SettingError(
+            f"{parameter}={value} of {metric_name} is not known{nearest(str(value), [str(one) for one in allowed])}"
+        )
+
+
+def _dialect(name: str, tool: str) -> Definition:
+    """Return what another tool means by the name of a metric."""
+    from cranfield.measures.dialects import dialect
+
+    return dialect(name, tool).definition
+
+
+def _load() -> None:
+    """Import the modules that register the metrics."""
+    from cranfield.measures import metrics  # noqa: F401

@@ -1,0 +1,39 @@
+"""Dialects: what other tools mean by the names of metrics, as ``nDCG(dialect=lenskit)@100``.
+
+A paper that prints nDCG@100 = 0.21 means what its tool computes. The tools differ in the value of a list (the ideal
+that it is divided by, gain, discount, how a short list counts) and in the users that they average over.
+"""
+
+from cranfield.measures.dialects import (
+    elliot,
+    implicit,
+    lenskit,
+    ranx,
+    recbole,
+    recommenders,
+    rectools,
+    replay,
+    trec_eval,
+)
+from cranfield.measures.dialects.across import across_tools, dialects_table
+from cranfield.measures.dialects.peers import Dialect, Tool, Users, dialect, tool, tools
+
+__all__ = [
+    "Dialect",
+    "Tool",
+    "Users",
+    "across_tools",
+    "dialect",
+    "dialects_table",
+    "elliot",
+    "implicit",
+    "lenskit",
+    "ranx",
+    "recbole",
+    "recommenders",
+    "rectools",
+    "replay",
+    "tool",
+    "tools",
+    "trec_eval",
+]

@@ -1,0 +1,52 @@
+"""Values that several dialects are made of; R is the number of relevant test items, n the cut-off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.measures.definition import Values
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics.graded import Gain
+from cranfield.measures.metrics.ranking import average_precision
+
+
+def over(numerator: Values, denominator: NDArray[Any]) -> Values:
+    """Divide; 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
+
+
+def achievable(judged: Judged, cutoff: int) -> NDArray[np.int64]:
+    """Return min(R, n): how many relevant items a list of length n can hold."""
+    return np.minimum(judged.n_relevant, cutoff)
+
+
+def sum_of_precisions(judged: Judged) -> Values:
+    """Return Σ rel(k) P@k: what average precision divides."""
+    return np.nan_to_num(average_precision(judged)) * judged.n_relevant
+
+
+RELEVANT_GAINS: Mapping[str, Gain] = {
+    "binary": lambda judgments: judgments.relevant.astype(np.float64),
+    "rating": lambda judgments: np.where(judgments.relevant, judgments.grades, 0.0),
+    "exp": lambda judgments: np.where(judgments.relevant, np.exp2(judgments.grades) - 1.0, 0.0),
+}
+"""Gains for tools that see no test rating below the threshold."""
+
+
+def irrelevant_above(judged: Judged) -> NDArray[np.int64]:
+    """Return for each hit how many items that are not relevant stand above it."""
+    return judged.ranks - 1 - judged.relevant_above
+
+
+def pooled(numerator: Values, denominator: NDArray[Any], counted: NDArray[np.bool_]) -> Values:
+    """Return one value a list whose mean over the counted lists is Σ numerator / Σ denominator.
+
+    A pooled ratio has no value of its own for a list; what a list adds to it is its numerator over the mean
+    denominator.
+    """
+    mean = float(denominator[counted].mean()) if counted.any() else 0.0
+    return numerator / mean if mean > 0 else np.zeros(len(numerator))

@@ -1,0 +1,203 @@
+"""The verb `dialects`: one run, one metric's name, and the number that each tool would print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import SettingError
+from cranfield._spelling import Spelling, parse
+from cranfield._table import Cell, Table
+from cranfield.data import Ratings
+from cranfield.measures.definition import Metric
+from cranfield.measures.dialects.peers import Dialect, Users, tools
+from cranfield.measures.inputs import as_metrics
+from cranfield.measures.measuring import measure
+from cranfield.measures.scores import Scores
+from cranfield.rankings.lists import Ties
+
+OURS = "cranfield"
+
+_SHARED = ("rel", "condensed")
+
+
+def across_tools(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric = "nDCG@10",
+    *,
+    threshold: float | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+    published: float | str | None = None,
+) -> pl.DataFrame:
+    """Measure runs by a metric as each tool understands its name.
+
+    Parameters
+    ----------
+    runs, test, threshold, condensed, ties
+        As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
+    train
+        The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
+    metrics
+        One or more metrics in our spelling, without ``dialect``. Tools that have no such metric are left out.
+    published
+        A number from a paper, as it is printed there (``"0.2163"``): marks the dialects that round to it.
+
+    Returns
+    -------
+    One row a system, metric and dialect: ``tool``; ``spelling``, as it can be measured here; ``value``, the average
+    that the tool prints; ``users``, how many it averages over; ``difference`` from ours; ``how`` it differs, in
+    words; and ``agrees`` if a published number was given.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
+    >>> run = {"mine": {"ann": ["z", "x"], "bob": ["w", "z"]}}
+    >>> frame = across_tools(run, test, "P@4")
+    >>> frame.filter(pl.col("tool").is_in(["cranfield", "lenskit", "implicit"])).select("spelling", "value").rows()
+    [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
+    """
+    printed = None if published is None else _half_a_digit(published)
+    wanted = as_metrics(metrics)
+    readings = {metric: list(_readings(metric)) for metric in wanted}
+    asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
+    scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train)
+    rows = [
+        row
+        for s in range(len(scores.systems))
+        for metric in wanted
+        for row in _rows(scores, s, metric, readings[metric])
+    ]
+    frame = pl.DataFrame(rows, schema=_SCHEMA)
+    if printed is None:
+        return frame
+    number, half = printed
+    near = (pl.col("value") - number).abs() <= half * (1.0 + 1e-9)
+    return frame.with_columns(agrees=near & pl.col("value").is_not_nan())
+
+
+_SCHEMA = {
+    "system": pl.String,
+    "metric": pl.String,
+    "tool": pl.String,
+    "spelling": pl.String,
+    "value": pl.Float64,
+    "users": pl.Int64,
+    "difference": pl.Float64,
+    "how": pl.String,
+}
+
+
+def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
+    """Yield each tool's reading of a metric, with the option that makes it."""
+    if metric.dialect is not None:
+        raise SettingError(
+            f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
+        )
+    name = metric.definition.name
+    speakers = [one for one in tools() if name in one.dialects]
+    if not speakers:
+        known = sorted({known for one in tools() for known in one.dialects})
+        raise SettingError(f"no dialect of {name} is known; there are some of {', '.join(known)}")
+    shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
+    for one in speakers:
+        spoken = one.dialects[name]
+        if spoken.definition.cutoff == ("required" if metric.cutoff is None else "none"):
+            continue
+        for option in spoken.words:
+            own = parse(f"{name}({option})").parameters
+            yield Metric(spoken.definition, (("dialect", one.name), *own, *shared), metric.cutoff), spoken, option
+
+
+def _rows(
+    scores: Scores, s: int, metric: Metric, readings: Sequence[tuple[Metric, Dialect, str]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the row of our own reading, then that of each tool."""
+    ours = float(scores.average()[s, scores.metric(str(metric))])
+    here = {"system": scores.systems[s], "metric": str(metric)}
+    yield {
+        **here,
+        "tool": OURS,
+        "spelling": str(metric),
+        "value": ours,
+        "users": scores.n_lists,
+        "difference": 0.0,
+        "how": f"{metric.definition.summary} {_OUR_USERS}",
+    }
+    for spoken, dialect, option in readings:
+        values = scores.values[s, scores.metric(str(spoken))]
+        counted = values[~np.isnan(values)]
+        users = len(counted)
+        if dialect.users is Users.WITH_LIST:
+            users += scores.counts[scores.systems[s]].get("users without test ratings", 0)
+        value = float(counted.sum()) / users if users else float("nan")
+        yield {
+            **here,
+            "tool": dialect.tool.name,
+            "spelling": str(spoken),
+            "value": value,
+            "users": users,
+            "difference": value - ours,
+            "how": dialect.sentence(option),
+        }
+
+
+_OUR_USERS = "Averages over every test user, 0 without a list or without relevant items."
+
+
+def _half_a_digit(published: float | str) -> tuple[float, float]:
+    """Return a published number, and half of its last printed digit."""
+    try:
+        number = Decimal(str(published).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    digits = number.as_tuple().exponent
+    if not isinstance(digits, int):
+        raise SettingError(f"the published number {published!r} is not a number; write it as printed, as 0.2163")
+    return float(number), 0.5 * 10.0**digits
+
+
+def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
+    """Return the frame of `dialects` as a table for people: a row a dialect, how each differs below."""
+    several = [name for name in ("system", "metric") if frame[name].n_unique() > 1]
+    agrees = frame["agrees"].to_list() if "agrees" in frame.columns else [False] * len(frame)
+    cells = [
+        [
+            Cell(row["spelling"]),
+            *(Cell(row[name]) for name in several),
+            Cell(_number(row["value"], f".{digits}f"), best=found),
+            Cell(_number(row["difference"], f"+.{digits}f")),
+            Cell(f"{row['users']:,}"),
+        ]
+        for row, found in zip(frame.iter_rows(named=True), agrees)
+    ]
+    sentences = list(dict.fromkeys(frame["how"].to_list()))
+    if "agrees" in frame.columns:
+        sentences.insert(0, _verdict(frame))
+    header = ["dialect", *several, "value", "difference", "users"]
+    return Table(header, cells, _caption(frame), sentences)
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def _verdict(frame: pl.DataFrame) -> str:
+    found = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
+    if not found:
+        return "No dialect gives the published number."
+    return f"The published number is that of {', '.join(found)}."
+
+
+def _caption(frame: pl.DataFrame) -> str:
+    metrics = ", ".join(frame["metric"].unique(maintain_order=True))
+    systems = frame["system"].unique(maintain_order=True)
+    return f"{metrics} as other tools understand it" + (f"; system {systems[0]}" if len(systems) == 1 else "")

@@ -1,0 +1,145 @@
+"""`Tool`: another program whose metrics bear our names, and what it does otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest
+from cranfield.measures.definition import Cutoff, Definition, Values
+from cranfield.measures.judged import Judged
+
+
+class Users(Enum):
+    """Whom a tool averages over, in words. A counted user for whom a metric is undefined counts 0."""
+
+    JUDGED = "averages over every test user, 0 without a list, as here"
+    JUDGED_WITH_LIST = "test users without a list are left out"
+    RELEVANT = "users without relevant test items are left out; those without a list count 0"
+    RELEVANT_WITH_LIST = "users without a list or without relevant test items are left out"
+    WITH_LIST = (
+        "averages over all users with a list, 0 without relevant test items, those unknown to the test set too; "
+        "test users without a list are left out"
+    )
+
+    def counted(self, judged: Judged) -> NDArray[np.bool_]:
+        """Return which lists are counted."""
+        counted = np.ones(judged.n_lists, dtype=bool)
+        if self in (Users.RELEVANT, Users.RELEVANT_WITH_LIST):
+            counted &= judged.n_relevant > 0
+        if self in (Users.JUDGED_WITH_LIST, Users.RELEVANT_WITH_LIST, Users.WITH_LIST):
+            counted &= judged.lengths > 0
+        return counted
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a tool means by the name of a metric.
+
+    Parameters
+    ----------
+    tool
+        Whose it is.
+    definition
+        Its function as a `Metric` uses it: one value a list, NaN for lists that the tool leaves out, so that the mean
+        of what is left is the number that the tool prints.
+    own_name
+        What the tool calls it.
+    words
+        How its value differs from ours, for its defaults (the empty key) and for each option worth showing.
+    users
+        Whom it averages over.
+    """
+
+    tool: Tool
+    definition: Definition
+    own_name: str
+    words: Mapping[str, str]
+    users: Users
+
+    def sentence(self, option: str = "") -> str:
+        """Return in words how it differs from ours."""
+        return f"{self.tool.title} {self.tool.version}, {self.own_name}: {self.words[option]}; {self.users.value}."
+
+
+class Tool:
+    """A program with metrics of its own.
+
+    Parameters
+    ----------
+    name, title
+        How it is spelled in ``dialect=``, and how its makers write it.
+    version
+        The version that the dialects were checked against.
+    users
+        Whom it averages over, unless a metric says otherwise.
+    """
+
+    def __init__(self, name: str, title: str, version: str, users: Users) -> None:
+        self.name, self.title, self.version, self.users = name, title, version, users
+        self.dialects: dict[str, Dialect] = {}
+        _TOOLS[name] = self
+
+    def dialect(
+        self,
+        metric: str,
+        own_name: str,
+        words: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        users: Users | None = None,
+        cutoff: Cutoff = "optional",
+        averages_ties: bool = True,
+    ) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
+        """Register what the tool means by a metric: a function of `Judged` lists, as a metric's own.
+
+        ``options`` holds other settings of the tool that are worth showing, as ``parameter=value``, with their words.
+        """
+        rule = users or self.users
+
+        def register(function: Callable[..., Values]) -> Callable[..., Values]:
+            @wraps(function)
+            def of_counted(judged: Judged, **parameters: Any) -> Values:
+                for key, value in parameters.items():
+                    if isinstance(definition.parameters.get(key), bool) and not isinstance(value, bool):
+                        raise SettingError(f"{key}={value} of {metric}(dialect={self.name}) is neither true nor false")
+                values = np.nan_to_num(function(judged, **parameters), nan=0.0)
+                return np.where(rule.counted(judged), values, np.nan)
+
+            definition = Definition(metric, of_counted, "dialects", cutoff=cutoff, averages_ties=averages_ties)
+            self.dialects[metric] = Dialect(self, definition, own_name, {"": words, **(options or {})}, rule)
+            return function
+
+        return register
+
+
+_TOOLS: dict[str, Tool] = {}
+
+
+def tool(name: str) -> Tool:
+    """Return a tool by its name, or raise an error that suggests the nearest."""
+    if name not in _TOOLS:
+        raise SettingError(f"there is no dialect {name!r}{nearest(str(name), _TOOLS)}")
+    return _TOOLS[name]
+
+
+def dialect(metric: str, name: str) -> Dialect:
+    """Return what a tool means by a metric, or raise an error that says which metrics it has."""
+    spoken = tool(name)
+    if metric not in spoken.dialects:
+        raise SettingError(
+            f"{spoken.title} has no {metric}; dialect={name} is known for {', '.join(sorted(spoken.dialects))}"
+        )
+    return spoken.dialects[metric]
+
+
+def tools() -> tuple[Tool, ...]:
+    """Return all tools."""
+    return tuple(_TOOLS.values())

@@ -1,0 +1,44 @@
+"""recommenders 1.2.1 (Microsoft), its pandas functions, with the test ratings that are relevant as ``rating_true``."""
+
+from __future__ import annotations
+
+from cranfield.measures.definition import Values, choice
+from cranfield.measures.dialects._values import RELEVANT_GAINS, achievable, over, sum_of_precisions
+from cranfield.measures.dialects.peers import Tool, Users
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics import ranking
+from cranfield.measures.metrics.graded import ndcg_with
+
+RECOMMENDERS = Tool("recommenders", "recommenders", "1.2.1", Users.RELEVANT_WITH_LIST)
+
+RECOMMENDERS.dialect("P", "precision_at_k", "the same value a list", cutoff="required")(ranking.precision)
+RECOMMENDERS.dialect("Recall", "recall_at_k", "the same value a list", cutoff="required")(ranking.recall)
+
+
+@RECOMMENDERS.dialect(
+    "nDCG",
+    "ndcg_at_k",
+    "every relevant item gains 1",
+    options={
+        "gain=rating": "gain is the rating, but items below the threshold gain nothing (score_type='raw')",
+        "gain=exp": "gain is 2^r − 1, and items below the threshold gain nothing (score_type='exp')",
+    },
+    users=Users.RELEVANT,
+    cutoff="required",
+)
+def ndcg(judged: Judged, *, cutoff: int, gain: str = "binary") -> Values:
+    """Return nDCG of the relevant items; unlike its other metrics, users without a list are averaged in as 0."""
+    choice("nDCG(dialect=recommenders)", "gain", gain, RELEVANT_GAINS)
+    return ndcg_with(judged, cutoff, f"relevant {gain}", RELEVANT_GAINS[gain])
+
+
+@RECOMMENDERS.dialect(
+    "AP",
+    "map_at_k",
+    "divided by min(R, n), not by R",
+    options={"at_k=false": "the same value a list, divided by R whatever the cut-off (its function map)"},
+    cutoff="required",
+)
+def average_precision(judged: Judged, *, cutoff: int, at_k: bool = True) -> Values:
+    """AP = Σ rel(k) P@k / min(R, n) (``map_at_k``), or over R (``map``)."""
+    return over(sum_of_precisions(judged), achievable(judged, cutoff) if at_k else judged.n_relevant)

@@ -1,0 +1,75 @@
+"""What a measurement is given, made ready: runs, a test set, and the judgments that join them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from cranfield._checks import number
+from cranfield._errors import SettingError
+from cranfield.data import Ratings
+from cranfield.measures.definition import Metric
+from cranfield.measures.judging import one_relevant_judgments
+from cranfield.measures.judgments import Judgments
+from cranfield.rankings.lists import Ties
+from cranfield.rankings.qrels import read_test
+from cranfield.rankings.read import read_runs
+from cranfield.rankings.run import Run
+
+
+def as_runs(runs: Any, ties: Ties) -> list[Run]:
+    """Return runs as they are, and read what is not one yet; each must have its own name."""
+    if isinstance(runs, Run):
+        runs = [runs]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
+        runs = list(runs)
+    if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
+        runs = read_runs(runs, ties=ties)
+    if not runs:
+        raise SettingError("there is no run to measure; give at least one")
+    name, often = Counter(run.name for run in runs).most_common(1)[0]
+    if often > 1:
+        raise SettingError(f"{often} runs are called {name!r}; give each its own name")
+    return list(runs)
+
+
+def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
+    """Return the metrics that are asked for, one or more."""
+    named = [metrics] if isinstance(metrics, str | Metric) else list(metrics) if isinstance(metrics, Iterable) else []
+    if not named:
+        raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
+    return [Metric.of(one) for one in named]
+
+
+def as_test(test: Any) -> Ratings:
+    """Return a test set as it is, or read it."""
+    if isinstance(test, Ratings):
+        return test
+    return read_test(test)
+
+
+def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> Judgments:
+    """Return the judgments that the lists of these runs are to be met with."""
+    if len(test) == 0:
+        raise SettingError("the test set holds no rating; there is nothing to measure against")
+    judgments = _judgments_of(test, 1.0 if threshold is None else number("threshold", threshold))
+    kinds = {run.one_relevant for run in runs}
+    if len(kinds) > 1:
+        raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
+    return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
+
+
+# A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)
+# are the same each time. They go with the ratings they were made of.
+_KEPT: WeakKeyDictionary[Ratings, dict[float, Judgments]] = WeakKeyDictionary()
+
+
+def _judgments_of(test: Ratings, threshold: float) -> Judgments:
+    kept = _KEPT.setdefault(test, {})
+    if threshold not in kept:
+        kept[threshold] = Judgments.of(test, threshold)
+    return kept[threshold]

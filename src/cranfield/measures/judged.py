@@ -1,0 +1,315 @@
+"""`Judged`: a run met with a test set. Everything that is measured is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.measures._once import T, once
+from cranfield.measures.context import Context
+from cranfield.measures.judgments import Judgments
+from cranfield.rankings.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The items of all lists, list after list, best first.
+
+    Parameters
+    ----------
+    lists
+        The list of each entry.
+    items
+        Its item, in the codes of the run.
+    ranks
+        Its rank in the list, from 1.
+    places
+        Its place among the entries of the run.
+    """
+
+    lists: NDArray[np.int32]
+    items: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    places: NDArray[np.int64]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """The first entry of each list that has any."""
+        return np.flatnonzero(np.append(True, self.lists[1:] != self.lists[:-1])[: len(self.lists)])
+
+    def total(self, values: NDArray[Any], n_lists: int) -> NDArray[np.float64]:
+        """Return the sum over each list of one value an entry."""
+        sums = np.zeros(n_lists)
+        if len(values):
+            sums[self.lists[self._starts]] = np.add.reduceat(values, self._starts)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """For each list only the positions that hold a judged item, with a pointer to its judgment.
+
+    Real lists are 1 to 5 % judged, so this is 20 to 100 times smaller than the run; a metric is a function of it. An
+    entry of the arrays below is a *hit*: a judged item in a list, relevant or not. Hits stand in the order of the
+    lists, and in ranked order within a list.
+
+    Parameters
+    ----------
+    judgments
+        What is known of each list.
+    lists
+        The list of each hit.
+    ranks
+        The rank of each hit, from 1.
+    pointers
+        The place of each hit in the judgments.
+    lengths
+        The number of items of each list: 0 where the system gives none.
+    tied_from, tied_to
+        First and last rank of the group of equal scores that holds each hit; None unless ties are to be averaged.
+    run
+        The run they came from: for metrics that look at all items of a list.
+    places
+        The place of each hit among the entries of the run.
+    offsets
+        The place of each list's first entry among the entries of the run (of any, for a list that is not there).
+    is_condensed
+        Whether items without a test rating were taken out of the lists.
+    context
+        The training ratings and the item similarity, for metrics that need them.
+    """
+
+    judgments: Judgments
+    lists: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    pointers: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    tied_from: NDArray[np.int32] | None = None
+    tied_to: NDArray[np.int32] | None = None
+    run: Run | None = None
+    places: NDArray[np.int64] | None = None
+    offsets: NDArray[np.int64] | None = None
+    is_condensed: bool = False
+    context: Context = field(default_factory=Context)
+    _views: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists, those that the system does not give included."""
+        return self.judgments.n_lists
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """The rating of each hit."""
+        return self.judgments.grades[self.pointers]
+
+    @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Whether each hit is relevant."""
+        return self.judgments.relevant[self.pointers]
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """R: how many relevant items each list's user has in the test set."""
+        return self.judgments.n_relevant
+
+    @property
+    def n_nonrelevant(self) -> NDArray[np.int64]:
+        """N: how many judged items that are not relevant."""
+        return self.judgments.n_nonrelevant
+
+    @cached_property
+    def n_hits(self) -> NDArray[np.float64]:
+        """The number of relevant items in each list (its expectation where ties are averaged)."""
+        return self.discounted(np.ones(self.depth), self.relevant)
+
+    @property
+    def depth(self) -> int:
+        """The length of the longest list."""
+        return int(self.lengths.max(initial=0))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Every item of the lists, judged or not: for metrics that look at whole lists."""
+        if self.run is None or self.places is None or self.offsets is None or self.run.ranks is not None:
+            raise SettingError(
+                "this metric looks at whole lists, and a one-relevant list keeps only its test item; "
+                "measure it on lists of all targets"
+            )
+        if self.is_condensed:
+            stored = self.with_ties_broken()
+            assert stored.places is not None
+            return Entries(stored.lists, self.run.items[stored.places], stored.ranks, stored.places)
+        lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
+        before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        places = np.arange(len(lists))
+        ranks = (places - before[lists] + 1).astype(np.int32)
+        some = self.lengths > 0
+        if len(lists) == len(self.run.items) and np.array_equal(before[some], self.offsets[some]):
+            return Entries(lists, self.run.items, ranks, places)  # the whole run as it stands
+        places += (self.offsets - before)[lists]
+        return Entries(lists, self.run.items[places], ranks, places)
+
+    def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
+        if values is None:
+            values = np.ones(len(self)) if where is None else where
+        elif where is not None:
+            values = np.where(where, values, 0.0)
+        # Every list begins at a hit of its own or, if it has none, at the next list's; the last may begin beyond.
+        sums = np.add.reduceat(np.append(values, 0.0), self.starts) if self.n_lists else np.zeros(0)
+        return np.where(self._counts > 0, sums, 0.0)
+
+    def above(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return for each hit how many flagged hits stand above it in its list."""
+        counts = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(flags, out=counts[1:])
+        return counts[:-1] - counts[self.starts][self.lists]
+
+    @cached_property
+    def relevant_above(self) -> NDArray[np.int64]:
+        """How many relevant hits stand above each hit in its list."""
+        return self.above(self.relevant)
+
+    @cached_property
+    def nonrelevant_above(self) -> NDArray[np.int64]:
+        """How many judged hits that are not relevant stand above each hit in its list."""
+        return self.above(~self.relevant)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first hit of each list."""
+        return np.cumsum(self._counts) - self._counts
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """The number of hits of each list."""
+        return np.bincount(self.lists, minlength=self.n_lists)
+
+    def weights(self, discount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the discount of each hit's rank, 0 beyond the end of ``discount``; over tied ranks, their mean."""
+        if self.tied_from is None or self.tied_to is None:
+            return np.append(discount, 0.0)[np.minimum(self.ranks - 1, len(discount))]
+        upto = np.append(0.0, np.cumsum(discount))
+        first, last = np.minimum(self.tied_from - 1, len(discount)), np.minimum(self.tied_to, len(discount))
+        return (upto[last] - upto[first]) / (self.tied_to - self.tied_from + 1)
+
+    def discounted(self, discount: NDArray[np.float64], gains: NDArray[Any]) -> NDArray[np.float64]:
+        """Return for each list the sum of its hits' gains, discounted by rank."""
+        if gains.dtype == np.bool_:
+            return self.total(self.weights(discount), where=gains)
+        return self.total(self.weights(discount) * gains)
+
+    def cut(self, n: int) -> Judged:
+        """Return the lists cut at rank ``n``."""
+        if n >= self.depth:
+            return self
+
+        def make() -> Judged:
+            first = self.ranks if self.tied_from is None else self.tied_from
+            return replace(self._part(first <= n), lengths=np.minimum(self.lengths, n).astype(np.int32))
+
+        return self.once(("cut", n), make)
+
+    def at(self, threshold: float) -> Judged:
+        """Return the same lists under another threshold of relevance."""
+        if threshold == self.judgments.threshold:
+            return self
+        return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
+
+    def condensed(self) -> Judged:
+        """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
+
+        def make() -> Judged:
+            ranks = self.above(np.ones(len(self), dtype=bool)).astype(np.int32) + np.int32(1)
+            lengths = self.total().astype(np.int32)
+            tied_from, tied_to = self._condensed_ties(ranks)
+            return replace(
+                self,
+                ranks=ranks,
+                lengths=lengths,
+                tied_from=tied_from,
+                tied_to=tied_to,
+                is_condensed=True,
+                _views={},
+            )
+
+        return self if self.is_condensed else self.once("condensed", make)
+
+    def with_ties_broken(self) -> Judged:
+        """Return the lists as they are stored, ties broken: for metrics without a closed form over tied orders."""
+        if self.tied_from is None:
+            return self
+        return self.once("broken", lambda: replace(self._inside(), tied_from=None, tied_to=None))
+
+    def with_ends_broken(self) -> Judged:
+        """Return the lists with the stored items down to their ends: what is tied stays so, but not across an end."""
+        if self.tied_to is None:
+            return self
+
+        def make() -> Judged:
+            part = self._inside()
+            assert part.tied_to is not None
+            return replace(part, tied_to=np.minimum(part.tied_to, part.lengths[part.lists]))
+
+        return self.once("ends", make)
+
+    def _inside(self) -> Judged:
+        """Return the lists without the hits that an end has cut off their tied group."""
+        return self._part(self.ranks <= self.lengths[self.lists])
+
+    def only(self, mask: NDArray[np.bool_]) -> Judged:
+        """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others.
+
+        Condensed lists are condensed anew, so take the mask before a cut-off.
+        """
+        judgments, place, number = self.judgments.only(mask)
+        part = self._part(mask[self.pointers])
+        smaller = replace(
+            part,
+            judgments=judgments,
+            lists=number[part.lists].astype(np.int32),
+            pointers=place[part.pointers],
+            lengths=self.lengths[number >= 0],
+            offsets=None if self.offsets is None else self.offsets[number >= 0],
+            is_condensed=False,
+        )
+        return smaller.condensed() if self.is_condensed else smaller
+
+    def _part(self, keep: NDArray[np.bool_]) -> Judged:
+        def some(values: Any) -> Any:
+            return None if values is None else values[keep]
+
+        return replace(
+            self,
+            lists=self.lists[keep],
+            ranks=self.ranks[keep],
+            pointers=self.pointers[keep],
+            tied_from=some(self.tied_from),
+            tied_to=some(self.tied_to),
+            places=some(self.places),
+            _views={},
+        )
+
+    def _condensed_ties(self, ranks: NDArray[np.int32]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+        if self.tied_from is None or len(self) == 0:
+            return self.tied_from, self.tied_to
+        new = np.ones(len(self), dtype=bool)
+        new[1:] = (self.lists[1:] != self.lists[:-1]) | (self.tied_from[1:] != self.tied_from[:-1])
+        group = np.cumsum(new) - 1
+        first = ranks[new]
+        last = first + np.bincount(group).astype(np.int32) - np.int32(1)
+        return first[group], last[group]
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what ``make`` makes, made once and kept under ``key``: views, and what metrics share."""
+        return once(self._views, key, make)

@@ -1,0 +1,191 @@
+"""`Judgments`: the test side of a measurement, shared by all systems and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings, Vocabulary
+from cranfield.measures._once import once
+
+# Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
+_GRAIN = 2.0**20
+# The look-up table of a block of lists has about this many cells.
+_TABLE_CELLS = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """What is known of each list: the test ratings of its user, and which of them are relevant.
+
+    With one list a user, the judgments of a list are the user's test profile. In the one-relevant design they are the
+    single test rating that the list was made for.
+
+    Parameters
+    ----------
+    users
+        The user code of each list.
+    indptr
+        The judgments of list ``l`` are the slice ``indptr[l]:indptr[l + 1]`` of the arrays below.
+    items, grades
+        Item code and rating of each judgment.
+    threshold
+        A judgment is relevant if its rating is at least this.
+    user_ids, item_ids
+        The vocabularies of the codes.
+    """
+
+    users: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    grades: NDArray[np.float64]
+    threshold: float
+    user_ids: Vocabulary
+    item_ids: Vocabulary
+    _sorted_gains: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, test: Ratings, threshold: float) -> Judgments:
+        """Make the judgments of a test set: one list for each user with a test rating."""
+        some = np.flatnonzero(test.user_counts)
+        return cls(
+            users=some.astype(np.int32),
+            indptr=np.append(test.indptr[some], len(test)),
+            items=test.items,
+            grades=test.values.astype(np.float64),
+            threshold=threshold,
+            user_ids=test.user_ids,
+            item_ids=test.item_ids,
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists."""
+        return len(self.users)
+
+    @cached_property
+    def lists(self) -> NDArray[np.int32]:
+        """The list of each judgment."""
+        return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Whether each judgment is relevant: r >= threshold."""
+        return self.grades >= self.threshold
+
+    @cached_property
+    def n_judged(self) -> NDArray[np.int64]:
+        """The number of judgments of each list."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """R: the number of relevant judgments of each list."""
+        if self.n_lists == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.add.reduceat(self.relevant, self.indptr[:-1], dtype=np.int64)
+
+    @cached_property
+    def n_nonrelevant(self) -> NDArray[np.int64]:
+        """N: the number of judgments of each list that are not relevant."""
+        return self.n_judged - self.n_relevant
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """One number for each judgment, user × items + item, ascending."""
+        return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
+
+    @cached_property
+    def block(self) -> int:
+        """How many lists are met at a time, so that the look-up table of the join stays in the processor's cache."""
+        return max(16, _TABLE_CELLS // self.width)
+
+    @property
+    def width(self) -> int:
+        """The columns of that table: the items, and the last for those that the test set does not know."""
+        return len(self.item_ids) + 1
+
+    @cached_property
+    def cells(self) -> NDArray[np.intp]:
+        """The cell of each judgment in the table of its block."""
+        cells = self.lists.astype(np.intp)
+        cells %= self.block
+        cells *= self.width
+        cells += self.items
+        return cells
+
+    @property
+    def top_grade(self) -> float:
+        """The highest rating there is."""
+        return float(self.grades.max(initial=0.0))
+
+    @cached_property
+    def top_grades(self) -> NDArray[np.float64]:
+        """The highest rating of each list."""
+        return np.maximum.reduceat(self.grades, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
+
+    def at(self, threshold: float) -> Judgments:
+        """Return the same judgments with another threshold."""
+        return self if threshold == self.threshold else replace(self, threshold=threshold)
+
+    def only(self, mask: NDArray[np.bool_]) -> tuple[Judgments, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the judgments where ``mask`` holds, as if the test set had no others.
+
+        Also returns the new place of each judgment and the new number of each list, -1 for those that are gone: a
+        user without any judgment is not in the smaller test set.
+        """
+        kept = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(mask, out=kept[1:])
+        bounds = kept[self.indptr]
+        alive = np.diff(bounds) > 0
+        smaller = replace(
+            self,
+            users=self.users[alive],
+            indptr=np.append(bounds[:-1][alive], bounds[-1]),
+            items=self.items[mask],
+            grades=self.grades[mask],
+            _sorted_gains={},
+        )
+        return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
+
+    def ideal(
+        self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the best that each list could score: its gains in descending order, discounted by rank.
+
+        The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little, and the
+        result as well, since it is that of every system. Without a name nothing is kept: so a gain may be another one
+        the next time.
+        """
+        if self.n_lists == 0:
+            return np.zeros(0)
+        kept, key = {} if name is None else self._sorted_gains, (name, self.threshold)
+
+        def best() -> NDArray[np.float64]:
+            gains = once(kept, key, lambda: self._descending(gain(self)))
+            weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
+            return np.add.reduceat(gains * weights, self.indptr[:-1])
+
+        return once(kept, (*key, discount.tobytes()), best)
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The place of each judgment in its list, from 0."""
+        return np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)
+
+    def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sort the gains of each list in descending order: by one key of list and gain where a float holds it."""
+        room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
+        fine = gains * _GRAIN
+        if self.n_lists * room * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
+            base = self.lists.astype(np.float64) * room
+            return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
+        return gains[np.lexsort((-gains, self.lists))]

@@ -1,0 +1,52 @@
+"""What metrics take from the training ratings: popularity, and the catalogue."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.measures._once import once
+from cranfield.measures.judged import Judged
+
+
+def train_of(judged: Judged, metric_name: str) -> Ratings:
+    """Return the training ratings, or say that the metric needs them."""
+    train = judged.context.train
+    if train is None:
+        raise SettingError(f"{metric_name} needs the training ratings; give them as train=... (--train FILE)")
+    if not isinstance(train, Ratings):
+        raise SettingError(f"train={type(train).__name__} of {metric_name} is not Ratings; read them with cf.read")
+    return train
+
+
+def item_counts(judged: Judged, metric_name: str, threshold: float | None = None) -> NDArray[np.float64]:
+    """Return |R(i)|, the number of training ratings of each item, of those that are at least the threshold only."""
+    train = train_of(judged, metric_name)
+
+    def count() -> NDArray[np.float64]:
+        if threshold is None:
+            return train.item_counts.astype(np.float64)
+        return np.bincount(train.items[train.values >= threshold], minlength=train.n_items).astype(np.float64)
+
+    return once(judged.context.kept, ("item counts", threshold), count)
+
+
+def translated(values: NDArray[np.float64], own: Vocabulary, theirs: Vocabulary, missing: float) -> NDArray[np.float64]:
+    """Return values of the items of one vocabulary for the items of another."""
+    if own == theirs:
+        return values
+    codes = own.codes(theirs.all)
+    return np.where(codes == UNKNOWN, missing, np.append(values, missing)[codes])
+
+
+def catalogue(judged: Judged) -> Vocabulary:
+    """Return the items that could be recommended: those of the test set's vocabulary and of the training ratings."""
+    test = judged.judgments.item_ids
+    train = judged.context.train
+    if train is None or train.item_ids == test or (train.item_ids.codes(test.all) != UNKNOWN).all():
+        return test if train is None else train.item_ids
+    ids = train.item_ids.all
+    return Vocabulary.of(pl.concat([ids, test.all.cast(ids.dtype, strict=False).drop_nulls()]))

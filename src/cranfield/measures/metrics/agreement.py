@@ -1,0 +1,69 @@
+"""Agreement with the user's own order: whether the test items stand in the order of their ratings.
+
+All of these look at condensed lists, in which only items with a test rating remain; a cut-off counts these. They need
+at least two such items, rated differently: otherwise there is no order to agree with, and they are undefined (NaN).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield._checks import share
+from cranfield.measures.correlation import Paired
+from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.judged import Judged
+
+
+def _orders(judged: Judged) -> Paired:
+    """Pair the user's ratings (the truth) with the system's order, in which items are tied if ties are averaged."""
+
+    def pair() -> Paired:
+        whole = judged.with_ends_broken()
+        ranks = whole.ranks if whole.tied_from is None else whole.tied_from
+        return Paired(whole.lists.astype(np.intp), whole.n_lists, whole.grades, -ranks.astype(np.float64))
+
+    return judged.once("orders", pair)
+
+
+@metric(
+    "Tau", family="agreement", condensed=True, averages_ties=True, aliases=("Kendall", "KendallTau", "TauB", "tau-b")
+)
+def tau(judged: Judged) -> Values:
+    """Kendall's tau-b between the list and the user's ratings: (C − D) / √((n₀ − t_x)(n₀ − t_y)).
+
+    C and D are the pairs of test items that list and ratings order in the same and in the opposite way, n₀ all
+    pairs, t_x and t_y those that have the same rating or the same score.
+    """
+    return _orders(judged).kendall_tau_b()
+
+
+@metric("TauAP", family="agreement", condensed=True, averages_ties=True, aliases=("tau-ap", "APcorrelation"))
+def tau_ap(judged: Judged, *, ties: str = "a") -> Values:
+    """AP correlation (Yilmaz et al. 2008) between the list and the user's ratings: errors at the top weigh more.
+
+    2/(n − 1) Σ_{r≥2} C(r)/(r − 1) − 1, C(r) being the items above rank r that have a higher rating. Of equally rated
+    items each order is as likely (``ties=a``), or they are corrected for as in tau-b (``ties=b``; Urbano and Marrero
+    2017).
+    """
+    choice("TauAP", "ties", ties, ("a", "b"))
+    return _orders(judged).tau_ap(ties)
+
+
+@metric("Spearman", family="agreement", condensed=True, averages_ties=True, aliases=("Rho", "SpearmanRho"))
+def spearman(judged: Judged) -> Values:
+    """Spearman's rho between the list and the user's ratings: the correlation of the ranks, tied ones averaged."""
+    return _orders(judged).spearman()
+
+
+@metric("RBO", family="agreement", condensed=True, averages_ties=True)
+def rbo(judged: Judged, *, p: float = 0.9, ties: str = "system") -> Values:
+    """Rank-biased overlap (Webber et al. 2010) between the list and the user's ratings: (1 − p) Σ_d p^(d−1) A_d.
+
+    A_d is the overlap of the first d items of both, extrapolated beyond the last; p (φ in Cañamares et al. 2020) is
+    the chance to go on to the next depth. Equally rated items stand as the system orders them (``ties=system``;
+    Cañamares et al. 2020), or are treated as tied in the way ``a``, ``b`` or ``w`` of Corsi and Urbano (2024).
+    """
+    choice("RBO", "ties", ties, ("system", "a", "b", "w"))
+    share("p", p)
+    orders = _orders(judged)
+    return np.where(orders.defined, orders.rbo(p, "y" if ties == "system" else ties), np.nan)

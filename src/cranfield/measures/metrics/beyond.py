@@ -1,0 +1,176 @@
+"""Beyond accuracy: what the lists hold, whether or not the user likes it.
+
+These look at whole lists, so their cost grows with the lists and not with the judged items. The catalogue is the items
+of the training and the test set. Where ties are averaged, these take the lists as they are stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._checks import flag
+from cranfield.data import UNKNOWN
+from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics._ratio import ratio
+from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
+from cranfield.measures.metrics.graded import logarithmic
+
+
+def _exposure(judged: Judged) -> NDArray[np.int64]:
+    """Return how often the lists hold each item of the catalogue."""
+    entries, items = judged.entries, catalogue(judged)
+    assert judged.run is not None  # it has entries
+    own = judged.run.item_ids
+    shown = np.bincount(entries.items, minlength=len(own))
+    codes = items.codes(own.all) if own != items else np.arange(len(own))
+    known = codes != UNKNOWN
+    return np.bincount(codes[known], weights=shown[known], minlength=len(items)).astype(np.int64)
+
+
+@metric(
+    "ItemCoverage",
+    family="beyond-accuracy",
+    needs=("whole lists",),
+    whole_system=True,
+    aliases=("CatalogueCoverage", "CatalogCoverage"),
+)
+def item_coverage(judged: Judged) -> float:
+    """Catalogue coverage: the share of the catalogue that stands in at least one list."""
+    exposure = _exposure(judged)
+    return float(np.count_nonzero(exposure) / len(exposure)) if len(exposure) else float("nan")
+
+
+@metric("AggregateDiversity", family="beyond-accuracy", needs=("whole lists",), whole_system=True, aliases=("AggDiv",))
+def aggregate_diversity(judged: Judged) -> float:
+    """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
+    return float(np.count_nonzero(np.bincount(judged.entries.items)))
+
+
+def _inequality(exposure: NDArray[np.int64]) -> float:
+    """Return Σ_j (2j − n − 1) x_(j) / Σ x, x_(j) ascending."""
+    ascending, n = np.sort(exposure).astype(np.float64), len(exposure)
+    total = ascending.sum()
+    return float(((2.0 * np.arange(1, n + 1) - n - 1.0) @ ascending) / total) if total > 0 else float("nan")
+
+
+@metric("Gini", family="beyond-accuracy", needs=("whole lists",), whole_system=True, lower_is_better=True)
+def gini(judged: Judged) -> float:
+    """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
+
+    G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
+    """
+    exposure = _exposure(judged)
+    return _inequality(exposure) / max(len(exposure), 1)
+
+
+@metric("GiniDiversity", family="beyond-accuracy", needs=("whole lists",), whole_system=True)
+def gini_diversity(judged: Judged) -> float:
+    """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
+
+    1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
+    """
+    exposure = _exposure(judged)
+    return 1.0 - _inequality(exposure) / (len(exposure) - 1) if len(exposure) > 1 else float("nan")
+
+
+@metric("Entropy", family="beyond-accuracy", needs=("whole lists",), whole_system=True)
+def entropy(judged: Judged) -> float:
+    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
+    exposure = _exposure(judged)
+    if exposure.sum() == 0:
+        return float("nan")
+    share = exposure[exposure > 0] / exposure.sum()
+    return float(-(share @ np.log2(share))) + 0.0
+
+
+def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: str | None, relevant: bool) -> Values:
+    """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the places of each list; NaN for an empty one."""
+    discount = "none" if discount is None else discount  # as a spelling has it: none is nothing
+    choice(metric_name, "discount", discount, ("none", "log"))
+    depth = judged.depth
+    by_rank = np.ones(depth) if discount == "none" else logarithmic(depth)
+    whole = np.append(0.0, np.cumsum(by_rank))[judged.lengths]
+    if flag("relevant", relevant):
+        assert judged.run is not None
+        assert judged.places is not None
+        found = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
+    else:
+        entries = judged.entries
+        worth = novelty[entries.items.astype(np.intp)]  # an index of another type takes thrice as long
+        if discount != "none":
+            worth *= by_rank[entries.ranks - 1]
+        found = entries.total(worth, judged.n_lists)
+    return ratio(found, whole)
+
+
+def _train_counts(judged: Judged, metric_name: str) -> Values:
+    """Return the training ratings of each item of the run, NaN for one that has none."""
+    train = train_of(judged, metric_name)
+    assert judged.run is not None
+    counts = translated(item_counts(judged, metric_name), train.item_ids, judged.run.item_ids, missing=0.0)
+    return np.where(counts > 0, counts, np.nan)
+
+
+@metric("EPC", family="beyond-accuracy", needs=("train", "whole lists"))
+def expected_popularity_complement(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
+    """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
+
+    |U_i| of the |U| training users rated item i; 1 for an item nobody rated. ``discount=log`` weighs rank k by
+    1/log2(k + 1); with ``relevant=true`` only relevant items count. Vargas and Castells (2011).
+    """
+    users = max(int(np.count_nonzero(train_of(judged, "EPC").user_counts)), 1)
+    novelty = 1.0 - np.nan_to_num(_train_counts(judged, "EPC")) / users
+    return _mean_novelty(judged, "EPC", novelty, discount, relevant)
+
+
+@metric("EFD", family="beyond-accuracy", needs=("train", "whole lists"))
+def expected_free_discovery(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
+    """Expected free discovery, a novelty: the mean over the list of −log2(|U_i| / Σ_j |U_j|), in bits.
+
+    An item without training ratings counts as the rarest that has one. Parameters as in ``EPC``.
+    """
+    counts = _train_counts(judged, "EFD")
+    train = train_of(judged, "EFD")
+    rarest = train.item_counts[train.item_counts > 0].min(initial=max(len(train), 1))
+    novelty = -np.log2(np.where(np.isnan(counts), rarest, counts) / max(len(train), 1))
+    return _mean_novelty(judged, "EFD", novelty, discount, relevant)
+
+
+@metric("Unjudged", family="beyond-accuracy", averages_ties=True, lower_is_better=True)
+def unjudged(judged: Judged) -> Values:
+    """The share of a list that has no test rating (Cañamares et al. 2020, Figure 3); undefined for an empty list."""
+    known = judged.discounted(np.ones(judged.depth), np.ones(len(judged)))
+    return ratio(judged.lengths - known, judged.lengths)
+
+
+@metric("FullRank", family="beyond-accuracy", condensed=True, needs=("whole lists",), lower_is_better=True)
+def full_rank(judged: Judged, *, cutoff: int | None = None, which: str = "mean") -> Values:
+    """Where the first n items of the condensed list stand in the full one: the mean of their ranks.
+
+    With ``which=last`` the rank of the n-th alone, a point of Figure 5 of Cañamares et al. (2020). Undefined for a
+    list with fewer than n judged items.
+    """
+    choice("FullRank", "which", which, ("mean", "last"))
+    entries = judged.entries
+    assert judged.offsets is not None
+    ranks = entries.places - judged.offsets[entries.lists] + 1.0
+    counts = np.bincount(entries.lists, minlength=judged.n_lists)
+    if which == "last":
+        ranks = np.where(entries.ranks == judged.lengths[entries.lists], ranks, 0.0)
+    total = np.bincount(entries.lists, weights=ranks, minlength=judged.n_lists)
+    enough = counts >= (1 if cutoff is None else cutoff)
+    return np.where(enough, total if which == "last" else total / np.maximum(counts, 1), np.nan)
+
+
+@metric("Coverage", family="beyond-accuracy", averages_ties=True, cutoff="required")
+def coverage(judged: Judged, *, cutoff: int) -> Values:
+    """How much of the n places a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
+    return judged.lengths / cutoff
+
+
+@metric("UserCoverage", family="beyond-accuracy", averages_ties=True, cutoff="none")
+def user_coverage(judged: Judged) -> Values:
+    """1 if the user gets a list with at least one item, else 0: Coverage@1."""
+    return (judged.lengths > 0).astype(np.float64)

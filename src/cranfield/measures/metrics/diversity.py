@@ -1,0 +1,148 @@
+"""Intra-list diversity: how unlike each other the items of a list are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.data import UNKNOWN, Ratings
+from cranfield.measures._blocks import expanded
+from cranfield.measures.definition import Values, metric
+from cranfield.measures.judged import Entries, Judged
+from cranfield.measures.metrics._ratio import ratio
+from cranfield.measures.metrics._train import train_of
+
+# A block of lists × training users has about this many cells.
+_CELLS = 1 << 22
+# So many items of lists are looked up at a time that they stay in the processor's cache.
+_PAIRS = 1 << 15
+
+
+@metric("ILD", family="beyond-accuracy", needs=("whole lists", "similarity"), aliases=("IntraListDiversity",))
+def intra_list_diversity(judged: Judged) -> Values:
+    """Intra-list diversity: the mean of 1 − sim over the pairs of a list, 2/(n(n − 1)) Σ_{k<l} [1 − sim(i_k, i_l)].
+
+    ``similarity`` of the measurement is a function of two Series of item ids, or a square array with a row for each
+    item of the test set's vocabulary. Without it, sim is the cosine of the items' training ratings. An item that is
+    unknown there is like no other. Undefined for a list of fewer than two items.
+    """
+    similarity = judged.context.similarity
+    entries = judged.entries
+    if similarity is None:
+        total = _sum_of_cosines(judged, entries, train_of(judged, "ILD without similarity"))
+    elif callable(similarity):
+        total = _sum_of_function(judged, entries, similarity)
+    else:
+        total = _sum_of_table(judged, entries, _table(judged, similarity))
+    lengths = judged.lengths.astype(np.float64)
+    pairs = lengths * (lengths - 1.0) / 2.0
+    return 1.0 - ratio(total, pairs)
+
+
+def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any, Any], Any]) -> Values:
+    assert judged.run is not None
+    ids = judged.run.item_ids
+    total = np.zeros(judged.n_lists)
+    for _, below, step in expanded(entries.ranks - 1):
+        first, second = (ids.ids(entries.items[places]) for places in (below - 1 - step, below))
+        values = np.asarray(similarity(first, second), dtype=np.float64)
+        if values.shape != (len(first),):
+            raise SettingError(
+                f"the similarity function returned {values.shape} values for {len(first):,} pairs of items; "
+                "return one for each pair"
+            )
+        total += np.bincount(entries.lists[below], weights=values, minlength=judged.n_lists)
+    return total
+
+
+def _table(judged: Judged, matrix: Any) -> Values:
+    if hasattr(matrix, "toarray"):
+        matrix = matrix.toarray()
+    try:
+        table, n_items = np.asarray(matrix, dtype=np.float64), len(judged.judgments.item_ids)
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"a similarity of type {type(matrix).__name__} holds no numbers; give a square array, or a function of two "
+            "arrays of item ids"
+        ) from None
+    if table.shape != (n_items, n_items):
+        raise SettingError(
+            f"the similarity has the shape {table.shape}; give a square array with a row for each of the test set's "
+            f"{n_items:,} items, or a function of two arrays of item ids"
+        )
+    return table
+
+
+def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
+    """Return Σ_{k<l} sim(i_k, i_l) of each list.
+
+    Lists of like length stand side by side, and their pairs of each distance l − k are looked up together.
+    """
+    assert judged.run is not None
+    codes = judged.judgments.item_ids.codes(judged.run.item_ids.all)[entries.items].astype(np.intp)
+    known = codes != UNKNOWN
+    codes = codes[known]
+    sizes = np.bincount(entries.lists[known], minlength=judged.n_lists)
+    starts = np.cumsum(sizes) - sizes
+    magnitude = np.where(sizes > 1, np.frexp(sizes)[1], 0)
+    total = np.zeros(judged.n_lists)
+    for one in np.unique(magnitude[magnitude > 0]):
+        alike = np.flatnonzero(magnitude == one)
+        alike = alike[np.argsort(-sizes[alike], kind="stable")]
+        for block in np.array_split(alike, -(-len(alike) * int(sizes[alike[0]]) // _PAIRS)):
+            places = np.arange(sizes[block[0]])[:, None]
+            # A list that ends before the longest one repeats its last item, which is not counted.
+            items = codes[starts[block] + np.minimum(places, sizes[block] - 1)]
+            total[block] = _sum_by_distance(items, sizes[block], table)
+    return total
+
+
+def _sum_by_distance(items: NDArray[np.intp], sizes: NDArray[np.int64], table: Values) -> Values:
+    """Return the sums of lists that stand in the columns of ``items``, the longest first."""
+    rows, cells = items * len(table), table.reshape(-1)
+    even = bool(sizes[-1] == sizes[0])
+    total = np.zeros(len(sizes))
+    for distance in range(1, int(sizes[0])):
+        values = cells.take(rows[:-distance] + items[distance:])
+        if not even:
+            values[np.arange(len(values))[:, None] >= sizes - distance] = 0.0
+        total += values.sum(axis=0)
+    return total
+
+
+def _sum_of_cosines(judged: Judged, entries: Entries, train: Ratings) -> Values:
+    """Return Σ_{k<l} v_k · v_l = (|Σ_k v_k|² − Σ_k |v_k|²)/2, v being the items' ratings scaled to length 1.
+
+    So no pair is looked at, and the cost grows linearly with the lists.
+    """
+    from scipy import sparse
+
+    assert judged.run is not None
+    lengths = np.sqrt(
+        np.bincount(train.items, weights=np.square(train.values, dtype=np.float64), minlength=train.n_items)
+    )
+    scaled = train.values / np.where(lengths > 0, lengths, 1.0)[train.items]
+    vectors = train.matrix(scaled.astype(np.float64)).T.tocsr()
+    codes = train.item_ids.codes(judged.run.item_ids.all)[entries.items]
+    known = (codes != UNKNOWN) & (lengths[codes] > 0)
+    lists, codes = entries.lists[known], codes[known]
+    total = np.zeros(judged.n_lists)
+    block = max(1, _CELLS // max(train.n_users, 1))
+    for first in range(0, judged.n_lists, block):
+        start, stop = np.searchsorted(lists, [first, first + block])
+        rows = lists[start:stop] - first
+        held = sparse.csr_array(
+            (np.ones(stop - start), (rows, codes[start:stop])),
+            shape=(min(block, judged.n_lists - first), train.n_items),
+        )
+        sums = held @ vectors
+        sums.data *= sums.data
+        squares = sums.sum(axis=1)
+        total[first : first + block] = (
+            np.asarray(squares).reshape(-1) - np.bincount(rows, minlength=held.shape[0])
+        ) / 2
+    return total

@@ -1,0 +1,211 @@
+"""Rank and error: how far the predicted ratings are from the user's, and where in the list (Aftab and Ramampiaro 2022).
+
+All of these look at condensed lists, ordered by the predicted rating (descending; equal ones as the system has them),
+so that a cut-off counts items with a test rating. SE_k = (y_k − p_k)², y_k and p_k being the true and the predicted
+rating of the k-th. An item whose prediction is missing plays no part; a list without any is undefined (NaN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._checks import number
+from cranfield._errors import SettingError
+from cranfield.measures.definition import Values, metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics.graded import logarithmic
+from cranfield.rankings.lists import stable_argsort
+
+# An error beyond the margin by less than this is within it.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """The judged items of all lists by descending prediction."""
+
+    lists: NDArray[np.intp]
+    n_lists: int
+    errors: Values
+    """y − p of each."""
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.lists, minlength=self.n_lists)
+
+    @cached_property
+    def squares(self) -> Values:
+        """SE of each."""
+        return self.errors**2
+
+    @cached_property
+    def worst(self) -> Values:
+        """The squared errors of each list in descending order."""
+        by_error = np.argsort(-self.squares)
+        return self.squares[by_error[stable_argsort(self.lists[by_error])]]
+
+    @cached_property
+    def _discount(self) -> Values:
+        places = np.arange(len(self.lists)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return logarithmic(int(places.max(initial=0)) + 1)[places]
+
+    def total(self, values: NDArray[Any]) -> Values:
+        """Return the sum over each list; NaN for a list without items."""
+        sums = np.bincount(self.lists, weights=values, minlength=self.n_lists)
+        return np.where(self.counts > 0, sums, np.nan)
+
+    def mean(self, values: NDArray[Any]) -> Values:
+        """Return the mean over each list; NaN for a list without items."""
+        return self.total(values) / np.maximum(self.counts, 1)
+
+    def discounted(self, values: Values) -> Values:
+        """Return Σ_k value_k / log2(k + 1) over each list, in the order in which the values stand."""
+        return self.total(values * self._discount)
+
+
+def _predicted(judged: Judged, metric_name: str) -> _Predicted:
+    run = judged.run
+    predictions = None if run is None else run.predictions
+    if run is not None and predictions is None and not run.made_scores:
+        predictions = run.scores
+    if predictions is None or judged.places is None:
+        name = "the run" if run is None else f"the run {run.name}"
+        raise SettingError(
+            f"{metric_name} needs predicted ratings, and {name} has neither predictions nor scores; "
+            "give it a column of either"
+        )
+    given, places = predictions, judged.places
+    return judged.once("predicted", lambda: _by_prediction(judged, given[places]))
+
+
+def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
+    known = ~np.isnan(predicted)
+    lists, predicted, ratings = judged.lists[known].astype(np.intp), predicted[known], judged.grades[known]
+    errors = ratings - predicted
+    # Lists are mostly ordered by their predictions already.
+    if not ((predicted[1:] <= predicted[:-1]) | (lists[1:] != lists[:-1])).all():
+        errors = errors[np.lexsort((-predicted, lists))]
+    return _Predicted(lists, judged.n_lists, errors)
+
+
+def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
+    return metric(
+        name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, aliases=tuple(aliases)
+    )
+
+
+@_error("CSE")
+def cumulative_squared_error(judged: Judged) -> Values:
+    """Cumulative squared error: Σ_{k≤n} SE_k. Aftab and Ramampiaro (2022), equation (10)."""
+    predicted = _predicted(judged, "CSE")
+    return predicted.total(predicted.squares)
+
+
+@_error("DCSE")
+def discounted_error(judged: Judged) -> Values:
+    """Discounted cumulative squared error: Σ_{k≤n} SE_k / log2(k + 1). Equation (11)."""
+    predicted = _predicted(judged, "DCSE")
+    return predicted.discounted(predicted.squares)
+
+
+@_error("WDCSE")
+def worst_discounted_error(judged: Judged) -> Values:
+    """The worst DCSE: the same with the errors in descending order. Equations (12) and (13)."""
+    predicted = _predicted(judged, "WDCSE")
+    return predicted.discounted(predicted.worst)
+
+
+@_error("SDCSE")
+def standard_discounted_error(judged: Judged) -> Values:
+    """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14).
+
+    It tells whether the larger errors stand higher, not how large they are: it does not change if all errors are
+    scaled, and is 1 wherever they stand in descending order, as in any list of one wrong item.
+    """
+    predicted = _predicted(judged, "SDCSE")
+    worst = predicted.discounted(predicted.worst)
+    ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
+    # Beside rounding the ratio cannot exceed 1.
+    return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
+
+
+@metric("SDCSEacc", family="error", needs=("predictions",), condensed=True, aliases=("SDCSEaccuracy",))
+def standard_discounted_accuracy(judged: Judged) -> Values:
+    """The accuracy form of SDCSE, 1 − SDCSE: higher is better. The form of the paper's tables and examples."""
+    return 1.0 - standard_discounted_error(judged)
+
+
+def _margin(value: float) -> float:
+    if number("margin", value) < 0:
+        raise SettingError(f"margin={value} is below 0; give 0 or more, such as half a rating step")
+    # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
+    return float(value) + _ROUNDING
+
+
+@_error("UpSell")
+def up_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+    """Up-sell: the share of the items predicted too high, p_k > y_k + λ, λ being ``margin``.
+
+    Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
+    """
+    predicted, margin = _predicted(judged, "UpSell"), _margin(margin)
+    return predicted.mean(predicted.errors < -margin)
+
+
+@_error("DownSell")
+def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+    """Down-sell: the share of the items predicted too low, p_k < y_k − λ, λ being ``margin``.
+
+    Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
+    documentation.
+    """
+    predicted, margin = _predicted(judged, "DownSell"), _margin(margin)
+    return predicted.mean(predicted.errors > margin)
+
+
+@metric("PerfectSell", family="error", needs=("predictions",), condensed=True)
+def perfect_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+    """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
+    predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
+    return predicted.mean(np.abs(predicted.errors) <= margin)
+
+
+@_error("RMSE")
+def root_mean_squared_error(judged: Judged) -> Values:
+    """Root mean squared error of a list's predictions, √((1/n) Σ SE_k); their mean weighs users equally.
+
+    For one figure over all ratings see ``PooledRMSE``.
+    """
+    predicted = _predicted(judged, "RMSE")
+    return np.sqrt(predicted.mean(predicted.squares))
+
+
+@_error("MAE")
+def mean_absolute_error(judged: Judged) -> Values:
+    """Mean absolute error of a list's predictions, (1/n) Σ |y_k − p_k|; their mean weighs users equally."""
+    predicted = _predicted(judged, "MAE")
+    return predicted.mean(np.abs(predicted.errors))
+
+
+def _pooled(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    return metric(name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, whole_system=True)
+
+
+@_pooled("PooledRMSE")
+def pooled_rmse(judged: Judged) -> float:
+    """Root mean squared error over the predictions of all lists together."""
+    errors = _predicted(judged, "PooledRMSE").errors
+    return float(np.sqrt(np.mean(errors**2))) if len(errors) else float("nan")
+
+
+@_pooled("PooledMAE")
+def pooled_mae(judged: Judged) -> float:
+    """Mean absolute error over the predictions of all lists together."""
+    errors = _predicted(judged, "PooledMAE").errors
+    return float(np.mean(np.abs(errors))) if len(errors) else float("nan")

@@ -1,0 +1,49 @@
+"""Metrics made for incomplete judgments: they tell an unjudged item from one judged not relevant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics._ratio import ratio
+
+_EPSILON = 1e-5
+
+
+def _mean_over_relevant(judged: Judged, terms: Values) -> Values:
+    """Return (1/R) Σ over the relevant hits of their terms."""
+    return ratio(judged.total(terms, where=judged.relevant), judged.n_relevant)
+
+
+@metric("bpref", family="incomplete")
+def bpref(judged: Judged) -> Values:
+    """Binary preference (Buckley and Voorhees 2004): how seldom a judged non-relevant item is above a relevant one.
+
+    bpref = (1/R) Σ_{relevant i in the list} [1 − min(n_i, R) / min(N, R)], n_i being the judged non-relevant items
+    above i, N those of the user; a term is 1 if n_i is 0. Unjudged items play no part. Valcarce et al. (2020),
+    equation (9).
+    """
+    above = judged.nonrelevant_above
+    relevant = judged.n_relevant[judged.lists]
+    bound = np.maximum(np.minimum(judged.n_nonrelevant[judged.lists], relevant), 1)
+    terms = np.where(above > 0, 1.0 - np.minimum(above, relevant) / bound, 1.0)
+    return _mean_over_relevant(judged, terms)
+
+
+@metric("infAP", family="incomplete")
+def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
+    """Inferred average precision (Yilmaz and Aslam 2008): AP, with precision above each item estimated.
+
+    infAP = (1/R) Σ_{relevant at rank k} [1/k + (k−1)/k · |pool_k|/(k−1) · (rel_k + ε)/(rel_k + nrel_k + 2ε)], with the
+    judged relevant and non-relevant items above k, and ε = 1e-5; 1 at the first rank. With ``pool=all`` every
+    recommended item counts as pooled, so |pool_k|/(k−1) = 1 (Valcarce et al. 2020, equations 10 and 11); with
+    ``pool=judged`` only judged items do (stock trec_eval).
+    """
+    choice("infAP", "pool", pool, ("all", "judged"))
+    relevant_above = judged.relevant_above
+    judged_above = relevant_above + judged.nonrelevant_above
+    ranks = judged.ranks.astype(np.float64)
+    pooled = ranks - 1.0 if pool == "all" else judged_above.astype(np.float64)
+    share = (relevant_above + _EPSILON) / (judged_above + 2.0 * _EPSILON)
+    return _mean_over_relevant(judged, np.where(ranks == 1.0, 1.0, 1.0 / ranks + pooled / ranks * share))

@@ -1,0 +1,145 @@
+"""Popularity-aware metrics: test ratings fall mostly on popular items, and these put that right.
+
+Popularity is counted in the training ratings. A relevant test item without any there has no weight, unless ``smooth``
+adds something to every count; a user with only such items is left out (NaN).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranfield._checks import number
+from cranfield._errors import SettingError
+from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.metrics._ratio import ratio
+from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
+from cranfield.measures.metrics.graded import logarithmic
+
+
+def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> tuple[Values, float]:
+    """Return the popularity of each item of the test set's vocabulary, and the highest popularity there is."""
+    choice(metric_name, "count", count, ("positive", "all"))
+    if number("smooth", smooth) < 0:
+        raise SettingError(f"smooth={smooth} of {metric_name} is below 0; give 0 or more")
+    judgments = judged.judgments
+    counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
+    own = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
+    return own, float(counts.max(initial=0.0))
+
+
+def _powers(counts: Values, exponent: float) -> Values:
+    """Return counts^(−exponent), 0 for items without a count."""
+    return np.where(counts > 0, np.power(np.where(counts > 0, counts, 1.0), -exponent), 0.0)
+
+
+def _gains(judged: Judged, weights: Values) -> Values:
+    """Return the weight of each hit's item, 0 for one that is not relevant."""
+    return weights[judged.judgments.items[judged.pointers]] * judged.relevant
+
+
+def _totals(judged: Judged, weights: Values) -> Values:
+    """Return for each list the sum of the weights of its relevant judgments."""
+    judgments = judged.judgments
+    if judgments.n_lists == 0:
+        return np.zeros(0)
+    return np.add.reduceat(weights[judgments.items] * judgments.relevant, judgments.indptr[:-1])
+
+
+@metric("StratRecall", family="popularity", needs=("train",), averages_ties=True, aliases=("StratifiedRecall",))
+def stratified_recall(
+    judged: Judged, *, gamma: float = 1.0, count: str = "positive", smooth: float = 0.0, weights: str = "user"
+) -> Values:
+    """Popularity-stratified recall (Steck 2011): recall in which a popular item counts less.
+
+    Σ_{i in the list, relevant} |PR(i)|^(−β) / Σ_{i relevant} |PR(i)|^(−β), β = γ/(γ + 1): γ = 0 is recall, γ = inf
+    gives exponent 1. PR(i) are the training ratings of i that are at least the threshold (``count=positive``) or all
+    of them (``count=all``). With ``weights=global`` a user weighs as much as the sum in the denominator: each value is
+    the numerator over the mean denominator, so that their mean over all lists is the ratio of the sums.
+    """
+    choice("StratRecall", "weights", weights, ("user", "global"))
+    if number("gamma", gamma) < 0:
+        raise SettingError(f"gamma={gamma} of StratRecall is below 0; give 0 (recall) or more")
+    exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
+    weight = _powers(_popularity(judged, "StratRecall", count, smooth)[0], exponent)
+    found = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
+    whole = _totals(judged, weight)
+    if weights == "global":
+        whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
+    return ratio(found, whole)
+
+
+def _utility(judged: Judged, metric_name: str, name: str) -> Values:
+    """Return the worth c(k) of a relevant item at each rank k."""
+    choice(metric_name, "utility", name, ("recall", "dcg", "auc"))
+    if name == "recall":
+        return np.ones(judged.depth)
+    if name == "dcg":
+        return logarithmic(judged.depth)
+    return np.maximum(1.0 - np.arange(1, judged.depth + 1) / max(len(catalogue(judged)), 1), 0.0)
+
+
+def _inverse_propensities(
+    judged: Judged, metric_name: str, gamma: float, count: str, smooth: float, clip: float
+) -> Values:
+    """Return 1/p of each item, p = (n_i / max n)^((γ + 1)/2), at least ``clip``; 0 for items without a count."""
+    if number("gamma", gamma) < -1 or np.isinf(gamma):
+        raise SettingError(f"gamma={gamma} of {metric_name} is not a number of at least -1; write gamma=1.5")
+    if not 0.0 <= number("clip", clip) <= 1.0:
+        raise SettingError(f"clip={clip} of {metric_name} is not a propensity; give a number from 0 to 1")
+    counts, most = _popularity(judged, metric_name, count, smooth)
+    inverse = _powers(counts / most if most > 0 else counts, (gamma + 1.0) / 2.0)
+    return np.minimum(inverse, 1.0 / clip) if clip > 0 else inverse
+
+
+@metric("AOA", family="popularity", averages_ties=True)
+def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
+    """The plain mean worth of the relevant test items, (1/|S_u|) Σ_{i in S_u} c(rank of i): what IPS and SNIPS correct.
+
+    The worth c of an item in the list is 1 (``utility=recall``), 1/log2(rank + 1) (``dcg``) or 1 − rank/|I|
+    (``auc``), |I| being the items of the catalogue; it is 0 for an item that is not in the list. Yang et al. (2018).
+    """
+    worth = judged.discounted(_utility(judged, "AOA", utility), judged.relevant)
+    return ratio(worth, judged.n_relevant.astype(np.float64))
+
+
+@metric("IPS", family="popularity", needs=("train",), averages_ties=True)
+def inverse_propensity(
+    judged: Judged,
+    *,
+    utility: str = "recall",
+    gamma: float = 1.5,
+    count: str = "all",
+    smooth: float = 0.0,
+    clip: float = 0.0,
+) -> Values:
+    """Inverse-propensity estimate (Yang et al. 2018): (1/|I|) Σ_{i in S_u} c(rank of i) / p_i.
+
+    S_u are the relevant test items, c as in ``AOA``, |I| the items of the catalogue, and p_i = (n_i / max n)^((γ+1)/2)
+    the chance to observe an item with n_i training ratings (``count=all``; those of at least the threshold with
+    ``count=positive``). γ comes from the power law of the popularity. ``clip`` is the lowest propensity that is used.
+    """
+    inverse = _inverse_propensities(judged, "IPS", gamma, count, smooth, clip)
+    gains = _gains(judged, inverse)
+    worth = judged.discounted(_utility(judged, "IPS", utility), gains) / max(len(catalogue(judged)), 1)
+    return np.where(_totals(judged, inverse) > 0, worth, np.nan)
+
+
+@metric("SNIPS", family="popularity", needs=("train",), averages_ties=True)
+def self_normalised(
+    judged: Judged,
+    *,
+    utility: str = "recall",
+    gamma: float = 1.5,
+    count: str = "all",
+    smooth: float = 0.0,
+    clip: float = 0.0,
+) -> Values:
+    """Self-normalised inverse-propensity estimate: Σ_{i in S_u} c(rank of i)/p_i over Σ_{i in S_u} 1/p_i.
+
+    As ``IPS``, and bounded by the worth c. With ``utility=recall`` it is stratified recall with β = (γ + 1)/2.
+    Yang et al. (2018).
+    """
+    inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
+    gains = _gains(judged, inverse)
+    return ratio(judged.discounted(_utility(judged, "SNIPS", utility), gains), _totals(judged, inverse))

@@ -1,0 +1,98 @@
+"""What a reader should know about a measurement: each thing that happened, in a sentence, when it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cranfield.data import Ratings
+from cranfield.measures.definition import Metric
+from cranfield.measures.judgments import Judgments
+from cranfield.rankings.run import Run
+
+_SENTENCES: Mapping[str, str] = {
+    "nan_scores": "{n} with a NaN score, dropped as not computable",
+    "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
+    "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
+    "users without test ratings": "{n} for users without a test rating, not measured",
+    "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
+    "recommended items unknown to the test set": "{n} that the test set does not know, counted as unjudged",
+    "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
+}
+_THINGS: Mapping[str, str] = {
+    "nan_scores": "item",
+    "duplicate_items": "item",
+    "rank_disagreements": "list",
+    "users without test ratings": "list",
+    "test users without a list": "test user",
+    "recommended items unknown to the test set": "recommended item",
+    "lists whose relevant item was not ranked": "list",
+}
+
+
+def notes_on(
+    runs: Sequence[Run],
+    counts: Sequence[Mapping[str, int]],
+    judgments: Judgments,
+    metrics: Sequence[Metric],
+    threshold: float | None,
+) -> tuple[str, ...]:
+    """Return the sentences a reader should see beside the scores; what holds for several runs is said once."""
+    said: dict[str, list[str]] = {}
+    for run, count in zip(runs, counts):
+        for note in (*_on_counts(count), *_on_ties(run, metrics), *_on_predictions(run, metrics)):
+            said.setdefault(note, []).append(run.name)
+    everybody = len(runs) if len(runs) > 1 else 0
+    return (
+        *_on_judgments(judgments, threshold),
+        *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
+    )
+
+
+def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
+    """Return as what each source was read, in a sentence; nothing for what was made here.
+
+    Examples
+    --------
+    >>> from cranfield.rankings import read_runs, read_test
+    >>> notes_on_reading(read_runs({"knn": {"ann": ["x"]}}), read_test({"ann": {"x": 1}}))
+    ('the test set was read as qrels, knn as dict',)
+    """
+    said: dict[str, list[str]] = {}
+    for name, history in (("the test set was read", test.history), *((run.name, run.history) for run in runs)):
+        if history and "format" in history[-1].settings:
+            said.setdefault(str(history[-1].settings["format"]), []).append(name)
+    return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
+
+
+def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str]:
+    if threshold is None and (judgments.top_grade > 1.0 or not judgments.relevant.all()):
+        yield "no threshold was given: every rating of at least 1 counts as relevant, as in trec_eval"
+    lists = judgments.n_lists
+    none = int((judgments.n_relevant == 0).sum())
+    if none:
+        yield f"{none:,} of {lists:,} test users have no relevant item: metrics of relevance are undefined for them"
+
+
+def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
+    for name, sentence in _SENTENCES.items():
+        if counts.get(name):
+            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}{'' if counts[name] == 1 else 's'}")
+
+
+def _on_ties(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
+    if not run.counts.get("tied_items"):
+        return
+    cutoffs = sorted({metric.cutoff for metric in metrics if metric.cutoff is not None})
+    shares = [(n, float(run.ties_across(n).mean())) for n in cutoffs]
+    told = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
+    if told:
+        yield f"scores tie in {told}"
+    unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
+    if run.ties == "average" and unsupported:
+        yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
+
+
+def _on_predictions(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
+    of_predictions = [str(metric) for metric in metrics if "predictions" in metric.definition.needs]
+    if of_predictions and run.predictions is None and run.scores is not None:
+        yield f"no predicted ratings were given: {', '.join(of_predictions)} took the scores for them"

@@ -1,0 +1,130 @@
+"""Any metric by the popularity of the test items: which part of the catalogue a system is good at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._checks import flag, one_of, share, whole
+from cranfield._errors import SettingError
+from cranfield.data import Ratings
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_test
+from cranfield.measures.judged import Judged
+from cranfield.measures.judging import judge
+from cranfield.measures.metrics._train import translated
+from cranfield.rankings.lists import Ties
+
+HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
+"""The most popular items that make up a fifth of the ratings, the least popular ones that do, and those between."""
+
+_DIGITS = 9
+
+
+def by_popularity(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric,
+    *,
+    train: Ratings,
+    groups: int | Mapping[str, float] = HEAD_MID_TAIL,
+    of: str = "ratings",
+    threshold: float | None = None,
+    condensed: bool = False,
+    ties: Ties = "trec_eval",
+) -> pl.DataFrame:
+    """Return metrics as if the test set held only the items of one popularity group, for each of the groups.
+
+    The lists stay as they are; a test item of another group counts as unjudged. Popularity is the number of training
+    ratings; of equally popular items the smaller id comes first, and items without any are the least popular.
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, condensed, ties
+        As for `measure`.
+    train
+        The training ratings, which tell how popular an item is.
+    groups
+        Shares by name, from the most to the least popular, or a number of groups of equal shares (1 is the most
+        popular).
+    of
+        What is shared out: ``"ratings"`` (the head makes up a fifth of the training ratings) or ``"items"`` (a fifth
+        of the items, as the percentiles of Bellogín et al. 2017).
+
+    Returns
+    -------
+    pl.DataFrame
+        A row a system, group and metric: how many items and test ratings the group has, over how many lists the metric
+        is defined, and its mean over these.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> train = cf.Ratings.of([1, 2, 3, 4, 1], ["hit", "hit", "hit", "hit", "gem"])
+    >>> test = cf.Ratings.of([5, 5], ["hit", "gem"])
+    >>> runs = {"mine": {5: {"hit": 2.0, "new": 1.0}}}
+    >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
+    [('1', 1, 1.0), ('2', 1, 0.0)]
+    """
+    runs, test = as_runs(runs, ties), as_test(test)
+    wanted, condensed = as_metrics(metrics), flag("condensed", condensed)
+    shares = _shares(groups)
+    one_of("of", of, ("ratings", "items"))
+    judgments = as_judgments(runs, test, threshold)
+    group_of_item = translated(
+        _group_of_items(train, list(shares.values()), of), train.item_ids, test.item_ids, missing=len(shares) - 1.0
+    )
+    rows = []
+    for run in runs:
+        judged, _ = judge(run, judgments, Context(train))
+        judged = judged.condensed() if condensed else judged
+        for number, name in enumerate(shares):
+            mask = group_of_item[judgments.items] == number
+            part, items = judged.only(mask), int((group_of_item == number).sum())
+            rows += [(run.name, name, str(one), items, int(mask.sum()), *_mean(one, part)) for one in wanted]
+    names = {"system": pl.String, "group": pl.String, "metric": pl.String, "items": pl.Int64}
+    return pl.DataFrame(
+        rows, schema={**names, "ratings": pl.Int64, "lists": pl.Int64, "mean": pl.Float64}, orient="row"
+    )
+
+
+def _mean(metric: Metric, judged: Judged) -> tuple[int, float]:
+    """Return the number of lists for which the metric is defined, and its mean over these."""
+    if metric.definition.whole_system:
+        return judged.n_lists, float(metric(judged))
+    values = np.asarray(metric(judged))
+    values = values[~np.isnan(values)]
+    return len(values), float(values.mean()) if len(values) else float("nan")
+
+
+def _shares(groups: int | Mapping[str, float]) -> Mapping[str, float]:
+    if not isinstance(groups, Mapping):
+        count = whole("groups", groups)
+        return {str(number): 1.0 / count for number in range(1, count + 1)}
+    if len(groups) > 1:
+        for name, value in groups.items():
+            share(name, value)
+    if abs(sum(groups.values()) - 1.0) > 1e-9:
+        raise SettingError(f"the shares of the popularity groups sum to {sum(groups.values()):g}; make them sum to 1")
+    return groups
+
+
+def _group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray[np.float64]:
+    """Return the number of the group of each item of the training ratings.
+
+    An item belongs where the middle of its share of the ratings (or of the items) falls.
+    """
+    counts = train.item_counts.astype(np.float64)
+    order = np.argsort(-counts, kind="stable")
+    weight = counts[order] if of == "ratings" else np.ones(len(counts))
+    middles = (np.cumsum(weight) - weight / 2.0) / max(float(weight.sum()), 1.0)
+    groups = np.empty(len(counts))
+    # Ten tenths, summed, are not quite those that a person reads.
+    ends, middles = np.round(np.cumsum(shares), _DIGITS), np.round(middles, _DIGITS)
+    groups[order] = np.minimum(np.searchsorted(ends, middles, side="right"), len(shares) - 1)
+    return groups

@@ -1,0 +1,84 @@
+"""Risk-sensitive comparison with a baseline: losses count more than wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._checks import number
+from cranfield._errors import SettingError
+from cranfield.measures.scores import Scores
+
+Values = NDArray[np.float64]
+
+ROUNDING = 1e-12
+"""Values whose spread is within this share of them are equal: their mean, and so their spread, is rounded."""
+
+
+def urisk(differences: Values, alpha: float) -> float:
+    """URisk_α = (1/n) [Σ_{δ>0} δ + (1 + α) Σ_{δ<0} δ], δ = system − baseline (Wang et al. 2012)."""
+    return float(_weighed(differences, alpha).mean()) if len(differences) else float("nan")
+
+
+def trisk(differences: Values, alpha: float) -> float:
+    """TRisk_α = √n · mean(δ') / sd(δ'), δ' = δ if δ ≥ 0 else (1 + α) δ (Dinçer et al. 2014); beyond ±2 is significant.
+
+    The standard deviation has n − 1 in the denominator. NaN where all δ' are equal.
+    """
+    weighed = _weighed(differences, alpha)
+    spread = weighed.std(ddof=1) if len(weighed) > 1 else 0.0
+    if not spread > ROUNDING * np.abs(weighed).max(initial=0.0):
+        return float("nan")
+    return float(np.sqrt(len(weighed)) * weighed.mean() / spread)
+
+
+def georisk(values: Values, alpha: float) -> Values:
+    """GeoRisk_α of every system at once, without a baseline (Dinçer et al. 2016).
+
+    For the matrix x of systems × lists, e_ij = S_i T_j / N from its row and column sums, z_ij = (x_ij − e_ij)/√e_ij
+    (0 where e is 0), ZRisk_i = Σ_{z>0} z + (1 + α) Σ_{z<0} z and GeoRisk_i = √(S_i/n · Φ(ZRisk_i/n)).
+    """
+    from scipy.special import ndtr
+
+    total = values.sum()
+    expected = np.outer(values.sum(axis=1), values.sum(axis=0)) / (total if total > 0 else 1.0)
+    z = np.divide(values - expected, np.sqrt(expected), out=np.zeros_like(values), where=expected > 0)
+    zrisk = _weighed(z, alpha).sum(axis=1)
+    n = values.shape[1]
+    return np.asarray(np.sqrt(values.mean(axis=1) * ndtr(zrisk / n)), dtype=np.float64)
+
+
+def _weighed(differences: Values, alpha: float) -> Values:
+    return np.where(differences < 0, (1.0 + alpha) * differences, differences)
+
+
+def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
+    """Return the risk of each system against a baseline, for each metric.
+
+    Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
+    metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences are turned round;
+    GeoRisk, made for gains, is left out (NaN) for them, and where a value is negative. A
+    metric with one value for the whole system has no risk (NaN).
+    """
+    if number("alpha", alpha) < 0:
+        raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
+    if np.isinf(alpha):
+        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
+    base, rows = scores.system(baseline), []
+    for m, metric in enumerate(scores.metrics):
+        values = scores.values[:, m]
+        if scores.counts_zero(m, "zero"):
+            values = np.nan_to_num(values)
+        everywhere = values[:, ~np.isnan(values).any(axis=0)]
+        lower = scores.lower_is_better[m]
+        geometric = np.full(len(scores.systems), np.nan)
+        if not lower and everywhere.size and everywhere.min() >= 0:
+            geometric = georisk(everywhere, alpha)
+        for s, system in enumerate(scores.systems):
+            differences = (values[base] - values[s]) if lower else (values[s] - values[base])
+            differences = differences[~np.isnan(differences)]
+            measured = urisk(differences, alpha), trisk(differences, alpha), float(geometric[s])
+            rows.append((system, metric, baseline, float(alpha), *measured))
+    columns = ["system", "metric", "baseline", "alpha", "urisk", "trisk", "georisk"]
+    return pl.DataFrame(rows, schema=columns, orient="row")

@@ -1,0 +1,393 @@
+"""`Scores`: systems × metrics × lists, with labels; averages and coverage are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._checks import one_of, share, whole
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._spelling import nearest
+from cranfield._table import Cell, Table, places
+from cranfield.data import Vocabulary
+from cranfield.measures.averages import Average, by_user
+
+Coverage = Literal["full", "reduced"]
+Undefined = Literal["zero", "leave out"]
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """What an average is made of: its kind, and which lists count, and as what (decisions C3 and C4)."""
+
+    kind: Average
+    coverage: str
+    undefined: Undefined
+    by: str
+
+    def __post_init__(self) -> None:
+        one_of("coverage", self.coverage, ("full", "reduced"))
+        one_of("undefined", self.undefined, ("zero", "leave out"))
+        one_of("by", self.by, ("list", "user"))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The value of every metric for every list of every system.
+
+    Parameters
+    ----------
+    systems, metrics
+        Names, in the order of the first two axes of ``values``.
+    values
+        systems × metrics × lists (float64). NaN where the metric is undefined for the list, as a ranking metric is
+        for a user without relevant test items; a list that a system does not give scores what an empty one does.
+    covered
+        systems × lists: whether the system gives a list with at least one item.
+    users
+        The user code of each list (int32); a user has several lists in the one-relevant design.
+    user_ids
+        The vocabulary of these codes.
+    judged, relevant
+        The number of test ratings, and of relevant ones, behind each list: the weights of weighted averages.
+    lower_is_better
+        For each metric, whether a smaller value is the better one.
+    step
+        The decisions that the values came from.
+    overall
+        systems × metrics: the value of metrics that belong to all lists together, such as catalogue coverage; NaN for
+        the others.
+    filled
+        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), d being the metric's cut-off (or the length of
+        the longest list of any system).
+    unjudged
+        systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    item_coverage
+        For each system the share of the catalogue that it recommends to anyone.
+    counts
+        For each system what happened to its lists on the way, by name.
+    notes
+        Sentences a reader should see.
+    zero_if_undefined
+        For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
+        it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
+    bounds
+        2 × systems × metrics × lists, where asked for: the values if every unjudged item of the lists were not
+        relevant, and if every one were; NaN for metrics that this does not concern.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    values: NDArray[np.float64]
+    covered: NDArray[np.bool_]
+    users: NDArray[np.int32]
+    user_ids: Vocabulary
+    judged: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    lower_is_better: tuple[bool, ...]
+    step: Step = field(default_factory=lambda: Step("measure"))
+    overall: NDArray[np.float64] | None = None
+    filled: NDArray[np.float64] | None = None
+    unjudged: NDArray[np.float64] | None = None
+    item_coverage: NDArray[np.float64] | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    zero_if_undefined: tuple[bool, ...] = ()
+    bounds: NDArray[np.float64] | None = None
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists that every system is scored on."""
+        return len(self.users)
+
+    @property
+    def user_coverage(self) -> NDArray[np.float64]:
+        """For each system the share of lists it gives."""
+        return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
+
+    def system(self, name: str) -> int:
+        """Return the place of a system, or raise an error that suggests the nearest name."""
+        if name not in self.systems:
+            raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
+        return self.systems.index(name)
+
+    def metric(self, name: str) -> int:
+        """Return the place of a metric, or raise an error that suggests the nearest name."""
+        if name not in self.metrics:
+            raise SettingError(f"{name!r} was not measured{nearest(str(name), self.metrics)}")
+        return self.metrics.index(name)
+
+    def counts_zero(self, m: int, undefined: Undefined) -> bool:
+        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out."""
+        may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
+        return may and undefined == "zero"
+
+    def average(
+        self,
+        average: str | Average = "mean",
+        *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: Literal["list", "user"] = "list",
+    ) -> NDArray[np.float64]:
+        """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
+        counting = _Counting(Average.of(average), coverage, undefined, by)
+        result = np.full((len(self.systems), len(self.metrics)), np.nan)
+        for s in range(len(self.systems)):
+            for m in range(len(self.metrics)):
+                values, weights, _ = self._counted(self.values[s, m], s, m, counting)
+                result[s, m] = counting.kind(values, weights)
+        return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
+
+    def frame(
+        self,
+        average: str | Average = "mean",
+        *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: Literal["list", "user"] = "list",
+        level: float = 0.95,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+    ) -> pl.DataFrame:
+        """Return one row a system and metric, with the average, its interval and the coverage behind it.
+
+        Parameters
+        ----------
+        average
+            ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``median``, ``geometric(form=trec_eval)``,
+            ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``.
+        coverage
+            ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are
+            averaged. full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
+        undefined
+            What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0
+            says something (errors, correlations, shares, novelty) it is always left out.
+        by
+            Average over lists, or over users after averaging each user's lists (one-relevant designs).
+        level, interval, seed
+            The confidence of the interval; how it is made: ``analytic`` (the column ``interval`` names the method) or
+            ``bootstrap`` (percentile, 1,000 resamples).
+
+        Notes
+        -----
+        Where bounds were measured, ``least`` and ``most`` are the averages if every unjudged item of the lists were not
+        relevant, and if every one were.
+        """
+        one_of("interval", interval, ("analytic", "bootstrap"))
+        level, seed = share("level", level), whole("seed", seed, at_least=0)
+        counting, rows = _Counting(Average.of(average), coverage, undefined, by), []
+        for s, system in enumerate(self.systems):
+            for m, metric in enumerate(self.metrics):
+                row = self._row(s, m, counting, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, counting)})
+        return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
+
+    def _row(self, s: int, m: int, counting: _Counting, level: float, interval: str, seed: int) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "coverage": float(self.user_coverage[s]),
+            "filled": None if self.filled is None else float(self.filled[s, m]),
+            "item_coverage": None if self.item_coverage is None else float(self.item_coverage[s]),
+            "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
+        }
+        if self.overall is not None and not np.isnan(self.overall[s, m]):
+            return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
+        values, weights, missing = self._counted(self.values[s, m], s, m, counting)
+        kind, method = counting.kind, counting.kind.method
+        if interval == "bootstrap":
+            lower, upper = kind.bootstrap(values, weights, level, seed)
+            method = "bootstrap percentile"
+        else:
+            lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
+        return {
+            **row,
+            "mean": kind(values, weights),
+            "lower": lower,
+            "upper": upper,
+            "average": str(kind),
+            "interval": f"{100 * level:g}% {method}",
+            "lists": len(values),
+            "undefined": missing,
+        }
+
+    def _bounds_of(self, s: int, m: int, counting: _Counting) -> dict[str, float]:
+        """Return the averages of the bounds, where these were measured and the metric has any."""
+        if self.bounds is None or np.isnan(self.bounds[:, s, m]).all():
+            return {}
+        ends = (self._counted(values, s, m, counting) for values in self.bounds[:, s, m])
+        least, most = (counting.kind(values, weights) for values, weights, _ in ends)
+        return {"least": least, "most": most}
+
+    def _counted(
+        self, values: NDArray[np.float64], s: int, m: int, counting: _Counting
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
+        """Return which of the lists' ``values`` an average is made of, their weights, and how many were undefined."""
+        keep = self.covered[s] if counting.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
+        nothing = np.isnan(values)
+        missing = int((nothing & keep).sum())
+        if not self.counts_zero(m, counting.undefined):
+            keep = keep & ~nothing
+        values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
+        weights = np.ones(len(values))
+        weighing = counting.kind.weights
+        if weighing is not None:
+            weights = (self.judged if weighing == "judged" else self.relevant)[keep].astype(np.float64)
+        if counting.by == "user":
+            values, weights = by_user(values, self.users[keep], weights)
+        return values, weights if weighing is not None else None, missing
+
+    def per_user(self) -> pl.DataFrame:
+        """Return one row a system, metric and list: columns system, metric, user, value, covered."""
+        systems, metrics, lists = self.values.shape
+        user = self.user_ids.ids(self.users)
+        columns: dict[str, Any] = {
+            "system": pl.Series(self.systems, dtype=pl.String).gather(np.repeat(np.arange(systems), metrics * lists)),
+            "metric": pl.Series(self.metrics, dtype=pl.String).gather(
+                np.tile(np.repeat(np.arange(metrics), lists), systems)
+            ),
+            "user": pl.concat([user] * (systems * metrics)) if systems * metrics else user.clear(),
+            "value": pl.Series(self.values.reshape(-1)).fill_nan(None),
+            "covered": np.repeat(self.covered[:, None, :], metrics, axis=1).reshape(-1),
+        }
+        return pl.DataFrame(columns)
+
+    def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
+        """Return the scores of some of the metrics."""
+        places = [self.metric(name) for name in metrics]
+
+        def columns(table: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+            return None if table is None else table[:, places]
+
+        return replace(
+            self,
+            metrics=tuple(metrics),
+            values=self.values[:, places],
+            lower_is_better=tuple(self.lower_is_better[place] for place in places),
+            zero_if_undefined=tuple(self.zero_if_undefined[place] for place in places if self.zero_if_undefined),
+            overall=columns(self.overall),
+            filled=columns(self.filled),
+            unjudged=columns(self.unjudged),
+            bounds=None if self.bounds is None else self.bounds[:, :, places],
+        )
+
+    def table(
+        self,
+        average: str | Average = "mean",
+        *,
+        digits: int = 4,
+        services: bool = False,
+        level: float | None = None,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+        **options: Any,
+    ) -> Table:
+        """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption.
+
+        With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
+        ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
+        """
+        digits = whole("digits", digits, at_least=0)
+        means = self.average(average, **options)
+        how: dict[str, Any] = {} if level is None else {"level": level, "interval": interval, "seed": seed}
+        pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
+            [] if self.bounds is None else [("least", "most", _span)]
+        )
+        ends = self.frame(average, **how, **options) if pairs else pl.DataFrame()
+        cells = [[Cell(name)] for name in self.systems]
+        for m, lower in enumerate(self.lower_is_better):
+            order = places(means[:, m], lower, digits)
+            for s, place in enumerate(order):
+                text = _number(means[s, m], digits)
+                for low, high, form in pairs:
+                    below, above = ends.select(low, high).row(s * len(self.metrics) + m)
+                    if None not in (below, above) and not np.isnan([below, above]).any():
+                        text += " " + form(means[s, m], below, above, digits)
+                several = len(self.systems) > 1
+                cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
+        header = ["system", *self.metrics]
+        for name, shares in self._services(services).items():
+            header.append(name)
+            for s, one in enumerate(shares):
+                cells[s].append(Cell("–" if np.isnan(one) else f"{one:.1%}"))
+        caption = self._caption(average, options)
+        if level is not None:
+            made = list(dict.fromkeys(ends["interval"].drop_nulls()))
+            caption += f"; interval: {', '.join(made) or 'none'}"
+        return Table(header, cells, caption, self.notes)
+
+    def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
+        """Return the shares that stand beside the averages, by the heads of their columns."""
+        shares = {"users": self.user_coverage}
+        if all_of_them and self.filled is not None and self.metrics:
+            shares["places"] = self.filled.min(axis=1)
+        if all_of_them and self.item_coverage is not None:
+            shares["items"] = self.item_coverage
+        if self.unjudged is not None and self.metrics:
+            shares["unjudged"] = self.unjudged.max(axis=1)
+        return shares
+
+    def _caption(self, average: str | Average, options: Mapping[str, Any]) -> str:
+        settings = self.step.settings
+        threshold = settings.get("threshold")
+        parts = [
+            f"{self.n_lists:,} lists",
+            "condensed lists" if settings.get("condensed") else "full lists",
+            *([] if threshold is None else [f"relevant from {threshold:g}"]),
+            f"average: {Average.of(average)}",
+            f"coverage: {options.get('coverage', 'full')}",
+            f"undefined: {options.get('undefined', 'zero')}",
+            *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
+        ]
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        return self.table(services=True, level=_LEVEL).text()
+
+    def __repr__(self) -> str:
+        return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
+
+    def _repr_html_(self) -> str:
+        return self.table(services=True, level=_LEVEL).html()
+
+
+def _number(value: float, digits: int) -> str:
+    return "–" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
+    """Write an interval: by its half width where the mean is in the middle, else by its ends."""
+    if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
+        return f"±{_number(mean - lower, digits)}"
+    return f"[{_number(lower, digits)}, {_number(upper, digits)}]"
+
+
+def _span(_: float, least: float, most: float, digits: int) -> str:
+    return f"({_number(least, digits)}–{_number(most, digits)})"
+
+
+_LEVEL = 0.95
+"""The confidence of the intervals that are shown unless another is asked for."""
+
+_SCHEMA: Mapping[str, Any] = {
+    "system": pl.String,
+    "metric": pl.String,
+    "mean": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "average": pl.String,
+    "interval": pl.String,
+    "lists": pl.Int64,
+    "undefined": pl.Int64,
+    "coverage": pl.Float64,
+    "filled": pl.Float64,
+    "item_coverage": pl.Float64,
+    "unjudged": pl.Float64,
+}
+
+_BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}

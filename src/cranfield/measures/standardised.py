@@ -1,0 +1,62 @@
+"""Standardised scores: each list's values against those of a reference set of systems on the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield.measures.risks import ROUNDING
+from cranfield.measures.scores import Scores
+
+Form = Literal["z", "normal", "linear", "empirical"]
+
+
+def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form: Form = "normal") -> Scores:
+    """Return the scores with every value replaced by its standing among the reference systems on that list.
+
+    With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 where σ_j
+    is 0 beside rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5))
+    (Sakai 2016), ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Lists for which
+    the metric is undefined stay so, and are left out of averages.
+
+    Parameters
+    ----------
+    reference
+        The systems to stand against; all of them by default.
+    """
+    if form not in ("z", "normal", "linear", "empirical"):
+        raise SettingError(f"form={form!r} is not known; write z, normal, linear or empirical")
+    chosen = [scores.system(name) for name in (scores.systems if reference is None else reference)]
+    if len(chosen) < 2 and form != "empirical":
+        raise SettingError("standardising needs at least two reference systems; name more of them")
+    against = scores.values[chosen]
+    values = _empirical(scores.values, against) if form == "empirical" else _z(scores.values, against)
+    if form == "normal":
+        from scipy.special import ndtr
+
+        values = ndtr(values)
+    elif form == "linear":
+        values = np.clip(0.15 * values + 0.5, 0.0, 1.0)
+    settings = {**scores.step.settings, "standardised": form, "reference": [scores.systems[s] for s in chosen]}
+    step = Step(scores.step.action, settings, scores.step.effect)
+    # Bounds belong to the values as they were; and 0, an average standing or the worst one, is not nothing any more.
+    nowhere_zero = (False,) * len(scores.metrics)
+    return replace(scores, values=np.asarray(values), bounds=None, zero_if_undefined=nowhere_zero, step=step)
+
+
+def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
+    spread = against.std(axis=0, ddof=1)
+    away = values - against.mean(axis=0)
+    differ = spread > ROUNDING * np.abs(against).max(axis=0)
+    return np.divide(away, spread, out=np.where(np.isnan(away), np.nan, 0.0), where=differ)
+
+
+def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = np.stack([(against <= one).mean(axis=0) for one in values])
+    return np.where(np.isnan(values), np.nan, share)

@@ -1,0 +1,123 @@
+"""Uncertainty from missing judgments: what a metric would be if every unjudged item were irrelevant, or relevant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.measures.definition import Metric, Values
+from cranfield.measures.judged import Judged
+from cranfield.measures.judging import tied_ranks
+
+_FAMILIES = ("ranking", "graded", "incomplete", "own")
+
+
+def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
+    """Return for each list the metric's interval, by what the unjudged items down to its cut-off could be.
+
+    One end counts all of them as not relevant, the other as relevant with the highest rating of the test set; the user
+    then has that many relevant items more. For a metric that divides by their number, as AP does, the first end can be
+    the upper one. Where only one end is defined (a user without a relevant test item), the other is NaN.
+
+    Parameters
+    ----------
+    metric
+        A ranking metric, as it is spelled or read. On condensed lists nothing is unjudged, and both ends are its value.
+    judged
+        The judged lists.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> from cranfield.measures import Judgments, judge
+    >>> from cranfield.rankings import read_run
+    >>> judgments = Judgments.of(cf.Ratings.of(["ann"], ["x"]), 1.0)
+    >>> run = read_run({"ann": {"x": 3.0, "y": 2.0}}, name="mine")
+    >>> [float(end[0]) for end in bounds("P@2", judge(run, judgments)[0])]
+    [0.5, 1.0]
+    """
+    metric = Metric.of(metric)
+    if not has_bounds(metric):
+        raise SettingError(f"{metric} has no bounds from missing judgments; ask for a ranking metric such as nDCG@10")
+    parameters = dict(metric.parameters)
+    if parameters.get("rel") is not None:
+        judged = judged.at(float(parameters["rel"]))
+    if parameters.get("condensed", metric.definition.condensed) or judged.is_condensed:
+        value = np.asarray(metric(judged))
+        return value, value
+    depth = judged.depth if metric.cutoff is None else metric.cutoff
+    low, high = np.asarray(metric(pessimistic(judged, depth))), np.asarray(metric(optimistic(judged, depth)))
+    unordered = np.isnan(low) | np.isnan(high)
+    return np.where(unordered, low, np.minimum(low, high)), np.where(unordered, high, np.maximum(low, high))
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Say whether a metric is one that missing judgments make uncertain: a ranking metric."""
+    return metric.definition.family in _FAMILIES and not metric.definition.whole_system
+
+
+def pessimistic(judged: Judged, depth: int) -> Judged:
+    """Return the lists with every unjudged item down to rank ``depth`` judged not relevant: rated 0, or just less.
+
+    Rated 0 it has no gain; it is rated lower still where a rating of 0 would be relevant.
+    """
+    threshold = judged.judgments.threshold
+    return _judged_throughout(judged, depth, 0.0 if threshold > 0 else float(np.nextafter(threshold, -np.inf)))
+
+
+def optimistic(judged: Judged, depth: int) -> Judged:
+    """Return the lists with every unjudged item down to rank ``depth`` judged relevant, with the highest rating."""
+    return _judged_throughout(judged, depth, max(judged.judgments.top_grade, judged.judgments.threshold))
+
+
+def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
+    """Return the lists with a judgment of the given grade for every unjudged item down to rank ``depth``."""
+    entries, judgments = judged.entries, judged.judgments
+    assert judged.run is not None  # it has entries
+    assert judged.places is not None
+    missing = _within(judged, depth) & ~np.isin(entries.places, judged.places)
+    lists, places = entries.lists[missing], entries.places[missing]
+    own = judgments.item_ids.codes(judged.run.item_ids.all)
+    added = np.bincount(lists, minlength=judged.n_lists)
+    shift = np.append(0, np.cumsum(added))
+    # The added judgments of a list stand behind its own.
+    own_places = np.arange(len(judgments)) + shift[judgments.lists]
+    new_places = np.arange(len(lists)) + judgments.indptr[1:][lists]
+
+    def merged(values: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        whole = np.empty(len(values) + len(new), dtype=values.dtype)
+        whole[own_places], whole[new_places] = values, new
+        return whole
+
+    order = np.argsort(np.concatenate([judged.places, places]), kind="stable")
+    hits = np.concatenate([judged.places, places])[order]
+    tied_from, tied_to = tied_ranks(judged.run, hits)
+    return replace(
+        judged,
+        judgments=replace(
+            judgments,
+            indptr=judgments.indptr + shift,
+            items=merged(judgments.items, own[entries.items[missing]]),
+            grades=merged(judgments.grades, np.full(len(lists), grade)),
+            _sorted_gains={},
+        ),
+        lists=np.concatenate([judged.lists, lists])[order],
+        ranks=np.concatenate([judged.ranks, entries.ranks[missing]])[order],
+        pointers=np.concatenate([own_places[judged.pointers], new_places])[order],
+        tied_from=tied_from,
+        tied_to=tied_to,
+        places=hits,
+        _views={},
+    )
+
+
+def _within(judged: Judged, depth: int) -> NDArray[np.bool_]:
+    """Whether each entry can stand at a rank of at most ``depth``: one of a tied group can if any of them can."""
+    assert judged.run is not None
+    first, _ = tied_ranks(judged.run, judged.entries.places)
+    ranks = judged.entries.ranks if first is None else first
+    return ranks <= depth

@@ -1,0 +1,157 @@
+"""Files of ranked lists as tables of columns: text, Parquet, Arrow or JSON, plain or compressed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield._table import shown
+from cranfield.data.compressed import unpacked
+from cranfield.data.frames import FrameTable
+from cranfield.data.layout import Layout, is_number
+from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
+from cranfield.data.text import TextTable
+from cranfield.data.values import Fault
+from cranfield.rankings.roles import find_roles
+from cranfield.rankings.table import Roles, RunTable
+from cranfield.rankings.trec import gap, has_wide_gaps, single_tabs, tidy_trec
+
+_ARROW = b"ARROW1"
+_LZ4 = b"\x04\x22\x4d\x18"  # ranx's own files
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
+_KINDS = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".json")
+_HABITS = (".run", ".trec", ".recs", ".res", ".out", ".inter", ".qrels", ".qrel")
+
+
+def system_name(path: Path) -> str:
+    """Return the name of a file without its endings.
+
+    Examples
+    --------
+    >>> system_name(Path("runs/knn(k=0.5).tsv.gz"))
+    'knn(k=0.5)'
+    """
+    name = path.name
+    while Path(name).suffix.lower() in _COMPRESSED + _KINDS + _HABITS:
+        name = Path(name).stem
+    # The name of a file may hold anything, that of a system is printed.
+    return shown(name)
+
+
+def open_file(
+    path: Path, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
+) -> RunTable | Mapping[str, Any]:
+    """Return the table in a file, or the dictionary if it is JSON; ``wanted`` are names that a header would hold.
+
+    A folder of parts (``part-00000``, ...), as Spark and Mahout write, is one table.
+    """
+    if path.is_dir() and (parts := sorted(path.glob("part-*"))):
+        texts = [file_text(part) for part in parts]
+        if any(text is None for text in texts):
+            return _of_frame(pl.scan_parquet(parts), str(path))
+        return _of_text(b"\n".join(text[0] for text in texts if text), str(path), separator, header, wanted)
+    text = file_text(path)
+    if text is None:
+        return _of_frame(pl.scan_parquet(path), str(path))
+    return open_bytes(*text, separator=separator, header=header, wanted=wanted)
+
+
+def open_bytes(
+    data: bytes, label: str, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
+) -> RunTable | Mapping[str, Any]:
+    """Return the table in what a file holds, or the dictionary if it is JSON."""
+    if data.startswith(PARQUET):
+        return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
+    if data.startswith(_ARROW):
+        return _of_frame(pl.scan_ipc(io.BytesIO(data)), label)
+    lists = json_lists(data, label)
+    return _of_text(data, label, separator, header, wanted) if lists is None else lists
+
+
+def file_text(path: Path) -> tuple[bytes, str] | None:
+    """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
+    path, member = file_and_member(path)
+    if is_parquet(path):
+        return None
+    data, label = unpacked(contents(path), str(path), member)
+    if data.startswith(_LZ4):
+        raise InputError("LZ4 is not read", source=label, remedy="save it as .json, .trec or .parquet instead")
+    return data, label
+
+
+def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
+    """Return the dictionary that a text holds as JSON, or None if it is other text."""
+    if data[:1000].lstrip()[:1] != b"{":
+        return None
+    try:
+        lists: Mapping[str, Any] = json.loads(data)
+    except ValueError as error:
+        raise InputError(
+            f"the JSON cannot be read ({error})", source=label, remedy="write one object, {user: {item: score}}"
+        ) from error
+    return lists
+
+
+def _of_frame(frame: pl.LazyFrame, label: str) -> RunTable:
+    table = FrameTable(frame, label)
+    head = frame.head(1).collect()
+    return RunTable(head.to_dict(), label, True, *_access(table, head.columns))
+
+
+def _of_text(data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]) -> RunTable:
+    tidy = tidy_trec(data, 6) if separator is None else None
+    quote = '"' if tidy is None else None  # TREC has no quotes
+    if tidy is not None:
+        data, separator = tidy, gap(tidy)
+    body = data.lstrip(b"\r\n")
+    above = data.count(b"\n", 0, len(data) - len(body))
+    table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
+    if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
+        body, separator = single_tabs(body), "\t"
+        table = text_table(body, label, separator=separator, header=header, wanted=wanted)
+    if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):
+        named = table.layout.names is None
+        table = text_table(body, label, separator=separator, header=named, quote=quote, wanted=wanted)
+    table.layout = layout = replace(table.layout, first_line=table.layout.first_line + above)
+    if not layout.sample:
+        raise InputError("there are no rows", source=label, remedy="give a run with at least one list")
+    if layout.names and len(set(layout.names)) < len(layout.names):
+        twice = next(name for name in layout.names if layout.names.count(name) > 1)
+        raise InputError("two columns have this name", source=label, column=twice, remedy="rename one")
+    names = layout.names or [f"column {place + 1}" for place in range(layout.width)]
+    head = {name: [row[place] for row in layout.sample] for place, name in enumerate(names)}
+    return RunTable(head, label, layout.names is not None, *_access(table, list(names)))
+
+
+def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
+    """Whether the first row names the columns: it holds no number, and names, or words above numbers."""
+    first = [field.strip() for field in layout.names or layout.sample[0]]
+    if any(name in first for name in wanted):
+        return True
+    if any(is_number(field) or field.startswith("[") for field in first):
+        return False
+    return layout.names is not None or {"user", "item"} <= find_roles(first, {}, "").keys()
+
+
+def _access(table: TextTable | FrameTable, names: Sequence[str]) -> tuple[Any, Any]:
+    """Return how to fetch the columns of roles from a table of ratings, and how it places a fault."""
+
+    def called(role: str) -> Any:
+        # The one column that a text of ratings reads as numbers at once.
+        return "rating" if role == "score" else role
+
+    def fetch(roles: Roles) -> dict[str, pl.Series]:
+        table.load({called(role): names.index(name) for role, name in roles.items()})
+        return {role: table.column(called(role)) for role in roles}
+
+    def error(fault: Fault, role: str) -> InputError:
+        return table.error(fault, called(role))
+
+    return fetch, error

@@ -1,0 +1,54 @@
+"""Decision B2: what becomes of items that a system cannot score (Cañamares, Castells and Moffat 2020, Figure 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.recommenders.adapters import as_recommender, checked_scores
+from cranfield.recommenders.protocol import Recommender
+
+
+def fill_system(fill: Any, seed: int) -> Recommender | None:
+    """Return the system that orders the gaps, not yet fitted; None where gaps are left out.
+
+    Parameters
+    ----------
+    fill
+        None or ``"none"``: items without a score are left out. Else any system: ``"random"``, ``"popularity"``,
+        ``"average"``, ``"puresvd"``, an object.
+    """
+    if fill is None or fill == "none":
+        return None
+    return as_recommender(fill, seed)
+
+
+def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the scores with every NaN replaced, so that filled items come after all computed ones.
+
+    Among themselves filled items are ordered by the scores of ``fill``, moved below the lowest computed score of the
+    row: s' = low − d (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). Where ``fill`` cannot say either,
+    NaN stays.
+
+    Examples
+    --------
+    >>> from cranfield.data import Ratings
+    >>> from cranfield.recommenders import recommender
+    >>> popularity = recommender("popularity").fit(Ratings.of(["a", "b", "b"], ["x", "x", "z"]))
+    >>> filled(np.array([[np.nan, 3.0]]), popularity, np.array([0], dtype=np.int32)).tolist()
+    [[0.0, 3.0]]
+    """
+    gaps = np.isnan(scores)
+    if not gaps.any():
+        return scores
+    second = checked_scores("the fill", fill.score(users), scores.shape)
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.isfinite(scores), scores, np.inf).min(axis=1, initial=np.inf)
+        low = np.where(np.isinf(low), 0.0, low)[:, None]
+        best = np.where(np.isnan(second), -np.inf, second).max(axis=1, initial=-np.inf)[:, None]
+        worst = np.where(np.isnan(second), np.inf, second).min(axis=1, initial=np.inf)[:, None]
+        span = np.where(best > worst, best - worst, 1.0)
+        below = low - np.maximum(1.0, np.abs(low)) * (1.0 + (best - second) / span)
+    return np.where(gaps, below, scores)

@@ -1,0 +1,224 @@
+"""The shapes in which tables hold ranked lists, and how each is told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import nearest
+from cranfield.data.layout import is_number
+from cranfield.data.values import Fault
+from cranfield.rankings.roles import find_roles
+from cranfield.rankings.table import Roles, RunTable
+
+ONE_RELEVANT = ("user", "item", "rank", "length")
+"""The columns of a table of one-relevant lists."""
+
+Given = Mapping[str, str | int | None]
+"""What the user says of the columns: role to name or place, None where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The columns of a run by what they mean, ids as they came.
+
+    With ``sizes`` there is one user for each list, however long; without, one for each row. With ``lengths`` every row
+    is a list of its own, of that length, which is known by the rank of its one relevant item.
+    """
+
+    users: Any
+    items: Any
+    scores: Any = None
+    ranks: Any = None
+    predictions: Any = None
+    sizes: NDArray[np.int64] | None = None
+    tag: str | None = None
+    lengths: Any = None
+
+
+@dataclass(frozen=True)
+class RunLayout:
+    """A shape of table: the roles of its columns if a table has that shape, and how to take it apart."""
+
+    name: str
+    says: str
+    roles: Callable[[RunTable, Given], Roles | None]
+    take: Callable[[RunTable, Roles], Rows]
+
+
+def choose_layout(table: RunTable, given: Given, asked: str | None) -> tuple[RunLayout, Roles]:
+    """Return the layout asked for (by its name or a tool's) or the first that fits, and the roles of the columns."""
+    if asked is not None and asked not in LAYOUTS and asked not in TOOLS:
+        raise SettingError(f"format={asked!r} is not known{nearest(asked, [*LAYOUTS, *TOOLS])}")
+    for name in LAYOUTS if asked is None else TOOLS.get(asked, (asked,)):
+        roles = LAYOUTS[name].roles(table, given)
+        if roles is not None:
+            return LAYOUTS[name], roles
+    columns = ", ".join(table.names) if table.header else f"{len(table.names)} columns without names"
+    if asked is not None:
+        says = "; or ".join(LAYOUTS[name].says for name in TOOLS.get(asked, (asked,)))
+        raise InputError(f"{columns} cannot be format={asked!r}, which is {says}", source=table.source)
+    raise InputError(
+        f"{columns} do not tell which one is the user and which the item",
+        source=table.source,
+        remedy="say it: user=..., item=..., score=... or rank=... (a name, or a position counted from 1)",
+    )
+
+
+def _trec_roles(table: RunTable, _: Given) -> Roles | None:
+    if table.header or len(table.names) != 6 or not (is_number(f"{table.first(3)}") and is_number(f"{table.first(4)}")):
+        return None
+    user, _q0, item, rank, score, tag = table.names
+    return {"user": user, "item": item, "rank": rank, "score": score, "tag": tag}
+
+
+def _take_trec(table: RunTable, roles: Roles) -> Rows:
+    tag = str(table.first(5))
+    return replace(_take_rows(table, {role: name for role, name in roles.items() if role != "tag"}), tag=tag)
+
+
+def _mahout_roles(table: RunTable, _: Given) -> Roles | None:
+    if table.header or len(table.names) != 2:
+        return None
+    first = table.first(1)
+    whole = isinstance(first, str) and first.strip().startswith("[") and first.strip().endswith("]")
+    return dict(zip(("user", "item"), table.names)) if whole else None
+
+
+def _take_mahout(table: RunTable, roles: Roles) -> Rows:
+    columns = table.fetch(roles)
+    pairs = columns["item"].cast(pl.String).str.strip_chars("[] \t").str.split(",")
+    # Splitting nothing gives one empty piece.
+    pairs = pairs.list.eval(pl.element().filter(pl.element() != ""))
+    entry = _exploded(pairs).str.strip_chars().str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
+    return Rows(columns["user"], entry["item"], entry["score"], sizes=_sizes(pairs))
+
+
+def _nested_roles(table: RunTable, given: Given) -> Roles | None:
+    roles = _named_roles(table, given)
+    if roles is None or not _is_list(table.head[roles["item"]]):
+        return None
+    return {role: name for role, name in roles.items() if role == "user" or _is_list(table.head[name])}
+
+
+def _take_nested(table: RunTable, roles: Roles) -> Rows:
+    columns = table.fetch(roles)
+    nested = columns["item"]
+    sizes = _sizes(nested)
+    if isinstance(nested.dtype, pl.List) and isinstance(nested.dtype.inner, pl.Struct):
+        inner = _exploded(nested).struct.unnest()
+        fields = find_roles(inner.columns, {}, table.source)
+        if "item" not in fields:
+            raise InputError(
+                f"the fields {', '.join(inner.columns)} do not tell the item",
+                source=table.source,
+                column=roles["item"],
+                remedy="call one of them item",
+            )
+        found = {role: inner[name] for role, name in fields.items()}
+    else:
+        found = {role: _aligned(column, sizes, role, table) for role, column in columns.items() if role != "user"}
+    return _rows(columns["user"], found, sizes)
+
+
+def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:
+    mine = _sizes(column)
+    if not np.array_equal(mine, sizes):
+        row = int(np.argmax(mine != sizes))
+        problem = f"the list has {mine[row]} entries where that of the items has {sizes[row]}"
+        raise table.error(Fault(row, problem, "give one for each item"), role)
+    return _exploded(column)
+
+
+def _named_roles(table: RunTable, given: Given) -> Roles | None:
+    said = any(column is not None for column in given.values())
+    if not table.header and not said:
+        return None
+    # Columns without names have only the roles that they are given.
+    roles = find_roles(table.names, given, table.source) if table.header else _given_roles(table, given)
+    return roles if {"user", "item"} <= roles.keys() else None
+
+
+def _given_roles(table: RunTable, given: Given) -> dict[str, str]:
+    known = find_roles(table.names, given, table.source)
+    return {role: name for role, name in known.items() if given.get(role) is not None}
+
+
+def _one_relevant_roles(table: RunTable, _: Given) -> Roles | None:
+    # These very names, as `write_run` writes them: a column called length may be anything elsewhere.
+    return {name: name for name in ONE_RELEVANT} if table.header and list(table.names) == [*ONE_RELEVANT] else None
+
+
+def _take_one_relevant(table: RunTable, roles: Roles) -> Rows:
+    columns = table.fetch(roles)
+    return Rows(columns["user"], columns["item"], ranks=columns["rank"], lengths=columns["length"])
+
+
+def _bare_roles(*roles: str) -> Callable[[RunTable, Given], Roles | None]:
+    def find(table: RunTable, _: Given) -> Roles | None:
+        fits = not table.header and len(table.names) == len(roles)
+        return dict(zip(roles, table.names)) if fits else None
+
+    return find
+
+
+def _take_rows(table: RunTable, roles: Roles) -> Rows:
+    columns = dict(table.fetch({role: name for role, name in roles.items() if role != "system"}))
+    return _rows(columns.pop("user"), columns)
+
+
+def _rows(users: Any, found: Mapping[str, Any], sizes: NDArray[np.int64] | None = None) -> Rows:
+    score, prediction = found.get("score"), found.get("prediction")
+    if score is None and "rank" not in found:
+        # A predicted rating alone is also what the list is ordered by.
+        score = prediction
+    return Rows(users, found["item"], score, found.get("rank"), prediction, sizes)
+
+
+def _is_list(column: Any) -> bool:
+    return isinstance(column, pl.Series) and isinstance(column.dtype, (pl.List, pl.Array))
+
+
+def _sizes(column: pl.Series) -> NDArray[np.int64]:
+    if isinstance(column.dtype, pl.Array):
+        return np.full(len(column), column.dtype.size, dtype=np.int64)
+    return column.list.len().fill_null(0).to_numpy().astype(np.int64)
+
+
+def _exploded(column: pl.Series) -> pl.Series:
+    # An empty list would leave a null behind.
+    return column.filter(pl.Series(_sizes(column) > 0)).explode()
+
+
+LAYOUTS: Mapping[str, RunLayout] = {
+    layout.name: layout
+    for layout in (
+        RunLayout("trec", "user Q0 item rank score tag, without a header", _trec_roles, _take_trec),
+        RunLayout("mahout", "user and [item:score,...], without a header", _mahout_roles, _take_mahout),
+        RunLayout("nested", "one row a list, its items in a column of lists", _nested_roles, _take_nested),
+        RunLayout("one-relevant", "one row a list: user, item, rank, length", _one_relevant_roles, _take_one_relevant),
+        RunLayout("table", "one row an item, columns known by their names", _named_roles, _take_rows),
+        RunLayout("triples", "user item score, without a header", _bare_roles("user", "item", "score"), _take_rows),
+        RunLayout("pairs", "user item, best first, without a header", _bare_roles("user", "item"), _take_rows),
+    )
+}
+"""The layouts by name, in the order in which they are tried."""
+
+TOOLS: Mapping[str, Sequence[str]] = {
+    "elliot": ("triples",),
+    "lenskit": ("nested", "table"),
+    "ranksys": ("trec", "mahout", "triples"),
+    "ranx": ("trec", "table"),
+    "recbole": ("nested", "table"),
+    "recommenders": ("table",),
+    "rectools": ("table",),
+    "replay": ("table",),
+    "trec_eval": ("trec",),
+}
+"""The layouts in which a tool writes recommendations, in the order in which they are tried."""

@@ -1,0 +1,236 @@
+"""From rows in any order to ranked lists: grouped by user, best first, ties broken, no item twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest
+from cranfield.data import Vocabulary
+
+Ties = Literal["trec_eval", "input", "average"]
+"""What orders items of equal score: their ids as trec_eval does, the input, or (in expectation) nothing."""
+
+Positions = NDArray[np.int64]
+
+# Lists are sorted side by side, at most this many cells at once, so that a block stays near the processor.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class ListEntries:
+    """Rows of a run as codes: one recommended item each, in the order of the input."""
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    scores: NDArray[np.float64] | None = None
+    ranks: NDArray[np.float64] | None = None
+    predictions: NDArray[np.float64] | None = None
+
+    def take(self, which: NDArray[Any] | None) -> ListEntries:
+        """Return the rows at positions, or where a mask holds; None stands for all of them as they are."""
+        if which is None:
+            return self
+        taken: dict[str, Any] = {name: None if column is None else column[which] for name, column in vars(self).items()}
+        return ListEntries(**taken)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """One list for each user code: ``indptr`` into the entries, best first, and what happened on the way."""
+
+    indptr: NDArray[np.int64]
+    entries: ListEntries
+    counts: dict[str, int]
+
+
+def check_ties(ties: str) -> None:
+    """Refuse a rule for ties that does not exist."""
+    if ties not in get_args(Ties):
+        raise SettingError(f"ties={ties!r} is no rule for ties{nearest(str(ties), get_args(Ties))}")
+
+
+def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ties: Ties = "trec_eval") -> Lists:
+    """Order the entries into one list a user.
+
+    A list is ordered by descending score; without scores by ascending rank; without either it stays in input order.
+    Entries of equal score (or rank) are ordered by item id as text, descending, as trec_eval orders them, or with
+    ``ties="input"`` stay in input order. Entries whose score is NaN are dropped, as pairs the system could not
+    compute, and of an item that a list holds twice only the best ranked is kept.
+
+    What happened is counted: ``nan_scores`` and ``duplicate_items`` dropped, ``tied_items`` (entries that share
+    their score with another of the list), ``rank_disagreements`` (lists that their scores and their ranks order
+    differently), ``empty_lists``.
+    """
+    check_ties(ties)
+    counts: dict[str, int] = {"nan_scores": 0, "duplicate_items": 0, "tied_items": 0, "rank_disagreements": 0}
+    if entries.scores is not None:
+        unknown = np.isnan(entries.scores)
+        counts["nan_scores"] = int(np.count_nonzero(unknown))
+        if counts["nan_scores"]:
+            entries = entries.take(~unknown)
+    entries = entries.take(_by_user(entries.users))
+    indptr = _pointers(entries.users, len(user_ids))
+    value = _worth(entries)
+    if value is not None:
+        order = _best_first(value, indptr, entries.items, item_ids, ties)
+        entries = entries.take(order)
+    again = _repeated(entries.users, entries.items, len(user_ids), len(item_ids))
+    if again is not None:
+        counts["duplicate_items"] = int(np.count_nonzero(again))
+        entries = entries.take(~again)
+        indptr = _pointers(entries.users, len(user_ids))
+    counts.update(_remarks(entries, indptr))
+    if ties == "average" and entries.scores is None:
+        # Whoever averages over tied groups finds them in the scores.
+        entries = replace(entries, scores=_worth(entries))
+    return Lists(indptr, entries, counts)
+
+
+def _worth(entries: ListEntries) -> NDArray[np.float64] | None:
+    """What lists are ordered by, the larger the better."""
+    if entries.scores is not None:
+        return entries.scores
+    return None if entries.ranks is None else -entries.ranks
+
+
+def _pointers(users: NDArray[np.int32], n_users: int) -> Positions:
+    """Return where the list of each user begins among ascending users."""
+    return np.searchsorted(users, np.arange(n_users + 1, dtype=np.int32))
+
+
+def _by_user(users: NDArray[np.int32]) -> Positions | None:
+    """Return the stable order by user, or None for users that ascend already; whole lists are moved as such."""
+    if len(users) < 2 or bool((users[1:] >= users[:-1]).all()):
+        return None
+    starts = np.append(0, np.flatnonzero(users[1:] != users[:-1]) + 1)
+    heads = users[starts]
+    if len(np.unique(heads)) < len(heads):
+        return stable_argsort(users)
+    moved = np.argsort(heads)
+    sizes = np.diff(starts, append=len(users))[moved]
+    ends = np.cumsum(sizes)
+    return np.arange(len(users)) + np.repeat(starts[moved] - (ends - sizes), sizes)
+
+
+def stable_argsort(codes: NDArray[Any]) -> Positions:
+    """Return the stable order of non-negative codes: (code, position) packed into one integer sorts fastest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stable_argsort(np.array([2, 0, 2, 1], np.int32)).tolist()
+    [1, 3, 0, 2]
+    """
+    bits = max(len(codes) - 1, 0).bit_length()
+    packed = (codes.astype(np.int64) << bits) | np.arange(len(codes))
+    packed.sort()
+    return packed & ((1 << bits) - 1)
+
+
+def _follows(test: Callable[[Any, Any], NDArray[np.bool_]], value: NDArray[Any], indptr: Positions) -> Positions:
+    """Return the positions that, within one list, stand to the position before as ``test`` asks."""
+    holds = test(value[1:], value[:-1])
+    first = indptr[1:-1]
+    holds[first[(first > 0) & (first < len(value))] - 1] = False
+    return np.flatnonzero(holds) + 1
+
+
+def _best_first(
+    value: NDArray[np.float64], indptr: Positions, items: NDArray[np.int32], item_ids: Vocabulary, ties: Ties
+) -> Positions | None:
+    """Return the order of each list by descending value, ties broken; None if the lists have it already."""
+    misplaced = _follows(np.greater, value, indptr)
+    order = None
+    if len(misplaced):
+        lists = np.unique(np.searchsorted(indptr, misplaced, side="right") - 1)
+        order = _sort_lists(value, indptr, lists)
+        value = value[order]
+    equal = _follows(np.equal, value, indptr)
+    if len(equal) == 0 or (ties == "input" and order is None):
+        return order
+    tied, group = _tied_groups(equal)
+    where = tied if order is None else order[tied]
+    tie_break = where if ties == "input" else len(item_ids) - 1 - item_ids.string_order[items[where]].astype(np.int64)
+    key = (group << 32) | tie_break
+    if bool((key[1:] > key[:-1]).all()):
+        return order
+    order = np.arange(len(value)) if order is None else order
+    sorted_keys = np.argsort(key)
+    if not bool((np.diff(key[sorted_keys]) > 0).all()):
+        # An item twice with one score: the first of the input comes first, however the lists were sorted.
+        sorted_keys = np.lexsort((where, key))
+    order[tied] = where[sorted_keys]
+    return order
+
+
+def _tied_groups(equal: Positions) -> tuple[Positions, Positions]:
+    """From the positions that equal the one before: every position in a tied group, and the group of each."""
+    opens = np.append(True, equal[1:] != equal[:-1] + 1)
+    tied = np.insert(equal, np.flatnonzero(opens), equal[opens] - 1)
+    begins = np.zeros(len(tied), dtype=np.int64)
+    begins[np.flatnonzero(opens) + np.arange(np.count_nonzero(opens))] = 1
+    return tied, np.cumsum(begins)
+
+
+def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions) -> Positions:
+    """Return an order that sorts the given lists by descending value and leaves the others as they are.
+
+    Lists of like length are padded to a matrix and sorted row by row; NaN, the padding, sorts last.
+    """
+    order = np.arange(len(value))
+    sizes = indptr[lists + 1] - indptr[lists]
+    magnitude = np.frexp(sizes)[1]
+    for one in np.unique(magnitude):
+        alike, width = lists[magnitude == one], int(sizes[magnitude == one].max())
+        for block in np.array_split(alike, -(-len(alike) * width // _BLOCK)):
+            start, size = indptr[block, None], (indptr[block + 1] - indptr[block])[:, None]
+            column = np.arange(width)
+            inside = column < size
+            cells = np.where(inside, -value[np.minimum(start + column, len(value) - 1)], np.nan)
+            order[(start + column)[inside]] = (start + np.argsort(cells, axis=1))[inside]
+    return order
+
+
+def _repeated(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> Any:
+    """Return a mask of the entries whose item stands higher in the same list, or None if there are none."""
+    # Half the width sorts twice as fast.
+    kind: Any = np.uint32 if n_users * n_items < 2**32 else np.int64
+    pair = users.astype(kind) * kind(n_items) + items.astype(kind)
+    in_order = np.sort(pair)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return None
+    order = np.argsort(pair, kind="stable")
+    again = np.zeros(len(pair), dtype=np.bool_)
+    again[order[1:]] = pair[order[1:]] == pair[order[:-1]]
+    return again
+
+
+def _remarks(entries: ListEntries, indptr: Positions) -> dict[str, int]:
+    """Count the ties, the empty lists, and the lists whose ranks contradict their scores."""
+    remarks = {"empty_lists": int(np.count_nonzero(indptr[1:] == indptr[:-1]))}
+    value = _worth(entries)
+    if value is None or len(value) == 0:
+        return remarks
+    equal = _follows(np.equal, value, indptr)
+    if len(equal):
+        remarks["tied_items"] = len(_tied_groups(equal)[0])
+    if entries.scores is not None and entries.ranks is not None and len(_follows(np.less, entries.ranks, indptr)):
+        remarks["rank_disagreements"] = _disagreements(entries, entries.ranks, equal)
+    return remarks
+
+
+def _disagreements(entries: ListEntries, ranks: NDArray[np.float64], equal: Positions) -> int:
+    """Count the lists in which an item has a worse rank than one of a lower score; within a tie any rank will do."""
+    begins = np.ones(len(ranks), dtype=np.bool_)
+    begins[equal] = False
+    groups = np.flatnonzero(begins)
+    worst, best = np.maximum.reduceat(ranks, groups), np.minimum.reduceat(ranks, groups)
+    users = entries.users[groups]
+    contrary = (users[1:] == users[:-1]) & (worst[:-1] > best[1:])
+    return len(np.unique(users[1:][contrary]))

@@ -1,0 +1,131 @@
+"""The test set of an evaluation: ratings of any kind, or relevance judgments as TREC writes them."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data import Ratings, read
+from cranfield.data.vocabulary import as_series
+from cranfield.rankings.dicts import rows_of_dict
+from cranfield.rankings.encode import encode
+from cranfield.rankings.files import file_text, json_lists, system_name
+from cranfield.rankings.frames import is_pandas
+from cranfield.rankings.roles import find_roles
+from cranfield.rankings.trec import gap, has_qrels, tidy_trec
+
+
+def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
+    """Read a test set.
+
+    Parameters
+    ----------
+    source
+        Ratings as `cranfield.read` takes them: a file or a dataframe. Or judgments: a TREC qrels file (user 0 item
+        grade), a dictionary ``{user: {item: grade}}`` as pytrec_eval and ranx have it, or ranx's own.
+    format
+        ``"ratings"`` or ``"qrels"`` where it is not to be found out. A file holds qrels if its rows are four words,
+        the second 0 (00, Q0) and the last a number.
+    reading
+        As for `cranfield.read`.
+
+    Returns
+    -------
+    Ratings
+        The grades as ratings; the format is stated in the last step of their history.
+
+    Examples
+    --------
+    >>> read_test({"ann": {"x": 1, "y": 0}, "bob": {"x": 2}})
+    Ratings(2 users, 2 items, 3 ratings)
+    """
+    if format not in (None, "ratings", "qrels"):
+        raise SettingError(f"format={format!r} is not known; a test set is 'ratings' or 'qrels'")
+    name, text = reading.pop("name", None), None
+    if type(source).__module__.partition(".")[0] == "ranx" and hasattr(source, "to_dict"):
+        source = source.to_dict()
+    elif isinstance(source, (str, os.PathLike)):
+        name = name or system_name(Path(source))
+        text = None if format == "ratings" else file_text(Path(source))
+        source = os.fspath(source) if text is None else json_lists(*text) or _file(*text)
+    if isinstance(source, Mapping) and source and all(isinstance(grades, Mapping) for grades in source.values()):
+        return _stated(_of_dict(source, name, reading), "qrels")
+    if text is not None and (format == "qrels" or has_qrels(text[0])):
+        return _stated(_of_qrels(*text, name, reading), "qrels")
+    if format == "qrels":
+        raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
+    columns = {} if text is not None or format is not None else _columns(source)
+    reading = {"name": name, **columns, **reading}
+    return _stated(_of_pandas(source, reading) or read(source, **reading), "ratings")
+
+
+def _columns(source: Any) -> dict[str, str]:
+    """Name the users and items of a frame or a Parquet file that calls them queries and documents, as ranx does."""
+    if isinstance(source, (str, pl.LazyFrame)):
+        frame = pl.scan_parquet(source) if isinstance(source, str) else source
+        names: Any = frame.collect_schema().names()
+    else:
+        names = getattr(source, "column_names", None) or getattr(source, "columns", ())
+    roles = find_roles([str(name) for name in names], {}, "the test set")
+    return {role: roles[role] for role in ("user", "item") if role in roles}
+
+
+def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
+    """Read a pandas frame whose ids are text, which pandas hashes faster than anyone can convert it.
+
+    None for any other source, and where something is wrong with it: `read` has the words for that.
+    """
+    names = [reading.get("user"), reading.get("item")]
+    if not (
+        is_pandas(source) and len(source) and all(isinstance(name, str) and name in source.columns for name in names)
+    ):
+        return None
+    if any(isinstance(source[name].dtype, np.dtype) and source[name].dtype != object for name in names):
+        return None
+    try:
+        ids = {name: encode(source[name]) for name in names}
+        # The empty text, which is no id, would be the first.
+        if any(known.dtype != pl.String or known.all[0] == "" or codes.min() < 0 for known, codes in ids.values()):
+            return None
+        columns = {name: ids[name][1] if name in ids else source[name] for name in source.columns}
+        ratings = read(type(source)(columns), **reading)
+    except InputError:
+        return None
+    user_ids, item_ids = (ids[name][0] for name in names)
+    return replace(ratings, user_ids=user_ids, item_ids=item_ids)
+
+
+def _of_dict(grades: Mapping[Any, Any], name: str | None, reading: Mapping[str, Any]) -> Ratings:
+    rows = rows_of_dict(grades, name or "the dictionary")
+    users = as_series(rows.users).gather(np.repeat(np.arange(len(grades)), [len(own) for own in grades.values()]))
+    return read({"user": users, "item": rows.items, "rating": rows.scores}, name=name, **reading)
+
+
+def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, Any]) -> Ratings:
+    places = {"user": 1, "item": 3, "rating": 4, "time": False, "header": False}
+    tidy = tidy_trec(data, 4)
+    # TREC has no quotes.
+    divided = {} if tidy is None else {"separator": gap(tidy), "quote": None}
+    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, **divided, "name": name, **reading})
+
+
+def _file(data: bytes, label: str) -> io.BytesIO:
+    """Return text as the open file that it was read from: a pipe cannot be read twice."""
+    file = io.BytesIO(data)
+    file.name = label
+    return file
+
+
+def _stated(ratings: Ratings, format: str) -> Ratings:
+    *before, last = ratings.history
+    step = Step("read_test", {"format": format, **last.settings}, last.effect, last.notes)
+    return replace(ratings, history=(*before, step))

@@ -1,0 +1,417 @@
+"""Runs in: files, frames and dictionaries of ranked lists become `Run`s."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data.compressed import unpacked
+from cranfield.data.values import Fault
+from cranfield.data.vocabulary import Vocabulary, as_series
+from cranfield.rankings.dicts import rows_of_dict
+from cranfield.rankings.encode import encode
+from cranfield.rankings.files import open_bytes, open_file, system_name
+from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
+from cranfield.rankings.layouts import Given, Rows, choose_layout
+from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
+from cranfield.rankings.numbers import numbers
+from cranfield.rankings.roles import find_roles
+from cranfield.rankings.run import Run
+from cranfield.rankings.table import Roles, RunTable, table_of_columns
+
+Source = Any
+"""A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
+
+Codes = NDArray[np.int32]
+
+_NOTES = {
+    "nan_scores": "{:,} items without a score (NaN) were dropped: the system could not compute them",
+    "duplicate_items": "{:,} items stood in their list more than once; the best ranked was kept",
+    "tied_items": "{:,} items share their score with another of their list",
+    "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
+    "empty_lists": "{:,} lists are empty; their users are not covered",
+    "unranked": "{:,} items were not ranked",
+}
+
+
+def read_run(
+    source: Source,
+    *,
+    name: str | None = None,
+    tag: bool = False,
+    format: str | None = None,
+    ties: Ties = "trec_eval",
+    user: str | int | None = None,
+    item: str | int | None = None,
+    score: str | int | None = None,
+    rank: str | int | None = None,
+    prediction: str | int | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> Run:
+    """Read the ranked lists of one system.
+
+    Parameters
+    ----------
+    source
+        A file, by its path or open (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow, JSON; compressed
+        or not), a dataframe of any library, a list of tuples (user, item[, score]), or a dictionary:
+        ``{user: {item: score}}``, ``{user: [(item, score), ...]}``, ``{user: [item, ...]}``, or columns as in
+        ``{"user": [...], "item": [...], "score": [...]}``.
+    name
+        The system's name; by default the file's name without its endings.
+    tag
+        Take the name from the tag of a TREC run instead.
+    format
+        The layout, where it is not to be detected: ``"trec"``, ``"table"``, ``"triples"``, ``"pairs"``,
+        ``"nested"``, ``"mahout"``, ``"one-relevant"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``,
+        ``"ranksys"``, ``"recbole"``, ``"rectools"``, ...
+    ties
+        What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
+        came in; ``"average"``, metrics in expectation over all orders of the tied items.
+    user, item, score, rank, prediction
+        Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
+        rating that is not what the list is ordered by.
+    separator, header
+        How a text file is written, where it is not to be found out.
+
+    Returns
+    -------
+    Run
+        Its lists are ordered by descending score, or by ascending rank where there is no score, or as they came.
+        `Run.counts` and the last step of `Run.history` say what the rules did on the way.
+
+    Examples
+    --------
+    >>> run = read_run({"ann": {"x": 0.3, "y": 0.9}, "bob": {"x": 0.1}}, name="knn")
+    >>> run
+    Run(knn: 2 lists, 3 items)
+    >>> run.frame().rows()
+    [('ann', 'y', 1, 0.9), ('ann', 'x', 2, 0.3), ('bob', 'x', 1, 0.1)]
+    """
+    check_ties(ties)
+    if isinstance(source, Run):
+        return source if name is None else replace(source, name=name)
+    given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
+    content = _content(source, _names(given), separator, header)
+    return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
+
+
+def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
+    """Read the runs of several systems.
+
+    Parameters
+    ----------
+    sources
+        A dictionary from name to source, several sources, or one table (a file or a frame) with a column that tells
+        the system. A table among several sources is called by its own name, unless that column tells several systems.
+    system
+        That column, where its name is not one of system, model, run, tag, algorithm, ...
+    reading
+        As for `read_run`.
+
+    Examples
+    --------
+    >>> read_runs({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y"]}})
+    [Run(a: 1 lists, 2 items), Run(b: 1 lists, 1 items)]
+    """
+    if isinstance(sources, Mapping):
+        runs = [read_run(source, name=str(name), **reading) for name, source in sources.items()]
+    elif isinstance(sources, (str, os.PathLike)) or is_frame(sources):
+        runs = _by_system(sources, system, reading)
+    elif isinstance(sources, Iterable):
+        runs = [run for source in sources for run in _by_system(source, system, reading, among_others=True)]
+    else:
+        raise _not_a_source(sources)
+    if not runs:
+        raise InputError("there are no runs", remedy="give at least one file, frame or dictionary")
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"two systems are called {name!r}", remedy="rename a file, or give a dictionary from name to source"
+            )
+    return runs
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A source taken apart: its rows, the format found, and what to call it."""
+
+    rows: Rows
+    format: str
+    source: str
+    name: str | None
+    roles: Roles
+    table: RunTable | None = None
+
+    def error(self, fault: Fault, role: str) -> InputError:
+        """Place a fault in the source, as exactly as its kind allows."""
+        row, sizes = fault.row, self.rows.sizes
+        if sizes is not None and role != "user":
+            row = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
+        if self.table is not None:
+            return self.table.error(Fault(row, fault.problem, fault.remedy), role)
+        return InputError(f"{fault.problem} (list {row + 1})", source=self.source, remedy=fault.remedy)
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a source holds, the name that it gives its system, and what to call it."""
+
+    held: RunTable | Mapping[Any, Any]
+    name: str | None
+    word: str
+
+
+def _content(source: Source, wanted: list[str], separator: str | None, header: bool | None) -> _Content:
+    name, word = None, "the dictionary"
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        name, word = system_name(path), str(path)
+        source = open_file(path, separator=separator, header=header, wanted=wanted)
+    elif hasattr(source, "read") and not is_frame(source):
+        content, label = source.read(), str(getattr(source, "name", "the open file"))
+        content = content.encode() if isinstance(content, str) else content
+        source = open_bytes(*unpacked(content, label), separator=separator, header=header, wanted=wanted)
+    elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
+        name, word, source = source.name, "the run", source.to_dict()
+    elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
+        source = source.to_arrow()
+    if isinstance(source, list) and source and all(isinstance(row, tuple) for row in source):
+        source = table_of_tuples(source)
+    if isinstance(source, Mapping) and _are_columns(source):
+        source = table_of_columns({column: as_series(values) for column, values in source.items()}, word)
+    if not isinstance(source, (RunTable, Mapping)):
+        if not is_frame(source):
+            raise _not_a_source(source)
+        source = table_of_frame(source)
+    return _Content(source, name, word)
+
+
+def _are_columns(source: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds columns, as `cranfield.read` takes them, and not lists by user."""
+    named = {"user", "item"} <= source.keys() or {"user_id", "item_id"} <= source.keys()
+    columns = [values for values in source.values() if hasattr(values, "__len__") and not isinstance(values, Mapping)]
+    return named and len(columns) == len(source) and len({len(values) for values in columns}) == 1
+
+
+def _one_run(
+    content: _Content,
+    given: Given,
+    *,
+    name: str | None = None,
+    tag: bool = False,
+    format: str | None = None,
+    ties: Ties = "trec_eval",
+) -> Run:
+    """Read what a source holds as the lists of one system."""
+    if isinstance(content.held, RunTable):
+        opened = _laid_out(content.held, format, given, content.name)
+    else:
+        opened = _Opened(rows_of_dict(content.held, content.word), "dict", content.word, content.name, {})
+    if tag and opened.rows.tag is None:
+        raise SettingError(
+            f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
+        )
+    chosen = name or (opened.rows.tag if tag else opened.name)
+    return _run(opened, chosen or "run", ties)
+
+
+def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:
+    if not table.names or len(next(iter(table.head.values()))) == 0:
+        raise InputError("there are no rows", source=table.source, remedy="give a run with at least one list")
+    layout, roles = choose_layout(table, given, format)
+    return _Opened(layout.take(table, roles), layout.name, table.source, name, roles, table)
+
+
+def _names(given: Given) -> list[str]:
+    return [column for column in given.values() if isinstance(column, str)]
+
+
+def _comes_from(source: Any, library: str) -> bool:
+    return type(source).__module__.partition(".")[0] == library
+
+
+def _run(opened: _Opened, name: str, ties: Ties) -> Run:
+    rows = opened.rows
+    if len(rows.users) == 0:
+        raise InputError("there are no lists", source=opened.source, remedy="give a run with at least one list")
+    user_ids, users = _codes(rows.users, "user", opened)
+    item_ids, items = _codes(rows.items, "item", opened)
+    if rows.sizes is not None:
+        users = np.repeat(users, rows.sizes)
+    if rows.lengths is not None:
+        return _one_relevant_run(opened, name, user_ids, users, item_ids, items)
+    scores, ranks, predictions = (
+        None if column is None else _numbers(column, role, opened)
+        for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
+    )
+    scores, ranks = _what_orders(scores, ranks, opened)
+    lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
+    return Run(
+        name=name,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        users=np.arange(len(user_ids), dtype=np.int32),
+        indptr=lists.indptr,
+        items=lists.entries.items,
+        scores=lists.entries.scores,
+        predictions=lists.entries.predictions,
+        made_scores=scores is None and lists.entries.scores is not None,
+        ties=ties,
+        counts=lists.counts,
+        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), lists.counts),),
+    )
+
+
+def _one_relevant_run(
+    opened: _Opened, name: str, user_ids: Vocabulary, users: Codes, item_ids: Vocabulary, items: Codes
+) -> Run:
+    """Return the lists of a one-relevant design: a rank among so many items, 0 for an item that was not ranked."""
+    ranks, lengths = _whole(opened.rows.ranks, "rank", opened), _whole(opened.rows.lengths, "length", opened)
+    beyond = ranks > lengths
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "mend one of them")
+        raise opened.error(fault, "rank")
+    unranked = int(np.count_nonzero(ranks == 0))
+    return Run(
+        name=name,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        users=users,
+        indptr=np.arange(len(users) + 1, dtype=np.int64),
+        items=items,
+        ranks=ranks,
+        lengths=lengths,
+        one_relevant=True,
+        counts={"unranked": unranked},
+        history=(_step(opened, "trec_eval", len(users), len(items), {"unranked": unranked}),),
+    )
+
+
+def _whole(column: Any, role: str, opened: _Opened) -> Codes:
+    """Return a column of whole numbers that are not negative."""
+    found = _numbers(column, role, opened)
+    with np.errstate(invalid="ignore"):
+        wrong = ~((found >= 0) & (found < 2**31) & (found == np.floor(found)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise opened.error(Fault(row, f"{found[row]:g} is not a {role}", "give a whole number from 0"), role)
+    return found.astype(np.int32)
+
+
+def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np.int32]]:
+    try:
+        vocabulary, codes = encode(ids)
+    except InputError as error:
+        raise InputError(
+            error.problem, source=opened.source, column=opened.roles.get(role, role), remedy=error.remedy
+        ) from error
+    missing = codes < 0
+    if vocabulary.dtype == pl.String and len(vocabulary) and vocabulary.all[0] == "":
+        missing |= codes == 0
+    if missing.any():
+        fault = Fault(int(np.argmax(missing)), f"the {role} is missing", "fill it in or leave the row out")
+        raise opened.error(fault, role)
+    return vocabulary, codes
+
+
+def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
+    try:
+        return numbers(column)
+    except Fault as fault:
+        # Scores that have no column of their own are predicted ratings.
+        raise opened.error(fault, role if role in opened.roles else "prediction") from None
+
+
+def _what_orders(
+    scores: NDArray[np.float64] | None, ranks: NDArray[np.float64] | None, opened: _Opened
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """A column of scores without one number is as if absent where there are ranks; a rank may then not be missing."""
+    if ranks is None:
+        return scores, None
+    if scores is not None and bool(np.isnan(scores).all()):
+        scores = None
+    missing = np.isnan(ranks)
+    if scores is None and missing.any():
+        raise opened.error(Fault(int(np.argmax(missing)), "the rank is missing", "fill it in, or give scores"), "rank")
+    return scores, ranks
+
+
+def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mapping[str, int]) -> Step:
+    happened = {what: count for what, count in counts.items() if count}
+    return Step(
+        "read_run",
+        {
+            "source": opened.source,
+            "format": opened.format,
+            "columns": dict(opened.roles),
+            "ties": ties,
+        },
+        {"lists": n_lists, "items": n_items, **happened},
+        tuple(_NOTES[what].format(count) for what, count in happened.items()),
+    )
+
+
+def _by_system(
+    source: Source, system: str | int | None, reading: Mapping[str, Any], *, among_others: bool = False
+) -> list[Run]:
+    """Split one table by its column of systems; without one it is the run of one system.
+
+    Among other sources a table whose column tells only one system keeps its own name.
+    """
+    if isinstance(source, Run):
+        return [read_run(source, **reading)]
+    how = dict(reading)
+    given: Given = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
+    wanted = _names({**given, "system": system})
+    content = _content(source, wanted, how.pop("separator", None), how.pop("header", None))
+    table = content.held
+    if not isinstance(table, RunTable) or how.get("tag") or not (table.header or system is not None):
+        return [_one_run(content, given, **how)]
+    roles = find_roles(table.names, {**given, "system": system}, table.source)
+    if "system" not in roles or not {"user", "item"} <= roles.keys():
+        return [_one_run(content, given, **how)]
+    columns = dict(table.fetch(roles))
+    system_ids, systems = _systems(columns.pop("system"), table)
+    if among_others and len(system_ids) == 1:
+        return [_one_run(content, given, **how)]
+    runs = []
+    for code, name in enumerate(system_ids.all):
+        rows = np.flatnonzero(systems == code)
+        part = table_of_columns({roles[role]: _at(column, rows) for role, column in columns.items()}, table.source)
+        own = {role: roles[role] for role in columns}
+        opened = _laid_out(part, how.get("format"), own, None)
+        runs.append(_run(opened, str(name), how.get("ties", "trec_eval")))
+    return runs
+
+
+def _systems(column: Any, table: RunTable) -> tuple[Vocabulary, Codes]:
+    ids, codes = encode(column)
+    # The last cell is what the code of a missing id finds.
+    missing = np.append((ids.all.cast(pl.String) == "").to_numpy(), True)[codes]
+    if missing.any():
+        fault = Fault(int(np.argmax(missing)), "the system is missing", "fill it in or leave the row out")
+        raise table.error(fault, "system")
+    return ids, codes
+
+
+def _at(column: Any, rows: NDArray[np.int64]) -> Any:
+    return column.gather(rows) if isinstance(column, pl.Series) else column.iloc[rows]
+
+
+def _not_a_source(source: Any) -> SettingError:
+    return SettingError(
+        f"a {type(source).__name__} cannot be read as a run; give a file, a dataframe, or {{user: {{item: score}}}}"
+    )

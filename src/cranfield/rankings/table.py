@@ -1,0 +1,63 @@
+"""A table that holds ranked lists, wherever it comes from, before anybody knows what its columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield._errors import InputError
+from cranfield.data.values import Fault
+
+Roles = Mapping[str, str]
+"""Which column is the user, the item, the score, ...: role to name."""
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Columns of a file or a frame.
+
+    Parameters
+    ----------
+    head
+        The columns by name, or only their first rows: enough to tell the layout.
+    source
+        What to call the table in messages.
+    header
+        Whether the columns have names of their own.
+    fetch
+        Returns the whole columns of the roles asked for: Polars columns, or pandas ones.
+    error
+        Places a fault in the column of a role: the file, the row as a person counts it, the column.
+    """
+
+    head: Mapping[str, Any]
+    source: str
+    header: bool
+    fetch: Callable[[Roles], Mapping[str, Any]]
+    error: Callable[[Fault, str], InputError]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns in their order."""
+        return list(self.head)
+
+    def first(self, place: int) -> Any:
+        """Return the first value of a column."""
+        column = self.head[self.names[place]]
+        return column.iloc[0] if hasattr(column, "iloc") else column[0]
+
+
+def table_of_columns(columns: Mapping[str, Any], source: str, *, header: bool = True) -> RunTable:
+    """Make a table of columns that are there already; its first row is row 1."""
+    wanted: dict[str, str] = {}
+
+    def fetch(roles: Roles) -> dict[str, Any]:
+        wanted.update(roles)
+        return {role: columns[name] for role, name in roles.items()}
+
+    def error(fault: Fault, role: str) -> InputError:
+        column = wanted.get(role)
+        return InputError(fault.problem, source=source, row=fault.row + 1, column=column, remedy=fault.remedy)
+
+    return RunTable(columns, source, header, fetch, error)

@@ -1,0 +1,86 @@
+"""Text as TREC writes it: words apart by white space of any kind, comments after a hash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from cranfield.data.layout import is_number
+
+_SAMPLE, _BLOCK = 1 << 16, 1 << 20
+_NUMERIC = {6: (3, 4), 4: (3,)}
+_ITERATION = re.compile(rb"Q?0+")
+_COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
+
+
+def has_qrels(data: bytes) -> bool:
+    """Whether a text holds TREC judgments: rows of four words, the second 0 (00, Q0), the last a number.
+
+    Examples
+    --------
+    >>> has_qrels(b"ann 0 x 1"), has_qrels(b"ann x 4.5 881250949")
+    (True, False)
+    """
+    words = _first_words(data)
+    return _is_trec(words, 4) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
+
+
+def tidy_trec(data: bytes, width: int) -> bytes | None:
+    r"""Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
+
+    Text that is tidy is returned as it is. Lines stay where they are, so that a fault is found on the line that an
+    editor shows.
+
+    Examples
+    --------
+    >>> tidy_trec(b"# mine\nann Q0  x 1 0.5 knn", 6)
+    b'\nann\tQ0\tx\t1\t0.5\tknn'
+    """
+    if not _is_trec(_first_words(data), width):
+        return None
+    if b"#" in data and (data[:1] == b"#" or b"\n#" in data):
+        return single_tabs(_COMMENT.sub(b"", data))
+    return single_tabs(data) if (b" " in data and b"\t" in data) or has_wide_gaps(data) else data
+
+
+def gap(data: bytes) -> str:
+    """Return what divides the words of tidy TREC text, whatever else its ids hold."""
+    return "\t" if b"\t" in data else " "
+
+
+def single_tabs(data: bytes) -> bytes:
+    """Return text with one tab wherever it has spaces and tabs, and none at the ends of a line."""
+    data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ").replace(b" ", b"\t")
+
+
+def has_wide_gaps(data: bytes) -> bool:
+    """Whether a space or a tab stands beside other white space, or at either end."""
+    if data[:1] in (b" ", b"\t") or data[-1:] in (b" ", b"\t"):
+        return True
+    for start in range(0, len(data), _BLOCK):
+        block = np.frombuffer(data[start : start + _BLOCK + 1], dtype=np.uint8)
+        blank = (block == ord(" ")) | (block == ord("\t"))
+        white = blank | (block == ord("\n")) | (block == ord("\r"))
+        if ((blank[1:] & white[:-1]) | (white[1:] & blank[:-1])).any():
+            return True
+    return False
+
+
+def _first_words(data: bytes) -> list[list[bytes]]:
+    lines = data[:_SAMPLE].splitlines()
+    if len(data) > _SAMPLE:
+        lines.pop()
+    return [fields for fields in map(bytes.split, lines[:100]) if fields and not fields[0].startswith(b"#")]
+
+
+def _is_trec(words: Sequence[Sequence[bytes]], width: int) -> bool:
+    """Whether all rows have so many words, and most of them numbers where TREC has them; one bad row is a fault."""
+    if not words or any(len(fields) != width for fields in words):
+        return False
+    numeric = [all(is_number(fields[place].decode(errors="replace")) for place in _NUMERIC[width]) for fields in words]
+    return 2 * sum(numeric) > len(words)

@@ -1,0 +1,75 @@
+"""Runs out: Parquet, CSV, TSV, or as TREC writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from cranfield._errors import InputError, SettingError
+from cranfield._files import whole_file
+from cranfield.data.writing import write_table
+from cranfield.rankings.layouts import ONE_RELEVANT
+from cranfield.rankings.run import Run
+
+_TREC_ENDINGS = (".trec", ".run")
+
+
+def write_run(run: Run, path: str | Path) -> Path:
+    """Write a run, in the format that the file's ending names.
+
+    Parameters
+    ----------
+    run
+        The lists to write. An empty list leaves no trace in a file: its user is not covered either way.
+    path
+        Where, ending in ``.parquet``, ``.csv`` or ``.tsv`` (columns user, item, rank and, where known, score and
+        prediction; of one-relevant lists a row a list, with its length), or in ``.trec`` or ``.run`` (user Q0 item
+        rank score tag, the tag being the run's name). The file appears whole or not at all.
+
+    Notes
+    -----
+    trec_eval orders a list by its scores alone. A run without scores is therefore given the scores -1, -2, -3, ...
+    in a TREC file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.rankings.read import read_run
+    >>> run = read_run({"ann": {"x": 0.5, "y": 0.75}}, name="knn")
+    >>> print(write_run(run, Path(tempfile.mkdtemp()) / "knn.run").read_text(), end="")
+    ann Q0 y 1 0.75 knn
+    ann Q0 x 2 0.5 knn
+    """
+    path = Path(path)
+    trec = path.suffix.lower() in _TREC_ENDINGS
+    if run.ranks is not None and (trec or not run.one_relevant):
+        raise SettingError(
+            f"the lists of {run.name} are not whole and would be read back as if they were; "
+            + ("write .parquet or .tsv" if run.one_relevant else "keep them")
+        )
+    if run.one_relevant:
+        return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)).select(ONE_RELEVANT), path)
+    if not trec:
+        return write_table(run.frame(), path)
+    table = _trec_table(run)
+    with whole_file(path) as temporary:
+        table.write_csv(temporary, include_header=False, separator=" ", quote_style="never")
+    return path
+
+
+def _trec_table(run: Run) -> pl.DataFrame:
+    frame = run.frame()
+    tag = "_".join(run.name.split()) or "run"
+    score = pl.col("score") if run.scores is not None else -pl.col("rank")
+    for role in ("user", "item"):
+        spaced = frame[role].cast(pl.String).str.contains(r"\s")
+        if spaced.any():
+            raise InputError(
+                f"{frame[role][spaced.arg_max() or 0]!r} holds white space, which separates the columns of a TREC run",
+                column=role,
+                remedy="write .tsv or .parquet instead",
+            )
+    return frame.select(
+        "user", pl.lit("Q0").alias("q0"), "item", "rank", score.alias("score"), pl.lit(tag).alias("tag")
+    )

@@ -1,0 +1,218 @@
+"""What people bring: an `implicit` model, a scikit-learn-like object, a function, an object of their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import parse
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
+from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.registry import recommender
+from cranfield.recommenders.work import blas_threads
+
+
+class ImplicitModel:
+    """A model of the library `implicit`, trained on the users × items matrix of ratings.
+
+    Models with factors score by their inner product, item neighbourhoods by their similarity matrix. NaN for users and
+    items without training ratings, and for items that a neighbourhood does not reach.
+
+    Parameters
+    ----------
+    model
+        Any of `implicit.als`, `implicit.bpr`, `implicit.lmf` or `implicit.nearest_neighbours`.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, train: Ratings) -> Self:
+        """Train the model."""
+        from scipy import sparse
+
+        # The library takes matrices of the older kind only.
+        self._ratings = sparse.csr_matrix(rating_matrix(train))
+        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        # It has threads of its own, and asks that BLAS have none beside them.
+        with warnings.catch_warnings(), blas_threads(1):
+            # Its neighbourhoods warn of matrices that they made themselves.
+            warnings.filterwarnings("ignore", message="Method expects CSR input")
+            self.model.fit(self._ratings, show_progress=False)
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the model's scores."""
+        similarity = getattr(self.model, "similarity", None)
+        if similarity is not None and not hasattr(self.model, "item_factors"):
+            block = (self._ratings[users] @ similarity).toarray()
+            block[block == 0] = np.nan
+        else:
+            block = np.asarray(self.model.user_factors[users] @ self.model.item_factors.T, dtype=np.float64)
+        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+
+class ScikitModel:
+    """A scikit-learn-like estimator, fitted on the users × items matrix of ratings, absent ones counting 0.
+
+    A user's scores are the row that the estimator gives back: by ``inverse_transform`` after ``transform`` (NMF,
+    TruncatedSVD), by ``transform`` times ``components_`` (LatentDirichletAllocation), or by ``predict`` from the row
+    itself (any multi-output regressor, which is then fitted from the matrix to the matrix). NaN for users and items
+    without training ratings.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, train: Ratings) -> Self:
+        """Fit the estimator."""
+        self._ratings = rating_matrix(train)
+        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        if hasattr(self.estimator, "transform"):
+            self.estimator.fit(self._ratings)
+        else:
+            self.estimator.fit(self._ratings, self._ratings.toarray())
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the rows that the estimator gives back."""
+        rows = self._ratings[users]
+        if not hasattr(self.estimator, "transform"):
+            block = self.estimator.predict(rows)
+        elif hasattr(self.estimator, "inverse_transform"):
+            block = self.estimator.inverse_transform(self.estimator.transform(rows))
+        elif hasattr(self.estimator, "components_"):
+            block = self.estimator.transform(rows) @ self.estimator.components_
+        else:
+            raise InputError(
+                f"{type(self.estimator).__name__} gives no row of scores back",
+                remedy="give an estimator with inverse_transform or components_, or a regressor",
+            )
+        block = np.array(block, dtype=np.float64)
+        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+
+class Function:
+    """A function of the training ratings and user codes that returns their scores over all items.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob"], ["x", "y"])
+    >>> longest = Function(lambda train, users: np.tile(train.item_counts, (len(users), 1)))
+    >>> longest.fit(train).score([0]).tolist()
+    [[1, 1]]
+    """
+
+    def __init__(self, function: Callable[[Ratings, NDArray[np.int32]], Any]) -> None:
+        self.function = function
+
+    def fit(self, train: Ratings) -> Self:
+        """Keep the training ratings."""
+        self._train = train
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return what the function returns."""
+        found: NDArray[Any] = self.function(self._train, users)
+        return found
+
+
+def as_recommender(system: Any, seed: int | None = None) -> Recommender:
+    """Return the recommender that stands behind a spelling, a model or a function.
+
+    Parameters
+    ----------
+    system
+        A spelling (`recommender`); an object with ``fit`` and ``score``, taken as it is; a model of `implicit`; a
+        scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or a function ``f(train, users)``.
+    seed
+        The seed of a system that is spelled and draws at random.
+    """
+    if isinstance(system, str):
+        return recommender(system, seed)
+    if type(system).__module__.split(".")[0] == "implicit":
+        return ImplicitModel(system)
+    # A class has the methods too, but cannot be trained.
+    has = {name: hasattr(system, name) and not isinstance(system, type) for name in _METHODS}
+    if has["fit"] and (has["transform"] or has["predict"]):
+        return ScikitModel(system)
+    if has["fit"] and has["score"]:
+        own: Recommender = system
+        return own
+    if callable(system) and not isinstance(system, type):
+        return Function(system)
+    raise SettingError(
+        f"{system!r} is no system; give a name such as 'knn(k=100)', an object with fit(train) and score(users), "
+        "a model of implicit or scikit-learn, or a function of (train, users)"
+    )
+
+
+_METHODS = ("fit", "score", "transform", "predict")
+
+
+def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommender]:
+    """Return the recommenders by the names that their runs will bear.
+
+    Parameters
+    ----------
+    systems
+        One system, a sequence of systems, or a mapping from names to systems; see `as_recommender`. Without a name of
+        its own (an attribute ``name``) an object is called as its class, and a function as itself.
+
+    Examples
+    --------
+    >>> list(named_systems(["popularity", "knn( k=50 )"]))
+    ['popularity', 'knn(k=50)']
+    """
+    if isinstance(systems, Mapping):
+        pairs = [(str(name), system) for name, system in systems.items()]
+    elif isinstance(systems, Sequence) and not isinstance(systems, str):
+        pairs = [(_name(system), system) for system in systems]
+    else:
+        pairs = [(_name(systems), systems)]
+    if not pairs:
+        raise SettingError("no system is given; name at least one, such as 'popularity'")
+    named: dict[str, Recommender] = {}
+    for name, system in pairs:
+        if name in named:
+            raise SettingError(f"two systems are called {name!r}; give a mapping from distinct names to systems")
+        named[name] = as_recommender(system, seed)
+    return named
+
+
+def _name(system: Any) -> str:
+    if isinstance(system, str):
+        return str(parse(system))
+    own = getattr(system, "name", None) or getattr(system, "__name__", None)
+    return own if isinstance(own, str) else type(system).__name__
+
+
+def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return a block of scores in double precision, or say that a system gave something else.
+
+    −∞ is what many systems write for an item they leave out, so it counts as NaN.
+    """
+    try:
+        # A tensor of PyTorch may hang on the gradients it was made for, or be elsewhere.
+        block = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
+        if block.dtype.kind not in "biufO":
+            raise TypeError
+        block = np.array(block, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{system} scored by {type(scores).__name__}, not by an array of real numbers",
+            remedy="return one row a user and one column an item, NaN where the system cannot say",
+        ) from None
+    if block.shape != shape:
+        raise InputError(
+            f"{system} scored a block of shape {block.shape} for {shape[0]} users and {shape[1]} items",
+            remedy="return one row a user and one column an item",
+        )
+    block[block == -np.inf] = np.nan
+    return block

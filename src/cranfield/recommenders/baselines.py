@@ -1,0 +1,136 @@
+"""The systems that know nobody: at random, by popularity, by average rating."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.recommenders.model import Model, setting
+
+
+@dataclass
+class Random(Model):
+    """An independent uniform score for each user and item.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob"], ["x", "y"])
+    >>> random = Random(seed=1).fit(train)
+    >>> bool((random.score([1]) == random.score([0, 1])[1]).all())
+    True
+    """
+
+    name: ClassVar[str] = "random"
+
+    seed: int = setting(0, low=0)
+
+    def _fit(self, train: Ratings) -> None:
+        self._n_items = train.n_items
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        # A stream of its own for each user, so that no score depends on who else is asked for.
+        rows = [stream(self.seed, "random", int(user)).random(self._n_items) for user in users]
+        return np.array(rows).reshape(len(users), self._n_items)
+
+
+class _SameForAll(Model):
+    """A system whose score of an item is the same for every user."""
+
+    _item_scores: NDArray[np.float64]
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.tile(self._item_scores, (len(users), 1))
+
+
+@dataclass
+class Popularity(_SameForAll):
+    """The number of training ratings of the item, s(u, i) = |U_i|.
+
+    Parameters
+    ----------
+    threshold
+        Count only ratings of at least this much.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [2, 4, 5])
+    >>> Popularity().fit(train).score([0]).tolist(), Popularity(threshold=4.0).fit(train).score([0]).tolist()
+    ([[2.0, 1.0]], [[1.0, 1.0]])
+    """
+
+    name: ClassVar[str] = "popularity"
+
+    threshold: float | None = setting(None, or_none=float)
+
+    def _fit(self, train: Ratings) -> None:
+        positive = train.items if self.threshold is None else train.items[train.values >= self.threshold]
+        self._item_scores = np.bincount(positive, minlength=train.n_items).astype(np.float64)
+
+
+@dataclass
+class AverageRating(_SameForAll):
+    r"""The average training rating of the item, NaN for an item without any.
+
+    .. math:: s(u, i) = \frac{\sum_{v \in U_i} r_{vi} + a μ}{\lvert U_i \rvert + a}
+
+    with μ the mean of all ratings.
+
+    Parameters
+    ----------
+    damping
+        a, the number of average ratings added to each item; 0 for the plain average.
+    support
+        The fewest ratings an item must have; NaN below.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [2, 4, 5])
+    >>> AverageRating().fit(train).score([0]).tolist(), AverageRating(support=2).fit(train).score([0]).tolist()
+    ([[3.0, 5.0]], [[3.0, nan]])
+    """
+
+    name: ClassVar[str] = "average"
+    predicts_ratings: ClassVar[bool] = True
+
+    damping: float = setting(0.0, low=0)
+    support: int = setting(1, low=1)
+
+    def _fit(self, train: Ratings) -> None:
+        values = train.values.astype(np.float64)
+        total = np.bincount(train.items, weights=values, minlength=train.n_items)
+        count = train.item_counts.astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            average = (total + self.damping * values.mean()) / (count + self.damping)
+        self._item_scores = np.where(count >= self.support, average, np.nan)
+
+
+@dataclass
+class UserAverage(Model):
+    """The user's own average training rating, for every item; the mean of all ratings for a user without any.
+
+    It ranks nothing (every item is tied): it is the baseline of rating prediction.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [2, 4, 5])
+    >>> UserAverageRating().fit(train).score([1]).tolist()
+    [[4.5, 4.5]]
+    """
+
+    name: ClassVar[str] = "useraverage"
+    predicts_ratings: ClassVar[bool] = True
+
+    def _fit(self, train: Ratings) -> None:
+        values = train.values.astype(np.float64)
+        total = np.bincount(train.users, weights=values, minlength=train.n_users)
+        count = train.user_counts
+        self._averages: Any = np.where(count > 0, total / np.maximum(count, 1), values.mean())
+        self._n_items = train.n_items
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.repeat(self._averages[users][:, None], self._n_items, axis=1)

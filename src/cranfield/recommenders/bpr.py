@@ -1,0 +1,94 @@
+"""BPRMF: matrix factorisation by Bayesian personalised ranking (Rendle et al. 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import nan_for_untrained
+from cranfield.recommenders.factors import check_settled, normal_factors, random_state
+from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.work import compiled_loops, one_ahead
+
+# Triples that are drawn while as many are ascended.
+_AT_A_TIME = 1 << 20
+
+
+@dataclass
+class BayesianPersonalizedRanking(Model):
+    r"""Factors that rank the items of a profile above the others.
+
+    .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
+
+    over triples with i in the profile of u and j outside it, drawn at random: as many an epoch as there are ratings.
+    They are ascended on one thread, so that the same seed gives the same lists; another draws the next ones. NaN for
+    users and items without training ratings.
+
+    Parameters
+    ----------
+    factors, epochs, rate
+        The length of the vectors, the passes, and the first step of the ascent, which falls linearly to 0.
+    user, positive, negative, bias
+        λ for p_u, for q_i of the profile item, for q_j of the other, and for the biases.
+    sampling
+        A triple starts from a ``rating``, all being equally likely, or from a ``user``, and one of its ratings.
+    threshold
+        Only ratings of at least this much make a profile; None for all.
+    seed
+        Fixes the start and the triples.
+    """
+
+    name: ClassVar[str] = "bprmf"
+    one_thread: ClassVar[bool] = True
+
+    factors: int = setting(100, low=1)
+    epochs: int = setting(400, low=1)
+    rate: float = setting(0.05, above=0)
+    user: float = setting(0.02, low=0)
+    positive: float = setting(0.003, low=0)
+    negative: float = setting(0.003, low=0)
+    bias: float = setting(0.0, low=0)
+    sampling: str = setting("user", choices=("rating", "user"))
+    threshold: float | None = setting(None, or_none=float)
+    seed: int = setting(0, low=0)
+
+    def _fit(self, train: Ratings) -> None:
+        loops = compiled_loops(self.name)
+        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        if self.threshold is not None:
+            train = train.keep(train.values >= self.threshold)
+        draw = stream(self.seed, "bprmf")
+        self._users = normal_factors(draw, train.user_counts, self.factors, 0.1)
+        self._items = normal_factors(draw, self._item_counts, self.factors, 0.1)
+        self._bias = np.zeros(train.n_items, dtype=np.float32)
+        if len(train) == 0:
+            return
+        samples, state = self.epochs * len(train), random_state(draw)
+        raters = np.flatnonzero(train.user_counts)
+        strengths = np.array([self.user, self.positive, self.negative, self.bias], dtype=np.float32)
+
+        def triples(first: int) -> NDArray[np.int32]:
+            found = np.empty((3, min(_AT_A_TIME, samples - first)), dtype=np.int32)
+            loops.draw_triples(
+                train.users, train.indptr, train.items, raters, self.sampling == "user", train.n_items, state, found
+            )
+            return found
+
+        starts = range(0, samples, _AT_A_TIME)
+        with progress("Fitting bprmf", total=samples, unit="samples") as bar:
+            for first, drawn in zip(starts, one_ahead(triples, starts)):
+                loops.ascend_triples(
+                    drawn, self._users, self._items, self._bias, np.float32(self.rate), strengths, first, samples
+                )
+                bar.advance(drawn.shape[1])
+        check_settled(self.name, (self._users, self._items, self._bias), rate=self.rate)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)
+        return nan_for_untrained(block, self._item_counts, self._user_counts[users])

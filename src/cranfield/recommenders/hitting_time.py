@@ -1,0 +1,83 @@
+"""Hitting time: how soon a random walk from the item meets the user (Yin et al. 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
+from cranfield.recommenders.language_models import without_zeros
+from cranfield.recommenders.model import Model, setting
+
+# Walks to this many users are followed at once: few enough that their times stay in the processor's cache.
+_SIDE_BY_SIDE = 64
+
+
+@dataclass
+class HittingTime(Model):
+    r"""The truncated hitting time of the user from the item, negated so that sooner is better.
+
+    On the bipartite graph of users and items with the ratings as edge weights, a walk leaves a node along an edge with
+    probability p_ab = w_ab / Σ_c w_ac, and
+
+    .. math:: H_0 = 0, \qquad H_{t+1}(q \mid j) = 1 + \sum_k p_{jk} H_t(q \mid k) \; (j \ne q), \qquad
+              H_t(q \mid q) = 0, \qquad s(q, i) = -H_τ(q \mid i)
+
+    NaN for items that no walk leads from to the user.
+
+    Parameters
+    ----------
+    steps
+        τ.
+    binary
+        Whether every edge weighs 1.
+    """
+
+    name: ClassVar[str] = "ht"
+    needs_positive: ClassVar[bool] = True
+
+    steps: int = setting(15, low=1)
+    binary: bool = setting(False)
+
+    def _fit(self, train: Ratings) -> None:
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
+        ratings = without_zeros(rating_matrix(train))
+        if self.binary:
+            ratings = ones_like(ratings)
+        self._from_users = _transitions(ratings)
+        self._from_items = _transitions(ratings.T.tocsr())
+        labels = connected_components(sparse.block_array([[None, ratings], [ratings.T, None]]), directed=False)[1]
+        self._user_part, self._item_part = labels[: train.n_users], labels[train.n_users :]
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        pieces = [users[start : start + _SIDE_BY_SIDE] for start in range(0, len(users), _SIDE_BY_SIDE)]
+        times = [self._times(piece).T for piece in pieces]
+        scores = -np.concatenate(times) if times else np.zeros((0, len(self._item_part)))
+        scores[self._user_part[users][:, None] != self._item_part[None, :]] = np.nan
+        return scores
+
+    def _times(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return H_τ(q|j), one column a user q and one row an item j."""
+        # The graph is bipartite, so H_τ of items needs only H_{τ-1} of users, H_{τ-2} of items, and so on.
+        column = np.arange(len(users))
+        at_items = self.steps % 2 == 0
+        time = np.zeros((self._from_users.shape[1 if at_items else 0], len(users)))
+        for _ in range(self.steps):
+            time = sparse_times_dense(self._from_users if at_items else self._from_items, time)
+            time += 1
+            if at_items:
+                time[users, column] = 0
+            at_items = not at_items
+        return time
+
+
+def _transitions(weights: Any) -> Any:
+    """Return the rows divided by their sums; empty rows stay empty."""
+    sums = np.asarray(weights.sum(axis=1)).reshape(-1)
+    return with_data(weights, weights.data / np.where(sums > 0, sums, 1)[row_of_entries(weights)])

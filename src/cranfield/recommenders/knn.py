@@ -1,0 +1,125 @@
+"""Classic user-based nearest neighbours, as in Cañamares et al. (2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
+from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.neighbourhood import nearest_rows
+
+# What sums of products may be off by, relative to the sums.
+_ROUNDING = 1e-12
+
+
+@dataclass
+class UserNeighbours(Model):
+    r"""The ratings of the k most similar users, weighted by their similarity and not normalised.
+
+    .. math:: s(u, i) = \sum_{v \in N_k(u),\, v \text{ rated } i} sim(u, v)^q\, r_{vi}
+
+    NaN for an item that no neighbour rated. Neighbours have a positive similarity.
+
+    Parameters
+    ----------
+    k
+        The number of neighbours.
+    similarity
+        ``cosine`` over all items, absent ones counting 0; ``pearson`` over the items that both rated; or ``jaccard``.
+    overlap
+        The fewest items that two users must both have rated to be neighbours.
+    q
+        The power that the similarity is raised to.
+    binary
+        Whether every rating counts 1, in the similarity and in the sum.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [3, 4, 4, 3])
+    >>> UserNeighbours(k=1).fit(train).score([0]).round(2).tolist()
+    [[1.92, nan, 1.44]]
+    """
+
+    name: ClassVar[str] = "knn"
+
+    k: int = setting(100, low=1)
+    similarity: str = setting("cosine", choices=("cosine", "pearson", "jaccard"))
+    overlap: int = setting(0, low=0)
+    q: float = setting(1.0, low=0)
+    binary: bool = setting(False)
+
+    def _fit(self, train: Ratings) -> None:
+        ratings = rating_matrix(train)
+        self._ratings = ones_like(ratings) if self.binary else ratings
+        near = nearest_rows(train.n_users, self.k, self._similarity())
+        self._neighbours = with_data(near, near.data**self.q)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return product_or_nan(self._neighbours[users], self._ratings)
+
+    def _similarity(self) -> Callable[[slice], NDArray[np.float64]]:
+        similarity = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity](self._ratings)
+        if not self.overlap:
+            return similarity
+        common = _common(self._ratings)
+        return lambda block: np.where(common(block) >= self.overlap, similarity(block), 0)
+
+
+class _Products:
+    """The products of a block of rows with all rows of another matrix."""
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self._left, self._right = left, right.T.tocsr()
+
+    def __call__(self, block: slice) -> NDArray[np.float64]:
+        return dense_product(self._left[block], self._right)
+
+
+_Similarity = Callable[[slice], NDArray[np.float64]]
+
+
+def _common(ratings: Any) -> _Similarity:
+    """Count the items that both users rated."""
+    rated = ones_like(ratings)
+    return _Products(rated, rated)
+
+
+def _cosine(ratings: Any) -> _Similarity:
+    unit = unit_rows(ratings)
+    return _Products(unit, unit)
+
+
+def _jaccard(ratings: Any) -> _Similarity:
+    sizes, common = np.diff(ratings.indptr), _common(ratings)
+
+    def similarity(block: slice) -> NDArray[np.float64]:
+        both = common(block)
+        either = sizes[block][:, None] + sizes[None, :] - both
+        return np.asarray(both / np.maximum(either, 1))
+
+    return similarity
+
+
+def _pearson(ratings: Any) -> _Similarity:
+    rated, squares, common = ones_like(ratings), with_data(ratings, ratings.data**2), _common(ratings)
+    products = _Products(ratings, ratings)
+    own_sum, their_sum = _Products(ratings, rated), _Products(rated, ratings)
+    own_square, their_square = _Products(squares, rated), _Products(rated, squares)
+
+    def similarity(block: slice) -> NDArray[np.float64]:
+        count, own, theirs = common(block), own_sum(block), their_sum(block)
+        own_squares, their_squares = count * own_square(block), count * their_square(block)
+        own_spread, their_spread = own_squares - own**2, their_squares - theirs**2
+        covariance = count * products(block) - own * theirs
+        # Where ratings do not vary, or not together, a rounding error is left.
+        nothing = (own_spread <= _ROUNDING * own_squares) | (their_spread <= _ROUNDING * their_squares)
+        nothing |= np.abs(covariance) <= _ROUNDING * np.sqrt(own_squares * their_squares)
+        return np.asarray(np.where(nothing, 0, covariance / np.sqrt(np.where(nothing, 1, own_spread * their_spread))))
+
+    return similarity

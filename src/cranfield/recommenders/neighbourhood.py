@@ -1,0 +1,71 @@
+"""The k nearest rows of a matrix: users by their profiles, or items by their raters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.recommenders._sparse import dense_product, unit_rows
+from cranfield.recommenders.largest import largest
+from cranfield.recommenders.work import blocks, each
+
+
+def cosine_neighbours(rows: Any, k: int) -> Any:
+    r"""Return the ``k`` rows most similar to each row by the cosine, as a sparse matrix of cosines.
+
+    .. math:: cos(u, v) = \frac{\sum_i r_{ui} r_{vi}}{\lVert r_u \rVert \lVert r_v \rVert}
+
+    over all columns, absent ones counting 0. A row is not its own neighbour; nor is a row with a cosine of 0 or
+    less, so some rows may have fewer than ``k`` neighbours. Of equally similar rows the one further up wins.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> cosine_neighbours(sparse.csr_array([[3.0, 4.0], [4.0, 3.0], [0.0, 1.0]]), 1).toarray().round(2).tolist()
+    [[0.0, 0.96, 0.0], [0.96, 0.0, 0.0], [0.8, 0.0, 0.0]]
+    """
+    unit = unit_rows(rows)
+    columns = unit.T.tocsr()
+    return nearest_rows(rows.shape[0], k, lambda block: dense_product(unit[block], columns))
+
+
+def nearest_rows(
+    count: int,
+    k: int,
+    similarity: Callable[[slice], NDArray[np.float64]],
+    weight: Callable[[slice], NDArray[np.float64]] | None = None,
+    *,
+    own: bool = False,
+) -> Any:
+    """Return the ``k`` rows with the largest positive similarity to each row, as a sparse matrix.
+
+    Parameters
+    ----------
+    similarity
+        Gives the similarities of a block of rows to all rows.
+    weight
+        Gives what the matrix holds for a neighbour, where that is not the similarity itself.
+    own
+        Whether a row may be its own neighbour.
+    """
+    from scipy import sparse
+
+    def one_block(block: slice) -> Any:
+        similarities = similarity(block)
+        rows = np.arange(block.start, block.stop)
+        if not own:
+            similarities[rows - block.start, rows] = 0
+        columns, values = largest(similarities, k)
+        near = values > 0
+        if weight is not None:
+            values = np.take_along_axis(weight(block), columns, axis=1)
+        ends = np.append(0, np.cumsum(np.count_nonzero(near, axis=1)))
+        found = sparse.csr_array((values[near], columns[near], ends), shape=(len(rows), count))
+        found.sort_indices()
+        return found
+
+    pieces = each(one_block, blocks(count, count), "Finding neighbours")
+    return sparse.vstack(pieces, format="csr") if pieces else sparse.csr_array((0, count))

@@ -1,0 +1,126 @@
+"""Rocchio's Weights, RSV, CHI2 and KLD: pseudo-relevance feedback over a neighbourhood (Valcarce et al. 2016)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import ones_like, rating_matrix
+from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.neighbourhood import cosine_neighbours
+
+
+@dataclass
+class _Feedback(Model):
+    r"""A score of how much more the neighbours V_u like an item than the collection C does.
+
+    .. math::
+        p(i \mid V) = \frac{\sum_{v \in V} r_{vi}}{\sum_{v \in V} \sum_j r_{vj}}, \qquad
+        p_n(i \mid V) = p(i \mid V) / \lvert V \rvert
+
+    V_u are the k users nearest to u by the cosine. An item that no neighbour rated has no score.
+    """
+
+    needs_positive: ClassVar[bool] = True
+
+    k: int = setting(200, low=1)
+
+    def _fit(self, train: Ratings) -> None:
+        self._ratings = rating_matrix(train)
+        self._neighbours = ones_like(cosine_neighbours(self._ratings, self.k))
+        sums = np.asarray(self._ratings.sum(axis=0)).reshape(-1)
+        total = sums.sum()
+        self._collection: NDArray[np.float64] = sums / (total if total else 1) / train.n_users
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        members = self._neighbours[users]
+        sums: Any = (members @ self._ratings).tocsr()
+        entries = np.diff(sums.indptr)
+        near = _Near(
+            sums.data,
+            size=np.repeat(np.diff(members.indptr), entries),
+            mass=np.repeat(np.asarray(sums.sum(axis=1)).reshape(-1), entries),
+            collection=self._collection[sums.indices],
+        )
+        block = np.full(sums.shape, np.nan)
+        block[np.repeat(np.arange(len(users)), entries), sums.indices] = self._weigh(near)
+        return block
+
+    def _weigh(self, near: _Near) -> NDArray[np.float64]:
+        """Return the scores."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Near:
+    """What the neighbours V_u say of each item that one of them rated.
+
+    ``sums`` is Σ_v r_vi, ``size`` |V_u|, ``mass`` Σ_v Σ_j r_vj, and ``collection`` p_n(i|C).
+    """
+
+    sums: NDArray[np.float64]
+    size: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    collection: NDArray[np.float64]
+
+    @property
+    def likelihood(self) -> NDArray[np.float64]:
+        """p_n(i|V_u)."""
+        return np.asarray(self.sums / self.mass / self.size)
+
+
+@dataclass
+class RocchioWeights(_Feedback):
+    r"""Rocchio's Weights: the mean rating of the neighbours, absent ratings counting 0.
+
+    .. math:: RW(u, i) = \sum_{v \in V_u} r_{vi} / \lvert V_u \rvert
+    """
+
+    name: ClassVar[str] = "rw"
+
+    def _weigh(self, near: _Near) -> NDArray[np.float64]:
+        return np.asarray(near.sums / near.size)
+
+
+@dataclass
+class RobertsonSelectionValue(_Feedback):
+    r"""Robertson Selection Value; inside one user it ranks as Rocchio's Weights do.
+
+    .. math:: RSV(u, i) = \sum_{v \in V_u} \frac{r_{vi}}{\lvert V_u \rvert} p(i \mid V_u)
+    """
+
+    name: ClassVar[str] = "rsv"
+
+    def _weigh(self, near: _Near) -> NDArray[np.float64]:
+        return np.asarray(near.sums / near.size * (near.sums / near.mass))
+
+
+@dataclass
+class ChiSquared(_Feedback):
+    r"""Chi-squared of the neighbours' normalised likelihood against the collection's.
+
+    .. math:: CHI2(u, i) = \frac{(p_n(i \mid V_u) - p_n(i \mid C))^2}{p_n(i \mid C)}
+    """
+
+    name: ClassVar[str] = "chi2"
+
+    def _weigh(self, near: _Near) -> NDArray[np.float64]:
+        return np.asarray((near.likelihood - near.collection) ** 2 / near.collection)
+
+
+@dataclass
+class KullbackLeibler(_Feedback):
+    r"""Kullback-Leibler divergence of the neighbours' normalised likelihood from the collection's.
+
+    .. math:: KLD(u, i) = p_n(i \mid V_u) \log \frac{p_n(i \mid V_u)}{p_n(i \mid C)}
+    """
+
+    name: ClassVar[str] = "kld"
+
+    def _weigh(self, near: _Near) -> NDArray[np.float64]:
+        likelihood = near.likelihood
+        return np.asarray(likelihood * np.log(likelihood / near.collection))

@@ -1,0 +1,117 @@
+"""SLIM: a sparse linear model of items (Ning and Karypis 2011)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._progress import progress
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
+from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.work import available_memory, compiled_loops, need_memory
+
+# Columns that are solved between two looks at the progress bar.
+_COLUMNS = 256
+
+
+@dataclass
+class SparseLinear(Model):
+    r"""Each item as a sparse, non-negative combination of the others.
+
+    .. math::
+        \min_W \tfrac12 \lVert A - A W \rVert_F^2 + \tfrac{β}{2} \lVert W \rVert_F^2 + λ \lVert W \rVert_1
+        \quad\text{s.t.}\quad W \ge 0,\; diag(W) = 0, \qquad s(u, \cdot) = a_u W
+
+    by coordinate descent, each column on its own. NaN where no item of the user speaks for the target.
+
+    Parameters
+    ----------
+    l1, l2
+        λ and β.
+    neighbours
+        A column is made of the so many items nearest to it by the cosine (fsSLIM); None for all items, which needs a
+        dense items × items matrix.
+    binary
+        Whether every rating counts 1.
+    sweeps, tolerance
+        The descent of a column ends after so many sweeps, or when no weight moves by more.
+    """
+
+    name: ClassVar[str] = "slim"
+
+    l1: float = setting(1.0, low=0)
+    l2: float = setting(500.0, low=0)
+    neighbours: int | None = setting(200, low=1, or_none=int)
+    binary: bool = setting(True)
+    sweeps: int = setting(100, low=1)
+    tolerance: float = setting(1e-4, above=0)
+
+    def _fit(self, train: Ratings) -> None:
+        loops = compiled_loops(self.name)
+        ratings = rating_matrix(train)
+        self._ratings = ones_like(ratings) if self.binary else ratings
+        if self.neighbours is None:
+            need_memory(
+                self.name,
+                2 * 8 * train.n_items**2,
+                f"a dense matrix of {train.n_items:,} × {train.n_items:,} items",
+                "restrict it, as in slim(neighbours=200)",
+            )
+            self._weights = self._fit_whole(loops)
+        else:
+            self._weights = self._fit_near(loops, self.neighbours)
+
+    def _fit_whole(self, loops: Any) -> Any:
+        from scipy import sparse
+
+        gram = (self._ratings.T @ self._ratings).toarray()
+        count = len(gram)
+        pieces = []
+        with progress("Fitting slim", total=count, unit="items") as bar:
+            for first in range(0, count, _COLUMNS):
+                weights = np.zeros((min(_COLUMNS, count - first), count))
+                loops.slim_whole(gram, first, self.l1, self.l2, self.sweeps, self.tolerance, weights)
+                pieces.append(sparse.csr_array(weights))
+                bar.advance(len(weights))
+        return sparse.vstack(pieces, format="csr").T.tocsr()
+
+    def _fit_near(self, loops: Any, k: int) -> Any:
+        from scipy import sparse
+
+        raters = self._ratings.T.tocsr()
+        near = _padded(cosine_neighbours(raters, k), k)
+        weights = np.zeros(near.shape)
+        settings = (self.l1, self.l2, self.sweeps, self.tolerance)
+        count = len(near)
+        # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
+        whole = 8 * count**2 < available_memory() / 4 and count <= 20_000
+        gram = (raters @ self._ratings).toarray() if whole else None
+        with progress("Fitting slim", total=count, unit="items") as bar:
+            for first in range(0, count, _COLUMNS):
+                part = slice(first, first + _COLUMNS)
+                if gram is not None:
+                    loops.slim_near(gram, near, part.start, min(part.stop, count), *settings, weights)
+                else:
+                    loops.slim_sparse(
+                        raters.indptr, raters.indices, raters.data, raters.shape[1],
+                        near, part.start, min(part.stop, count), *settings, weights,
+                    )  # fmt: skip
+                bar.advance(_COLUMNS)
+        target, place = np.nonzero(weights)
+        return sparse.csr_array((weights[target, place], (near[target, place], target)), shape=(count, count))
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return product_or_nan(self._ratings[users], self._weights)
+
+
+def _padded(neighbours: Any, k: int) -> NDArray[np.int64]:
+    """Return the neighbours of each row as a matrix, −1 after the last."""
+    sizes = np.diff(neighbours.indptr)
+    padded = np.full((len(sizes), max(1, min(k, int(sizes.max(initial=1))))), -1, dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < sizes[:, None]] = neighbours.indices
+    return padded

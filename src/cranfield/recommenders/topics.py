@@ -1,0 +1,177 @@
+"""PLSA and LDA: users as mixtures of topics, topics as distributions over items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
+from cranfield.recommenders.language_models import without_zeros
+from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.work import compiled_loops
+
+
+@dataclass
+class _Topics(Model):
+    r"""What PLSA and LDA share: θ_uz = p(z|u), φ_zi = p(i|z), and how ratings are explained by them.
+
+    The expected counts of a topic,
+
+    .. math:: n_{uz} = \sum_i w_{ui} θ_{uz} φ_{zi}, \qquad n_{zi} = \sum_u w_{ui} θ_{uz} φ_{zi}, \qquad
+              w_{ui} = r_{ui} / \sum_z θ_{uz} φ_{zi}
+
+    need no more memory than the ratings do.
+    """
+
+    needs_positive: ClassVar[bool] = True
+
+    def _explain(self, train: Ratings, topics: int, iterations: int, binary: bool, draw: np.random.Generator) -> None:
+        loops = compiled_loops(self.name)
+        ratings = without_zeros(rating_matrix(train))
+        counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
+        by_item = _transposed_places(ratings)
+        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        weights = np.empty_like(counts)
+        # Expected counts to start from: every rating given to the topics at random.
+        of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
+        of_items = (np.diff(by_item.indptr)[:, None] * _random_shares(draw, train.n_items, topics)).astype(np.float32)
+        with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
+            for _ in range(iterations):
+                theta, phi = self._mixtures(of_users), self._distributions(of_items)
+                loops.explain_users(ratings.indptr, ratings.indices, counts, theta, phi, weights, of_users)
+                loops.explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
+                bar.advance()
+        self._theta, self._phi = self._point_estimates(of_users, of_items)
+
+    def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return θ, or what stands for it while fitting, from the counts of users × topics."""
+        raise NotImplementedError
+
+    def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return φ, or what stands for it while fitting, from the counts of items × topics."""
+        raise NotImplementedError
+
+    def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
+        return self._mixtures(of_users), self._distributions(of_items)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        block = (self._theta[users] @ self._phi.T).astype(np.float64)
+        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+
+@dataclass
+class ProbabilisticLatentSemantics(_Topics):
+    r"""PLSA, fitted by expectation maximisation (Hofmann 2004).
+
+    .. math:: s(u, i) = \sum_z p(z \mid u)\, p(i \mid z), \qquad
+              p(z \mid u) \propto n_{uz}, \quad p(i \mid z) \propto n_{zi}
+
+    NaN for users and items without training ratings.
+
+    Parameters
+    ----------
+    topics, iterations
+        The number of topics, and of passes.
+    binary
+        Whether every rating counts 1, or as much as it says.
+    seed
+        Fixes the start.
+    """
+
+    name: ClassVar[str] = "plsa"
+
+    topics: int = setting(50, low=1)
+    iterations: int = setting(300, low=1)
+    binary: bool = setting(False)
+    seed: int = setting(0, low=0)
+
+    def _fit(self, train: Ratings) -> None:
+        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
+
+    def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _shares(of_users, axis=1)
+
+    def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _shares(of_items, axis=0)
+
+
+@dataclass
+class LatentDirichlet(_Topics):
+    r"""LDA, fitted by variational Bayes (Blei, Ng and Jordan 2003).
+
+    With γ_uz = α + n_uz and λ_zi = β + n_zi, the expected counts are taken with
+    exp(ψ(γ_uz) − ψ(Σ_z γ_uz)) for θ and exp(ψ(λ_zi) − ψ(Σ_i λ_zi)) for φ; then
+
+    .. math:: s(u, i) = \sum_z \frac{γ_{uz}}{\sum_y γ_{uy}} \frac{λ_{zi}}{\sum_j λ_{zj}}
+
+    Each rating is a word that occurs as often as it says. NaN for users and items without training ratings.
+
+    Parameters
+    ----------
+    topics, iterations
+        The number of topics, and of passes.
+    alpha, beta
+        The Dirichlet priors of a user's topics and of a topic's items.
+    binary
+        Whether every rating counts 1, or as much as it says.
+    seed
+        Fixes the start.
+    """
+
+    name: ClassVar[str] = "lda"
+
+    topics: int = setting(50, low=1)
+    iterations: int = setting(100, low=1)
+    alpha: float = setting(0.3, above=0, high=1e9)
+    beta: float = setting(1.0, above=0, high=1e9)
+    binary: bool = setting(False)
+    seed: int = setting(0, low=0)
+
+    def _fit(self, train: Ratings) -> None:
+        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "lda"))
+
+    def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _geometric_mean(self.alpha + of_users, axis=1)
+
+    def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
+        return _geometric_mean(self.beta + of_items, axis=0)
+
+    def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
+        gamma, lambda_ = self.alpha + of_users, self.beta + of_items
+        return gamma / gamma.sum(axis=1, keepdims=True), lambda_ / lambda_.sum(axis=0)
+
+
+def _shares(counts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    """Return the counts divided by their sums along an axis."""
+    shares = counts / np.maximum(counts.sum(axis=axis, keepdims=True), np.float32(1e-30))
+    # Shares that vanish, pass by pass, would become denormal numbers, which processors multiply very slowly.
+    shares[shares < 1e-15] = 0
+    return shares
+
+
+def _geometric_mean(parameters: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    """Return exp(E[log p]) of Dirichlet distributions along an axis."""
+    from scipy.special import digamma
+
+    total = parameters.sum(axis=axis, keepdims=True, dtype=np.float64)
+    mean: NDArray[np.float32] = np.exp(digamma(parameters.astype(np.float64)) - digamma(total)).astype(np.float32)
+    return mean
+
+
+def _random_shares(draw: np.random.Generator, rows: int, topics: int) -> NDArray[np.float64]:
+    shares = 0.5 + draw.random((rows, topics))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _transposed_places(ratings: Any) -> Any:
+    """Return the items × users matrix of the places that the ratings have in the users × items matrix."""
+    from scipy import sparse
+
+    places = np.arange(len(ratings.data), dtype=np.int64)
+    return sparse.csr_array((places, ratings.indices, ratings.indptr), shape=ratings.shape).T.tocsr()

@@ -1,0 +1,135 @@
+"""Work in blocks, on as many threads as the settings allow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from cranfield._errors import CranfieldError, MissingExtraError
+from cranfield._progress import progress
+from cranfield._settings import settings
+
+Result = TypeVar("Result")
+
+# A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
+_CELLS = 1 << 22
+
+# Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
+_WORTH_COMPILING = 1 << 21
+
+
+def blocks(rows: int, width: int) -> list[slice]:
+    """Cut ``rows`` rows of ``width`` cells into blocks that fit in memory.
+
+    Examples
+    --------
+    >>> blocks(5, 1 << 21)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    height = max(1, min(_CELLS // max(width, 1), 512))
+    return [slice(start, min(start + height, rows)) for start in range(0, rows, height)]
+
+
+def each(
+    function: Callable[[slice], Result], pieces: Sequence[slice], what: str, *, threads: int | None = None
+) -> list[Result]:
+    """Call ``function`` on each block, in threads, and return the results in the order of the blocks."""
+    threads = settings.workers if threads is None else threads
+    with progress(what, total=len(pieces), unit="blocks") as bar:
+        if threads == 1 or len(pieces) < 2:
+            results = []
+            for piece in pieces:
+                results.append(function(piece))
+                bar.advance()
+            return results
+        with blas_threads(1), ThreadPoolExecutor(threads) as pool:
+            results = []
+            try:
+                for result in pool.map(function, pieces):
+                    results.append(result)
+                    bar.advance()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+            return results
+
+
+def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:
+    """Give the results in order, the next one being made meanwhile, where there is a second thread.
+
+    Examples
+    --------
+    >>> list(one_ahead(lambda number: number**2, [1, 2, 3]))
+    [1, 4, 9]
+    """
+    if settings.workers == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(1) as other:
+        coming: Future[Result] | None = None
+        for argument in arguments:
+            present, coming = coming, other.submit(function, argument)
+            if present is not None:
+                yield present.result()
+        if coming is not None:
+            yield coming.result()
+
+
+@contextmanager
+def blas_threads(threads: int) -> Iterator[None]:
+    """Hold BLAS to a number of threads."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=threads, user_api="blas"):
+        yield
+
+
+def compiled_loops(system: str) -> Any:
+    """Return the module of compiled loops, held to the threads that the settings allow, or say what to install."""
+    try:
+        import numba
+    except ImportError as error:
+        raise MissingExtraError(system, library="numba", extra="recommend") from error
+    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS))
+    from cranfield.recommenders import _loops
+
+    return _loops
+
+
+def kernels(operations: float) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
+    if operations < _WORTH_COMPILING:
+        return None
+    try:
+        from cranfield.recommenders import _kernels
+    except ImportError:
+        return None
+    return _kernels
+
+
+def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
+    """Refuse at once what cannot fit into the memory of this machine."""
+    free = available_memory()
+    if needed > free:
+        raise CranfieldError(
+            f"{system} needs {needed / 2**30:.1f} GiB of memory for {why}, "
+            f"and {free / 2**30:.1f} GiB are free; {remedy}"
+        )
+
+
+def available_memory() -> float:
+    """Return the free memory of this machine in bytes; infinite where it cannot be known."""
+    try:
+        with open("/proc/meminfo") as lines:  # noqa: PTH123 - a kernel table, not a file
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return float(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")

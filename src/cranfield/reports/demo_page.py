@@ -1,0 +1,139 @@
+"""The page of the demo: the table everyone publishes, where it misleads, and what holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cranfield._files import write_text
+from cranfield._record import Step
+from cranfield._table import csv_of
+from cranfield.recommenders import SYSTEMS
+from cranfield.reports import figures
+from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
+from cranfield.reports.explore import explore, label_of
+from cranfield.reports.markup import paragraphs, percent, text
+from cranfield.reports.page import page
+from cranfield.reports.reporting import write_page
+from cranfield.reports.section import Section
+from cranfield.reports.sections.card import card
+from cranfield.reports.sections.explorer import explorer
+from cranfield.reports.sections.leaderboard import leaderboard
+from cranfield.reports.sections.pairs import pairs
+from cranfield.reports.sections.trust import trust
+from cranfield.reports.sections.truth import MeasuredProtocol, orders, truth
+from cranfield.reports.sections.users import users
+from cranfield.reports.tables import leaderboard_frame, leaderboard_table
+
+_WHY = (
+    "This world is simulated, so we know what every user thinks of every item. Users rate what they meet, and rather "
+    "what they like; a test set of such ratings rewards systems that recommend what many people have rated. Ratings "
+    "of items drawn at random for each user have no such bias: every recommended item is equally likely to be judged, "
+    f"so that {METRIC} on them is the true {METRIC} times a constant, give or take the chance of the draw."
+)
+
+
+def demo_page(found: Demo) -> str:
+    """Return the demo's report as HTML."""
+    world = found.world.ratings
+    lead = (
+        f"{len(found.systems)} systems in a simulated world of {world.n_users:,} users, {world.n_items:,} items and "
+        f"{len(world):,} ratings, in which the truth is known."
+    )
+    true = dict(zip(found.systems, found.averages(TRUTH).tolist()))
+    protocols = [_measured(found, test) for test in (HELD_OUT, RANDOM_ITEMS)]
+    explored = explore(found.variants)
+    start = explored.find(**label_of(HELD_OUT, found.scores[HELD_OUT], METRIC))
+    published = found.scores[HELD_OUT]
+    sections = [
+        _story(found, orders(METRIC, true, protocols)),
+        leaderboard(published, found.comparisons[HELD_OUT], title="The table everyone publishes"),
+        truth(METRIC, true, protocols, _WHY),
+        leaderboard(found.scores[RANDOM_ITEMS], found.comparisons[RANDOM_ITEMS], name="what-holds", title="What holds"),
+        explorer(explored, start, true),
+        pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
+        users(published),
+        trust(found.assessment),
+        _card(found),
+    ]
+    right = found.order(HELD_OUT)[0] == found.order(TRUTH)[0]
+    title = "The published order, and the true one" if right else "The published winner, and the better system"
+    return page(title, [one for one in sections if one is not None], lead=lead)
+
+
+def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
+    """Write the page, and beside it the tables as CSV and the figures as PDF and SVG; return the page's path."""
+    path = write_page(folder / "report.html", demo_page(found))
+    for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
+        tables, comparison = folder / "tables", found.comparisons.get(test)
+        table = leaderboard_table(found.scores[test], comparison)
+        _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(found.scores[test], comparison)))
+        _write(tables / f"scores-{name}.tex", table.latex())
+        _write(tables / f"scores-{name}.md", table.markdown())
+        if comparison is not None:
+            _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
+    for name, chart in _charts(found, style).items():
+        figures.save(chart, *(folder / "figures" / f"{name}.{ending}" for ending in ("pdf", "svg")))
+    return path
+
+
+def _charts(found: Demo, style: figures.Style) -> dict[str, object]:
+    values = {test: dict(zip(found.systems, found.averages(test).tolist())) for test in (HELD_OUT, TRUTH, RANDOM_ITEMS)}
+    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
+    return {
+        "orders": figures.orders(values, list(dict.fromkeys((best, first))), style=style),
+        "averages-held-out": figures.averages(found.scores[HELD_OUT], METRIC, style=style),
+        "averages-random-items": figures.averages(found.scores[RANDOM_ITEMS], METRIC, style=style),
+        "wins-held-out": figures.wins(found.comparisons[HELD_OUT], METRIC, style=style),
+    }
+
+
+def _write(path: Path, content: str) -> None:
+    write_text(path, content)
+
+
+def _measured(found: Demo, test: str) -> MeasuredProtocol:
+    return MeasuredProtocol(test, dict(zip(found.systems, found.averages(test).tolist())), *found.claims(test))
+
+
+def _story(found: Demo, drawn: str) -> Section:
+    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
+    true = dict(zip(found.systems, found.averages(TRUTH)))
+    _, significant, wrong = found.claims(HELD_OUT)
+    facts = [
+        ("", first, f"leads the published table; users truly like {percent(true[first])} of what it recommends"),
+        ("good", best, f"is truly best: users like {percent(true[best])}"),
+        ("warn" if wrong else "", f"{wrong} of {significant}", "significant claims of the published table are wrong"),
+        ("", f"{found.tau(HELD_OUT):.2f} → {found.tau(RANDOM_ITEMS):.2f}",
+         f"Kendall's tau with the true order, on {HELD_OUT} and on {RANDOM_ITEMS}"),
+    ]  # fmt: skip
+    shown = "".join(
+        f'<div class="{kind}"><b>{text(one)}</b><span>{text(said)}</span></div>' for kind, one, said in facts
+    )
+    opening, *rest = found.sentences()
+    markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
+    markup += paragraphs(rest) + _systems(found)
+    return Section("verdict", "What was found", markup)
+
+
+def _systems(found: Demo) -> str:
+    """Return what each system is, in the words of its own documentation."""
+    said = {name: (SYSTEMS[name].__doc__ or "").strip().split("\n")[0] for name in found.systems}
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in said.items())
+    return f'<details><summary>The {len(said)} systems</summary><dl class="card">{lines}</dl></details>'
+
+
+def _card(found: Demo) -> Section:
+    held_out, comparison = found.scores[HELD_OUT], found.comparisons[HELD_OUT]
+    data = [("data", step) for step in found.world.ratings.history]
+    ranked = found.runs[0].history[-1].settings
+    systems = [("systems", Step("recommend", {"systems": found.systems, "n": ranked["n"], "seed": ranked["seed"]}))]
+    targets = [("targets", step) for step in found.runs[0].history if step.action == "targets"]
+    steps = [*data, ("split", found.split.step), *targets, *systems, ("measure", held_out.step)]
+    facts = {
+        "seed": found.world.seed,
+        "metrics": ", ".join(METRICS),
+        "observed ratings": found.world.ratings.fingerprint,
+        "training ratings": found.split.train.fingerprint,
+        **{test: scores.step.settings["test"] for test, scores in found.scores.items()},
+    }
+    return card([*steps, ("compare", comparison.step), ("assess", found.assessment.step)], facts)

@@ -1,0 +1,251 @@
+"""The demo: the whole line on a simulated world, where the truth is known, and what it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks
+from cranfield.assessments import Assessment, assess
+from cranfield.comparisons import Comparison, compare
+from cranfield.data import Ratings, simulate
+from cranfield.data.simulate import World
+from cranfield.experiments.phrase import listed
+from cranfield.experiments.running import Stages, silent
+from cranfield.measures import Scores, measure
+from cranfield.measures.correlation import kendall_tau_b
+from cranfield.rankings.recommending import recommend_each
+from cranfield.rankings.run import Run
+from cranfield.reports.decisions import other_decisions
+from cranfield.reports.figures import Style
+from cranfield.reports.markup import paragraphs
+from cranfield.reports.tables import leaderboard_table
+from cranfield.splits.by_chance import random as random_split
+from cranfield.splits.split import Split
+
+SIZES: Mapping[str, dict[str, int]] = {
+    "small": {"users": 400, "items": 250, "ratings": 14_000},
+    "medium": {"users": 2_000, "items": 800, "ratings": 100_000},
+    "large": {"users": 5_000, "items": 2_000, "ratings": 500_000},
+}
+"""The worlds to choose from."""
+
+SYSTEMS = ("random", "popularity", "average", "knn", "itemknn", "puresvd", "ease", "kld")
+"""Eight systems that need nothing but the base install."""
+
+METRIC = "P@10"
+"""What the demo speaks of: the share of ten recommended items that the user likes."""
+
+METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
+_LENGTH = 50
+_SIZES, _SAMPLES = (1.0, 0.8, 0.6, 0.4, 0.2), 10
+_THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
+# Coat asks each user about 16 of 300 items.
+_RANDOM_SHARE = 0.05
+
+HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "the truth"
+"""The names of the test sets: the usual one, the unbiased one, and every pair's true grade."""
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """One set of ranked lists under two protocols, beside the truth.
+
+    Parameters
+    ----------
+    world
+        Where every preference is known.
+    split
+        The standard protocol: 80 % of the observed ratings for training, the others for test.
+    runs
+        What the systems recommend, learnt from the training ratings.
+    scores, comparisons
+        By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of
+        items drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not for training).
+    assessment
+        Which metric can be trusted, as far as held-out ratings can tell.
+    variants
+        The scores under other decisions (test set, threshold, condensed lists), for the explorer of the page.
+    """
+
+    world: World
+    split: Split
+    runs: tuple[Run, ...]
+    scores: Mapping[str, Scores]
+    comparisons: Mapping[str, Comparison]
+    assessment: Assessment
+    variants: tuple[tuple[str, Scores], ...]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems."""
+        return self.scores[TRUTH].systems
+
+    def averages(self, test: str) -> NDArray[np.float64]:
+        """Return the average of `METRIC` for every system on one of the test sets."""
+        scores = self.scores[test]
+        return scores.average()[:, scores.metric(METRIC)]
+
+    def order(self, test: str) -> list[str]:
+        """Return the systems from best to worst on one of the test sets."""
+        return [self.systems[s] for s in np.argsort(-self.averages(test), kind="stable")]
+
+    def tau(self, test: str) -> float:
+        """Return Kendall's tau between the order on a test set and the true order."""
+        return kendall_tau_b(self.averages(test), self.averages(TRUTH))
+
+    def claims(self, test: str) -> tuple[int, int, int]:
+        """Return how many pairs there are, how many differ significantly, and in how many of these the worse leads."""
+        true = dict(zip(self.systems, self.averages(TRUTH)))
+        rows = self.comparisons[test].of_metric(METRIC)
+        found = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
+        wrong = sum(true[better] < max(true[a], true[b]) for a, b, better in found if better is not None)
+        return len(rows), len(found), wrong
+
+    def leaders(self, test: str) -> list[str]:
+        """Return the first system on a test set, and those that are not significantly worse."""
+        first = self.order(test)[0]
+        worse = {
+            b if better == a else a
+            for a, b, better in self.comparisons[test]
+            .of_metric(METRIC)
+            .select("system_a", "system_b", "better")
+            .iter_rows()
+            if better == first
+        }
+        return [system for system in self.order(test) if system not in worse]
+
+    def sentences(self) -> list[str]:
+        """Return what was found, a thought a sentence."""
+        true = dict(zip(self.systems, self.averages(TRUTH)))
+        published, truly = self.order(HELD_OUT), self.order(TRUTH)
+        first, best = published[0], truly[0]
+        said = [
+            f"The table everyone publishes, {METRIC} on {HELD_OUT}, has {first} first: "
+            f"in truth users like {true[first]:.1%} of what it recommends."
+        ]
+        if first == best:
+            said.append(f"It is the best system in truth as well; {truly[1]} comes next with {true[truly[1]]:.1%}.")
+        else:
+            said.append(
+                f"Truly best is {best}, with {true[best]:.1%}; "
+                f"that table has it in place {published.index(best) + 1} of {len(truly)}."
+            )
+        said.append(
+            f"Kendall's tau with the true order: {self.tau(HELD_OUT):.2f} on {HELD_OUT}, "
+            f"{self.tau(RANDOM_ITEMS):.2f} on {RANDOM_ITEMS} (1 is the same order, 0 none at all)."
+        )
+        for test in (HELD_OUT, RANDOM_ITEMS):
+            pairs, significant, wrong = self.claims(test)
+            said.append(
+                f"On {test} {significant} of {pairs} pairs differ significantly; "
+                + (
+                    f"in {wrong} of them the winner is truly the worse system."
+                    if wrong
+                    else "no winner is truly worse."
+                )
+            )
+        first, *level = self.leaders(RANDOM_ITEMS)
+        leads = f"{first}, truly the best, leads" if first == best else f"{first} leads"
+        also = f", and {listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
+        missed = "" if best in (first, *level) else f"; {best} is missed"
+        said.append(
+            f"What holds: on {RANDOM_ITEMS} {leads}{also}{missed}. Significance says that a difference is no accident "
+            "of the users drawn, not that the test set asks the right question."
+        )
+        return said
+
+    def write(self, folder: str | Path, *, style: Style = "paper") -> Path:
+        """Write the report, its tables and its figures (in a style) into a folder; return the path of the page."""
+        from cranfield.reports.demo_page import write_demo
+
+        return write_demo(self, Path(folder), style=style)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def __repr__(self) -> str:
+        return f"Demo({len(self.systems)} systems, {self.world!r})"
+
+    def _repr_html_(self) -> str:
+        """Show what was found, and the table that everyone publishes with the one that holds."""
+        tables = (leaderboard_table(self.scores[test], one) for test, one in self.comparisons.items())
+        return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
+
+
+def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Demo:
+    """Run the whole line on a simulated world: the same recommendations under two protocols, beside the truth.
+
+    The standard protocol tests on a random part of the observed ratings. These are biased: users rate what they
+    meet, and what they like. The other protocol tests on ratings of items drawn at random for each user, as the
+    datasets Coat and Yahoo R3 have them. Every item is then equally likely to be judged, so P@10 is the true P@10
+    times a constant, up to sampling error: that is why it recovers the true order.
+
+    Parameters
+    ----------
+    size
+        ``small`` (seconds), ``medium`` or ``large`` (minutes); see `SIZES`.
+    seed
+        Fixes every random choice.
+    stages
+        Told how far it is.
+
+    References
+    ----------
+    R. Cañamares, P. Castells (2018). Should I follow the crowd? A probabilistic analysis of the effectiveness of
+    popularity in recommender systems. SIGIR.
+
+    Examples
+    --------
+    >>> found = demo("small")
+    >>> found.tau("held-out ratings") < found.tau("ratings of random items")
+    True
+    """
+    shape = SIZES[_checks.one_of("size", size, tuple(SIZES))]
+    with stages("Simulating a world"):
+        world = simulate.world(shape["users"], shape["items"], shape["ratings"], seed=seed)
+        split = random_split(world.ratings, train=0.8, seed=seed)
+        tests = _test_sets(world, split)
+    runs = []
+    with stages("Training and ranking", len(SYSTEMS)) as advance:
+        for run in recommend_each(split, SYSTEMS, n=_LENGTH, seed=seed):
+            runs.append(run)
+            advance()
+    with stages("Measuring", len(tests)) as advance:
+        scores = {}
+        for name, test in tests.items():
+            scores[name] = measure(runs, test, METRICS, threshold=_THRESHOLD)
+            advance()
+    with stages("Comparing"):
+        comparisons = {name: compare(scores[name], seed=seed) for name in (HELD_OUT, RANDOM_ITEMS)}
+    with stages("Assessing"):
+        assessment = assess(runs, split.test, METRICS, threshold=_THRESHOLD, sizes=_SIZES, samples=_SAMPLES, seed=seed)
+    variants = []
+    with stages("Taking other decisions", len(tests)) as advance:
+        for name, test in tests.items():
+            # Of the truth no item is unjudged, so that condensed lists are the lists.
+            condensed = (False,) if name == TRUTH else (False, True)
+            others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, condensed=condensed)
+            variants += [(name, other) for other in others]
+            advance()
+    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants))
+
+
+def _test_sets(world: World, split: Split) -> dict[str, Ratings]:
+    """Return the three test sets; none holds a training pair."""
+    train = split.train
+    # Whoever asks users about random items knows only what was used for training.
+    fair = replace(world, ratings=train).random_test(per_user=math.ceil(_RANDOM_SHARE * train.n_items))
+    truth = world.truth()
+    learnt = np.zeros(train.n_users * train.n_items, dtype=np.bool_)
+    learnt[_pairs(train)] = True
+    return {HELD_OUT: split.test, RANDOM_ITEMS: fair, TRUTH: truth.keep(~learnt[_pairs(truth)])}
+
+
+def _pairs(ratings: Ratings) -> NDArray[np.int64]:
+    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items

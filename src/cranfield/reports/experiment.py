@@ -1,0 +1,61 @@
+"""The report of an experiment: a page and figures for each of its sets of ratings, in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cranfield.experiments import Decisions, Results
+from cranfield.reports import figures
+from cranfield.reports.decisions import other_decisions
+from cranfield.reports.reporting import write_report
+
+
+def report_experiment(results: Results) -> list[Path]:
+    """Write a page and figures for each set of ratings of an experiment into its folder; return the files.
+
+    It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
+    results that it shows.
+    """
+    return [path for data in results.data for path in (_page(results, data), *_drawn(results, data))]
+
+
+def _page(results: Results, data: str) -> Path:
+    found, parts = results.findings(data), list(results.measured(data))
+    experiment, several = results.experiment, len(results.data) > 1
+    # Folds and repetitions cannot be measured anew together.
+    alone = parts[0] if len(parts) == 1 else None
+    metrics = found.scores.metrics
+    return write_report(
+        results.path / (f"report-{data}.html" if several else "report.html"),
+        found.scores,
+        found.comparison,
+        results.assessment(data),
+        **experiment.decisions.averaging(),
+        variants=()
+        if alone is None
+        else other_decisions(alone.runs, alone.test, metrics, train=alone.train, **_variable(experiment.decisions)),
+        title=f"{experiment.title} ({data})" if several else experiment.title,
+        lead=str(experiment),
+        steps=results.steps(data),
+    )
+
+
+def _variable(decisions: Decisions) -> dict[str, Any]:
+    """Return the thresholds and kinds of lists that ranked lists can be measured with, as they were made."""
+    if decisions.nonrelevant != "all":
+        # What is not relevant was drawn under one threshold, and the rest of the items is not in the lists.
+        return {"thresholds": [decisions.threshold], "condensed": [False]}
+    return {"condensed": [True]} if decisions.lists == "condensed" else {}
+
+
+def _drawn(results: Results, data: str) -> list[Path]:
+    found, averaging = results.findings(data), results.experiment.decisions.averaging()
+    metric = found.scores.metrics[0]
+    charts = {"averages": figures.averages(found.scores, metric, averaging=averaging, style="paper")}
+    if found.comparison is not None and metric in found.comparison.metrics:
+        charts["wins"] = figures.wins(found.comparison, metric, style="paper")
+    paths = {name: results.path / "figures" / f"{data}-{name}.svg" for name in charts}
+    for name, chart in charts.items():
+        figures.save(chart, paths[name])
+    return list(paths.values())

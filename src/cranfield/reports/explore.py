@@ -1,0 +1,241 @@
+"""The numbers behind the decision explorer: every average under every combination of decisions, computed beforehand."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import CranfieldError, SettingError
+from cranfield._spelling import parse
+from cranfield._table import shown
+from cranfield.comparisons.corrections import corrections
+from cranfield.comparisons.samples import AVERAGES as TESTABLE
+from cranfield.comparisons.samples import make_samples
+from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.measures import Average, Scores
+from cranfield.measures.scores import Undefined
+
+AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
+"""The kinds of average that a reader may choose from."""
+
+# So many averages are about 3 MB in the page; beyond, only the mean is offered, then fewer other decisions.
+_MOST_NUMBERS = 300_000
+
+DIMENSIONS = ("test", "threshold", "lists", "metric", "parameters", "cutoff", "average", "coverage")
+_TITLES = (
+    "Test set",
+    "Relevant from",
+    "Lists",
+    "Metric",
+    "Gain and other parameters",
+    "Cut-off",
+    "Average",
+    "Users without a list",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """Averages and p-values under many combinations of decisions.
+
+    Parameters
+    ----------
+    systems
+        Names.
+    options
+        For each of `DIMENSIONS` the choices there are.
+    rows
+        combinations × dimensions: the place of each choice among the options.
+    means
+        combinations × systems.
+    p
+        combinations × systems: Holm's corrected p-value of Student's paired t-test against the best system of the
+        combination; NaN for that system itself and where averages of this kind have no such test.
+    lower_is_better
+        For each option of the dimension ``metric``.
+    left_out
+        What was not computed because the page would grow too large, in words; empty if all was.
+    """
+
+    systems: tuple[str, ...]
+    options: tuple[tuple[Any, ...], ...]
+    rows: NDArray[np.int64]
+    means: NDArray[np.float64]
+    p: NDArray[np.float64]
+    lower_is_better: tuple[bool, ...]
+    left_out: str = ""
+
+    def find(self, **choices: Any) -> int:
+        """Return the row of a combination; dimensions with a single choice may be left out."""
+        wanted = np.ones(len(self.rows), dtype=bool)
+        for place, name in enumerate(DIMENSIONS):
+            if name in choices:
+                if choices[name] not in self.options[place]:
+                    raise SettingError(f"{name}={choices[name]!r} was not computed; known: {self.options[place]}")
+                wanted &= self.rows[:, place] == self.options[place].index(choices[name])
+        if np.count_nonzero(wanted) != 1:
+            raise SettingError(f"{choices} names {np.count_nonzero(wanted)} combinations and not one; say more")
+        return int(np.argmax(wanted))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it, compactly and ready for JSON; numbers are 32-bit floats in base64."""
+        strides = np.cumprod([1, *(len(one) for one in self.options[:-1])])
+        return {
+            "systems": list(map(shown, self.systems)),
+            "dimensions": [
+                {"name": name, "title": title, "options": [_said(name, one) for one in options]}
+                for name, title, options in zip(DIMENSIONS, _TITLES, self.options)
+            ],
+            "keys": (self.rows @ strides).tolist(),
+            "means": _packed(self.means),
+            "p": _packed(self.p),
+            "lower": list(self.lower_is_better),
+        }
+
+
+def explore(
+    variants: Sequence[tuple[str, Scores]],
+    *,
+    average: str = "mean",
+    undefined: Undefined = "zero",
+    by: Literal["list", "user"] = "list",
+) -> Explored:
+    """Average the same systems under every combination of decisions, and test each against the best.
+
+    Parameters
+    ----------
+    variants
+        Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
+        cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
+    average
+        A kind of average to offer beside `AVERAGES`, and the one to keep if there is no room for all.
+    undefined, by
+        Who counts; see `Scores.average`.
+    """
+    systems = variants[0][1].systems
+    for _, scores in variants:
+        if scores.systems != systems:
+            raise SettingError("the explorer needs the same systems in the same order under all decisions")
+    policies = ("full",) if all(scores.covered.all() for _, scores in variants) else ("full", "reduced")
+    variants, kinds, left_out = _within(variants, len(systems) * len(policies), average)
+    labels, means, p = [], [], []
+    for test, scores in variants:
+        for kind in kinds:
+            for policy in policies:
+                # Where every user has a list, leaving out those without one changes nothing.
+                if policy == "full" or not scores.covered.all():
+                    averages = scores.average(kind, coverage=policy, undefined=undefined, by=by)  # type: ignore[arg-type]
+                    chances = _against_best(scores, averages, kind, policy, undefined)
+                means.append(averages.T)
+                p.append(chances.T)
+                labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
+    options = _options(labels)
+    rows = np.array([[one.index(value) for one, value in zip(options, label)] for label in labels], dtype=np.int64)
+    lower = {
+        parse(metric).name: lower
+        for _, scores in variants
+        for metric, lower in zip(scores.metrics, scores.lower_is_better)
+    }
+    _, first = np.unique(rows, axis=0, return_index=True)
+    kept = np.sort(first)
+    return Explored(
+        systems,
+        options,
+        rows[kept],
+        np.concatenate(means)[kept],
+        np.concatenate(p)[kept],
+        tuple(lower[name] for name in options[DIMENSIONS.index("metric")]),
+        left_out,
+    )
+
+
+def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the choices of each dimension; thresholds and cut-offs go up, whatever order they were measured in."""
+    found = (tuple(dict.fromkeys(column)) for column in zip(*labels))
+    return tuple(
+        tuple(sorted(one, key=_place)) if name in ("threshold", "cutoff") else one
+        for name, one in zip(DIMENSIONS, found)
+    )
+
+
+def _within(
+    variants: Sequence[tuple[str, Scores]], each: int, average: str
+) -> tuple[Sequence[tuple[str, Scores]], tuple[str, ...], str]:
+    """Return the variants and kinds of average that a page can hold, the first variant always, and what is left out."""
+    numbers = each * np.cumsum([len(scores.metrics) for _, scores in variants])
+    kinds = tuple(dict.fromkeys([*AVERAGES, average]))
+    if numbers[-1] * len(kinds) <= _MOST_NUMBERS:
+        return variants, kinds, ""
+    kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
+    fewer = f" and {len(variants) - kept} sets of other decisions" if kept < len(variants) else ""
+    return variants[:kept], (average,), f"other kinds of average than the {average}{fewer}"
+
+
+def label_of(
+    test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
+) -> dict[str, Any]:
+    """Return the choices behind an average of a metric, for `Explored.find`."""
+    return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
+
+
+def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:
+    spelling, settings = parse(metric), scores.step.settings
+    parameters = ", ".join(f"{name}={value}" for name, value in spelling.parameters)
+    lists = "condensed" if settings.get("condensed") else "full"
+    return test, settings.get("threshold"), lists, spelling.name, parameters, spelling.cutoff, kind, policy
+
+
+def _against_best(
+    scores: Scores, averages: NDArray[np.float64], kind: str, policy: str, undefined: Undefined
+) -> NDArray[np.float64]:
+    """Return systems × metrics: corrected p-values against the best system of each metric."""
+    p = np.full(averages.shape, np.nan)
+    if len(scores.systems) < 2 or Average.of(kind).spelling.name not in TESTABLE:
+        return p
+    # The page holds 32 bits of each: of averages that are equal there, the first is the best.
+    signed = np.where(np.array(scores.lower_is_better), -averages, averages).astype(np.float32)
+    per_list = ~np.isnan(scores.values).all(axis=(0, 2))
+    best = np.argmax(np.where(np.isnan(signed), -np.inf, signed), axis=0)
+    for system in np.unique(best[per_list]):
+        places = np.flatnonzero((best == system) & per_list)
+        metrics = [scores.metrics[place] for place in places]
+        others = np.delete(np.arange(len(scores.systems)), system)
+        try:
+            p[np.ix_(others, places)] = _p_values(scores.only(metrics), scores.systems[system], kind, policy, undefined)
+        except CranfieldError:
+            # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
+            continue
+    return p
+
+
+def _p_values(scores: Scores, baseline: str, kind: str, policy: str, undefined: Undefined) -> NDArray[np.float64]:
+    """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
+    coverage = "full" if policy == "full" else "common"
+    samples, _ = make_samples(scores, baseline=baseline, coverage=coverage, undefined=undefined, average=kind)
+    found: list[Verdict] = tests.call("student", samples, seed=0, alpha=0.05)
+    return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
+
+
+def _place(value: Any) -> float:
+    return float("inf") if value is None else float(value)
+
+
+_NONE = {"threshold": "any rating of at least 1", "cutoff": "none", "parameters": "standard"}
+
+
+def _said(dimension: str, value: Any) -> str:
+    """Return an option in words."""
+    if value is None or value == "":
+        return _NONE[dimension]
+    if dimension == "coverage":
+        return {"full": "count as 0", "reduced": "are left out"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _packed(table: NDArray[np.float64]) -> str:
+    return base64.b64encode(np.ascontiguousarray(table, dtype="<f4").tobytes()).decode()

@@ -1,0 +1,88 @@
+"""The page: one HTML file that holds all it needs, and asks nothing of any network.
+
+A content security policy forbids everything but the one style sheet and the scripts of the page, named by their
+hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn beforehand as
+SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark mode. Where
+there is a figure, the page holds the Vega libraries too, from the installed package, to draw it anew when it is pointed
+at. Vega interprets its expressions, so that the policy need not allow code made from strings.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Sequence
+from importlib import resources
+
+from cranfield._figures import vega_library
+from cranfield._table import csv_of
+from cranfield._version import __version__
+from cranfield.reports.markup import DEFINITION, json_text, text
+from cranfield.reports.section import Section
+
+_SCRIPTS = ("page.js", "explorer.js", "pairs.js", "figures.js")
+
+
+def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
+    """Return a page of sections as HTML.
+
+    Parameters
+    ----------
+    title, lead
+        The heading, and a line below it.
+    sections
+        From top to bottom.
+    """
+    style = _asset("page.css")
+    drawn = any(DEFINITION in one.html for one in sections)
+    scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
+    tables = {f"{name}.csv": csv_of(frame) for section in sections for name, frame in section.tables.items()}
+    files = tables | {name: content for section in sections for name, content in section.files.items()}
+    data = {
+        "files": {name: _packed(content) for name, content in files.items()},
+        **{section.name: section.data for section in sections if section.data is not None},
+    }
+    navigation = "".join(f'<li><a href="#{text(one.name)}">{text(one.title)}</a></li>' for one in sections)
+    body = "".join(
+        f'<section id="{text(one.name)}" aria-labelledby="{text(one.name)}-title">'
+        f'<h2 id="{text(one.name)}-title">{text(one.title)}</h2>{one.html}</section>'
+        for one in sections
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
+        f'<meta name="generator" content="cranfield {__version__}"><title>{text(title)}</title>'
+        f"<style>{style}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the results</a>'
+        f'<header><div class="bar"><p class="brand">cranfield</p>'
+        '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button></div>'
+        f"<h1>{text(title)}</h1>{f'<p class=lead>{text(lead)}</p>' if lead else ''}"
+        f'<nav aria-label="Sections"><ul>{navigation}</ul></nav></header>'
+        f'<main id="main">{body}</main>'
+        f"<footer><p>Made by cranfield {__version__}. This file holds all it shows and asks nothing of a network."
+        "</p></footer>"
+        f'<script type="application/json" id="data">{json_text(data)}</script>'
+        + "".join(f"<script>{script}</script>" for script in scripts)
+        + "</body></html>\n"
+    )
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    allowed = " ".join(map(_hash, scripts))
+    return f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def _packed(content: str) -> str:
+    """Return a text deflated, in base64: a quarter of its size. Every browser can inflate it since 2023."""
+    return base64.b64encode(zlib.compress(content.encode(), 9)).decode()
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (resources.files("cranfield.reports") / "assets" / name).read_text(encoding="utf-8")

@@ -1,0 +1,104 @@
+"""The leaderboard: averages with intervals, coverage and the share that nobody judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from cranfield.comparisons import Comparison
+from cranfield.measures import Scores
+from cranfield.reports import figures
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, number, percent, table, text
+from cranfield.reports.section import Section
+from cranfield.reports.tables import leaderboard_frame, leaderboard_table, letters_of
+
+_SHOWN = 5
+_KEY = '<p class="key">The best value of a metric is blue and bold, the second underlined.</p>'
+
+
+def leaderboard(
+    scores: Scores,
+    comparison: Comparison | None = None,
+    *,
+    averaging: Mapping[str, Any] = MappingProxyType({}),
+    name: str = "leaderboard",
+    title: str = "Leaderboard",
+) -> Section:
+    """Return the table of all systems and metrics, and a figure of the first metric.
+
+    ``averaging`` are options of `Scores.frame`: the kind of average and who counts.
+    """
+    frame = leaderboard_frame(scores, comparison, averaging=averaging)
+    rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
+    letters, hidden = letters_of(comparison), scores.metrics[_SHOWN:]
+    body = [
+        [
+            Value(text(system), system),
+            *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
+            *_shares([rows[system, metric] for metric in scores.metrics]),
+        ]
+        for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
+    ]
+    printed = leaderboard_table(scores, comparison, averaging=averaging)
+    shown = table(f"Averages with 95 % intervals. {printed.caption}", _columns(scores), body, hidden=hidden)
+    drawn = ""
+    if len(scores.systems) > 1:
+        chart = figures.averages(scores, scores.metrics[0], averaging=averaging)
+        said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
+        drawn = figure(f"{name}-averages", chart, said)
+    files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
+    markup = _chooser(scores.metrics, hidden) + shown + _KEY + drawn + notes(scores.notes)
+    return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
+
+
+def _columns(scores: Scores) -> list[Column]:
+    return [
+        Column("system", numeric=False),
+        *(
+            Column(metric, group=metric, hint="lower is better" if lower else "")
+            for metric, lower in zip(scores.metrics, scores.lower_is_better)
+        ),
+        Column("users served", hint="share of lists with at least one item"),
+        Column("items", hint="share of the catalogue that is recommended to anyone"),
+        Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
+    ]
+
+
+def _shares(rows: list[dict[str, Any]]) -> list[Value]:
+    """Return a system's users served, items recommended, and largest share of unjudged items."""
+    unjudged = [row["unjudged"] for row in rows if row["unjudged"] is not None and not np.isnan(row["unjudged"])]
+    shares = (rows[0]["coverage"], rows[0]["item_coverage"], max(unjudged, default=None))
+    return [Value(percent(share), share) for share in shares]
+
+
+def _place(row: dict[str, Any]) -> float:
+    """Return the place of a row; a system without an average stands last."""
+    return np.inf if row["place"] is None else float(row["place"])
+
+
+def _average(row: dict[str, Any], letters: str) -> Value:
+    value = row["mean"]
+    raised = f"<sup>{text(letters)}</sup>" if letters else ""
+    interval = ""
+    if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
+        interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
+    kind = {1: "best", 2: "second"}.get(row["place"], "")
+    return Value(f'<span class="average">{number(value)}</span>{raised}{interval}', value, kind)
+
+
+def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+    if len(metrics) < 2:
+        return ""
+    boxes = "".join(
+        f'<label><input type="checkbox" data-shows="{text(one)}"{"" if one in hidden else " checked"}> '
+        f"{text(one)}</label>"
+        for one in metrics
+    )
+    return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'
+
+
+def _cut(systems: int) -> str:
+    return f"; the best {figures.MOST_SYSTEMS} of {systems}" if systems > figures.MOST_SYSTEMS else ""

@@ -1,0 +1,100 @@
+"""Every pair of systems: a matrix of p-values, differences or effect sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+
+from cranfield._table import shown
+from cranfield.comparisons import Comparison
+from cranfield.reports import figures
+from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
+from cranfield.reports.orders import best_first
+from cranfield.reports.section import Section
+
+# A browser shows a table of so many systems at once; a file of so many pairs stays small.
+_MOST_SYSTEMS, _MOST_PAIRS = 40, 20_000
+
+
+def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by pair") -> Section:
+    """Return the matrix of all pairs, with the metric to choose; a figure of wins and losses of the best system."""
+    rows = comparison.rows
+    said = []
+    if not rows["significant"].any():
+        said.append("No pair of systems differs significantly, by any metric.")
+    kept = min(len(comparison.systems), _MOST_SYSTEMS)
+    if kept < len(comparison.systems):
+        said.append(f"The matrix shows the best {kept} of {len(comparison.systems)} systems.")
+    tables = {name: rows}
+    if len(rows) > _MOST_PAIRS:
+        tables = {name: _of_leaders(comparison)}
+        said.append(
+            f"There are {len(rows):,} pairs and metrics; the table to download holds those with the best system of "
+            "each metric. Comparison.frame() has all."
+        )
+    options = "".join(f'<option value="{m}">{text(one)}</option>' for m, one in enumerate(comparison.metrics))
+    shows = "".join(
+        f'<option value="{value}">{label}</option>'
+        for value, label in (
+            ("p", "corrected p-value"),
+            ("difference", "difference of averages"),
+            ("effect", "effect size d_z"),
+        )
+    )
+    markup = (
+        paragraphs(said)
+        + f'<p class="choices"><label>Metric <select id="pairs-metric">{options}</select></label>'
+        + f'<label>Show <select id="pairs-show">{shows}</select></label></p>'
+        + '<div class="scroll" id="pairs-root" tabindex="0" role="region" aria-label="Matrix of pairs"></div>'
+        + "<noscript><p>The matrix needs the script of this page.</p></noscript>"
+        + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
+        + f"significantly worse. {text(comparison.caption)}.</p>"
+        + _wins(comparison, name)
+        + notes(comparison.step.notes)
+        + downloads(*tables)
+    )
+    data = {
+        "systems": list(map(shown, comparison.systems)),
+        "metrics": [_matrix(comparison, m, kept) for m in range(len(comparison.metrics))],
+    }
+    return Section(name, title, markup, tables=tables, data=data)
+
+
+def _order(comparison: Comparison, m: int) -> list[int]:
+    return best_first(comparison.averages[:, m], comparison.lower_is_better[m])
+
+
+def _wins(comparison: Comparison, name: str) -> str:
+    if not len(comparison.rows):
+        return ""
+    metric = comparison.metrics[0]
+    chart = figures.wins(comparison, metric)
+    best = comparison.baseline or comparison.systems[_order(comparison, 0)[0]]
+    said = f"For which share of the users {best} has a better, an equal and a worse {metric} than each other system."
+    return figure(f"{name}-wins", chart, said)
+
+
+def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:
+    """Return the pairs of a metric among its best systems: a, b, p, difference, effect, and the winner or null."""
+    order = _order(comparison, m)[:kept]
+    place = {system: s for s, system in enumerate(comparison.systems)}
+    kept_ones = set(order)
+    columns = ("system_a", "system_b", "p_corrected", "difference", "effect", "better")
+    found = []
+    for a, b, p, difference, effect, better in comparison.of_metric(comparison.metrics[m]).select(columns).iter_rows():
+        if place[a] in kept_ones and place[b] in kept_ones:
+            numbers = [_short(one) for one in (p, difference, effect)]
+            found.append([place[a], place[b], *numbers, None if better is None else place[better]])
+    return {"name": comparison.metrics[m], "order": order, "pairs": found}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
+
+
+def _of_leaders(comparison: Comparison) -> pl.DataFrame:
+    leaders = {metric: comparison.systems[_order(comparison, m)[0]] for m, metric in enumerate(comparison.metrics)}
+    leader = pl.col("metric").replace_strict(leaders, return_dtype=pl.String)
+    return comparison.rows.filter((pl.col("system_a") == leader) | (pl.col("system_b") == leader))

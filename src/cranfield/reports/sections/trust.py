@@ -1,0 +1,49 @@
+"""Which metric to trust: advice, robustness, p-value curves and correlation."""
+
+from __future__ import annotations
+
+from cranfield._table import Cell
+from cranfield.assessments import Assessment
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
+from cranfield.reports.section import Section
+
+_CAPTIONS = {
+    "robustness": "How well each metric keeps its order of the systems when parts of the test set are missing.",
+    "power": "The largest p-values of each metric, in decreasing order: the lower the curve, the more it tells apart.",
+    "correlation": "Kendall's tau between the orders of systems that the metrics give.",
+}
+
+
+def trust(assessment: Assessment) -> Section:
+    """Return what was found out about the metrics themselves."""
+    shown = ["robustness"] if assessment.scenarios else []
+    shown += [*(["power"] if assessment.curves.height else []), "correlation"]
+    drawn = "".join(figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown)
+    tables = {f"trust-{study}": assessment.frame(study) for study in ("advice", *shown)}
+    advice = assessment.advice()
+    markup = (
+        paragraphs(assessment.sentences()) + _advice(assessment) + drawn + notes(advice.limits) + downloads(*tables)
+    )
+    return Section("trust", "Which metric to trust", markup, tables=tables)
+
+
+def _advice(assessment: Assessment) -> str:
+    made = assessment.advice().table(first=None)
+    columns = [Column(name, numeric=k > 0) for k, name in enumerate(made.header)]
+    rows = [[_cell(one) for one in row] for row in made.rows]
+    return table(made.caption, columns, rows)
+
+
+def _cell(cell: str | Cell) -> Value:
+    one = cell if isinstance(cell, Cell) else Cell(cell)
+    shown = f'<span class="average">{text(one.text)}</span>'
+    return Value(shown, _key(one.text), "best" if one.best else "")
+
+
+def _key(shown: str) -> float | str | None:
+    """Return what a cell is sorted by: its number, the lower end of an interval, or its text."""
+    number = shown.split("–")[0].rstrip("%")
+    try:
+        return float(number)
+    except ValueError:
+        return shown if shown != "–" else None

@@ -1,0 +1,113 @@
+"""What was measured against what is true, where the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from cranfield.measures.correlation import kendall_tau_b
+from cranfield.reports import figures
+from cranfield.reports.markup import Column, Value, downloads, figure, number, paragraphs, percent, table, text
+from cranfield.reports.section import Section
+
+
+@dataclass(frozen=True)
+class MeasuredProtocol:
+    """A protocol's values by system, and what its tests claim: of how many pairs, significant, and wrongly so."""
+
+    name: str
+    values: Mapping[str, float]
+    pairs: int
+    significant: int
+    wrong: int
+
+    def tau(self, truth: Mapping[str, float]) -> float:
+        """Return Kendall's tau with the true order."""
+        return kendall_tau_b([self.values[one] for one in truth], list(truth.values()))
+
+
+def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> str:
+    """Return the figure of the orders side by side: as published, in truth, and by the other protocols."""
+    best = max(true, key=lambda system: true[system])
+    first = max(protocols[0].values, key=lambda system: protocols[0].values[system])
+    columns = {protocols[0].name: protocols[0].values, "the truth": true}
+    columns.update({one.name: one.values for one in protocols[1:]})
+    return figure(
+        "orders",
+        figures.orders(columns, list(dict.fromkeys((best, first)))),
+        f"The order of the systems by {metric}, best on top: as published, in truth, and on an unbiased test set.",
+    )
+
+
+def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol], why: str) -> Section:
+    """Return the section: the agreement of each protocol with the truth, what it claims, and the numbers."""
+    scatters = "".join(
+        figure(
+            f"truth-{k}",
+            figures.against_truth(one.values, true, f"{metric} on {one.name}"),
+            f"{metric} on {one.name} against the true value: Kendall's tau {number(one.tau(true), 2)}.",
+        )
+        for k, one in enumerate(protocols, start=1)
+    )
+    tables = {"truth": _frame(true, protocols), "truth-claims": _claims_frame(true, protocols)}
+    markup = paragraphs([why]) + _claims(protocols, true) + _numbers(metric, true, protocols)
+    markup += f'<div class="beside">{scatters}</div>'
+    return Section("truth", "Against the truth", markup + downloads(*tables), tables=tables)
+
+
+def _claims(protocols: Sequence[MeasuredProtocol], true: Mapping[str, float]) -> str:
+    columns = [Column("test set", numeric=False), Column("tau with the truth"), Column("significant pairs")]
+    columns.append(Column("of these wrong", hint="the system that is called better is truly worse"))
+    rows = [
+        [
+            Value(text(one.name), one.name),
+            Value(number(one.tau(true), 2), one.tau(true)),
+            Value(f"{one.significant} of {one.pairs}", one.significant),
+            Value(str(one.wrong), one.wrong, "warn" if one.wrong else ""),
+        ]
+        for one in protocols
+    ]
+    return table("What each test set claims, and how much of it is true", columns, rows)
+
+
+def _numbers(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> str:
+    columns = [Column("system", numeric=False), Column(f"true {metric}")]
+    for one in protocols:
+        columns += [Column(one.name), Column("place")]
+    places = [_places(one.values) for one in protocols]
+    rows = [
+        [
+            Value(text(system), system),
+            Value(percent(true[system]), true[system]),
+            *(
+                cell
+                for one, place in zip(protocols, places)
+                for cell in (
+                    Value(number(one.values[system]), one.values[system]),
+                    Value(str(place[system]), place[system]),
+                )
+            ),
+        ]
+        for system in sorted(true, key=lambda system: -true[system])
+    ]
+    return table(f"{metric}: the true value and what was measured, truly best first", columns, rows)
+
+
+def _places(values: Mapping[str, float]) -> dict[str, int]:
+    return {system: 1 + sum(other > values[system] for other in values.values()) for system in values}
+
+
+def _frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
+    columns: dict[str, list[float] | list[int]] = {}
+    for one in protocols:
+        places = _places(one.values)
+        columns[one.name] = [one.values[system] for system in true]
+        columns[f"place on {one.name}"] = [places[system] for system in true]
+    return pl.DataFrame({"system": list(true), "the truth": list(true.values()), **columns})
+
+
+def _claims_frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
+    rows = [(one.name, one.tau(true), one.pairs, one.significant, one.wrong) for one in protocols]
+    return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")

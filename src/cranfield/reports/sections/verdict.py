@@ -1,0 +1,68 @@
+"""What was compared, and the verdict, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.comparisons import Comparison
+from cranfield.measures import Scores
+from cranfield.reports.markup import paragraphs
+from cranfield.reports.orders import best_first
+from cranfield.reports.section import Section
+
+_MOST_METRICS = 6
+
+
+def verdict(scores: Scores, comparison: Comparison | None, averaging: Mapping[str, Any]) -> Section:
+    """Return the verdict: of the comparison where there is one, else who has the highest averages."""
+    means = scores.average(**averaging)
+    said = _degenerate(scores, means)
+    if not said:
+        said = _tested(comparison) if comparison is not None else _averages_only(scores, means)[:_MOST_METRICS]
+        others = len(scores.metrics if comparison is None else comparison.metrics) - _MOST_METRICS
+        if others > 0:
+            said.append(f"The other {others} metric{'s are' if others > 1 else ' is'} in the tables below.")
+    metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
+    compared = (
+        f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}"
+        + (f"; {comparison.caption}" if comparison is not None else "; not tested for significance")
+        + "."
+    )
+    return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
+    """Return what keeps these scores from saying anything, if something does."""
+    if scores.n_lists == 0:
+        return ["There are no lists to measure, so nothing can be said."]
+    if np.isnan(means).all():
+        return ["No system has a value by any metric, so nothing can be said."]
+    if len(scores.systems) == 1:
+        return [f"There is one system, {scores.systems[0]}, and nothing to compare it with."]
+    if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
+        return ["All systems have the same averages, by every metric: these data do not tell them apart."]
+    return []
+
+
+def _tested(comparison: Comparison) -> list[str]:
+    return replace(comparison, metrics=comparison.metrics[:_MOST_METRICS]).sentences()
+
+
+def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:
+    said = []
+    for m, metric in enumerate(scores.metrics):
+        best = best_first(means[:, m], scores.lower_is_better[m])[0]
+        if np.isnan(means[best, m]):
+            said.append(f"{metric}: no system has a value.")
+            continue
+        said.append(f"{metric}: {scores.systems[best]} has the best average ({means[best, m]:.4f}).")
+    return said

@@ -1,0 +1,86 @@
+"""The leaderboard as a table for a paper: LaTeX (booktabs), Markdown, or a tidy frame for CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._table import Cell, Table
+from cranfield.comparisons import Comparison
+from cranfield.measures import Scores
+from cranfield.reports.orders import best_first
+
+MOST_LETTERED = 40
+"""Letters of more systems than these are longer than what they explain."""
+
+
+def leaderboard_table(
+    scores: Scores, comparison: Comparison | None = None, *, averaging: Mapping[str, Any] = MappingProxyType({})
+) -> Table:
+    """Return systems × metrics, best system first: best in bold, second underlined, letters, decisions in the caption.
+
+    Parameters
+    ----------
+    scores
+        What was measured.
+    comparison
+        Its tests; systems that share a letter do not differ significantly.
+    averaging
+        Options of `Scores.frame`: the kind of average and who counts.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"], [5, 2, 4])
+    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "other": {"ann": ["z", "y"], "bob": ["y"]}}
+    >>> scores = cf.measure(runs, test, ["P@2", "RR"], threshold=4)
+    >>> print(leaderboard_table(scores, cf.compare(scores)).markdown().splitlines()[4])
+    | mine | **0.5000**<sup>a</sup> | **0.7500**<sup>a</sup> | 100.0% | 50.0% |
+    """
+    made, letters = scores.table(**averaging), letters_of(comparison)
+    first = scores.average(**averaging)[:, 0] if scores.metrics else np.zeros(len(scores.systems))
+    order = best_first(first, bool(scores.metrics) and scores.lower_is_better[0])
+    rows = [_lettered(made.rows[s], scores.systems[s], scores.metrics, letters) for s in order]
+    caption, notes = made.caption, list(made.notes)
+    if letters and comparison is not None:
+        tested = [one for one in comparison.caption.split("; ") if one not in caption.split("; ")]
+        caption = f"{caption}. Systems that share a letter do not differ significantly ({'; '.join(tested)})"
+    return Table(made.header, rows, caption, notes)
+
+
+def leaderboard_frame(
+    scores: Scores, comparison: Comparison | None = None, *, averaging: Mapping[str, Any] = MappingProxyType({})
+) -> pl.DataFrame:
+    """Return `Scores.frame` with the place of each system by each metric, and its letters where there are any."""
+    frame = scores.frame(**averaging)
+    signed = pl.col("mean") * pl.col("metric").replace_strict(
+        dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.lower_is_better))), return_dtype=pl.Float64
+    )
+    # Equal averages of other values may differ in the last of their digits.
+    equal = signed.fill_nan(None).round_sig_figs(12)
+    frame = frame.with_columns(place=equal.rank("min").over("metric").cast(pl.Int64))
+    letters = letters_of(comparison)
+    if not letters:
+        return frame
+    found = [letters.get(key) for key in frame.select("metric", "system").iter_rows()]
+    return frame.with_columns(letters=pl.Series(found, dtype=pl.String))
+
+
+def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:
+    """Return letters by metric and system; none without tests of every pair, or of too many systems."""
+    if comparison is None or comparison.baseline is not None or not 1 < len(comparison.systems) <= MOST_LETTERED:
+        return {}
+    return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}
+
+
+def _lettered(
+    row: Any, system: str, metrics: tuple[str, ...], letters: Mapping[tuple[str, str], str]
+) -> list[str | Cell]:
+    """Return a row of a table of scores (the system, a cell a metric, others) with its letters."""
+    cells = [replace(cell, raised=letters.get((metric, system), "")) for metric, cell in zip(metrics, row[1:])]
+    return [row[0], *cells, *row[1 + len(metrics) :]]

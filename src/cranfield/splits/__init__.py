@@ -1,0 +1,30 @@
+"""Splits: what to learn from and what to judge by (decision A2)."""
+
+from cranfield.splits.by_chance import random
+from cranfield.splits.by_item import train_per_item, uniform_test
+from cranfield.splits.by_popularity import percentiles, popularity_groups
+from cranfield.splits.by_time import temporal
+from cranfield.splits.by_user import leave_out, per_user
+from cranfield.splits.files import write
+from cranfield.splits.folds import Folds, k_fold
+from cranfield.splits.methods import apply, registry
+from cranfield.splits.provided import given
+from cranfield.splits.split import Split
+
+__all__ = [
+    "Folds",
+    "Split",
+    "apply",
+    "given",
+    "k_fold",
+    "leave_out",
+    "per_user",
+    "percentiles",
+    "popularity_groups",
+    "random",
+    "registry",
+    "temporal",
+    "train_per_item",
+    "uniform_test",
+    "write",
+]

@@ -1,0 +1,166 @@
+"""From the part of each rating to a `Split`, with what a reader should know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
+from cranfield._record import Step
+from cranfield.data import Ratings
+from cranfield.data.ratings import check_ratings
+from cranfield.splits.split import Split
+
+TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)
+
+_BLOCK = 1 << 22
+
+
+def some(ratings: Ratings) -> None:
+    """Refuse to split nothing, or what is not ratings."""
+    check_ratings(ratings)
+    if len(ratings) == 0:
+        raise ImpossibleSplitError("there are no ratings to split; read some, or filter less")
+
+
+def timed(ratings: Ratings, method: str) -> NDArray[np.int64]:
+    """Return the times, or say that a temporal split needs them."""
+    if ratings.times is None:
+        users = int(np.count_nonzero(ratings.user_counts))
+        raise ImpossibleSplitError(
+            f"{method} needs times, and the ratings of all {users:,} users have none; "
+            "name the column of times on reading, or choose a random split"
+        )
+    return ratings.times
+
+
+def validation_share(validation: float | None) -> float:
+    """Return the share of the training ratings to set aside, 0 for None."""
+    return 0.0 if validation is None else check.share("validation", validation)
+
+
+def coins(
+    count: int, train: float, validation: float, generator: np.random.Generator, parts: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint8]:
+    """Throw one coin a rating: training with probability ``train``, of which a share goes to validation.
+
+    One uniform number decides both, so asking for a validation part does not change the test part. Ratings that
+    ``parts`` (if given) holds in the test part stay there.
+    """
+    drawn = np.full(count, TRAIN) if parts is None else parts
+    for start in range(0, count, _BLOCK):
+        block = drawn[start : start + _BLOCK]
+        keys = generator.random(len(block))
+        block[(keys >= train * (1 - validation)) & (block == TRAIN)] = VALIDATION
+        block[keys >= train] = TEST
+    return drawn
+
+
+def along(
+    place: NDArray[np.int32], size: NDArray[np.int64], test: NDArray[np.int64], validation: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Cut each segment along its order: training first, then validation, then test.
+
+    Parameters
+    ----------
+    place
+        The place of each rating in its segment.
+    size, test, validation
+        For each segment, how many ratings it has and how many of them go to each part.
+    """
+    parts = np.full(len(place), TRAIN)
+    start = size - test
+    parts[place >= np.repeat((start - validation).astype(np.int32), size)] = VALIDATION
+    parts[place >= np.repeat(start.astype(np.int32), size)] = TEST
+    return parts
+
+
+def divide(
+    ratings: Ratings,
+    parts: NDArray[np.uint8],
+    method: str,
+    settings: Mapping[str, Any],
+    *,
+    effect: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    **fields: Any,
+) -> Split:
+    """Make the `Split` of ratings whose part is known, with its effect and its notes."""
+    middle = ratings.keep(parts == VALIDATION) if settings.get("validation") is not None else None
+    return describe(
+        ratings.keep(parts == TRAIN),
+        ratings.keep(parts == TEST),
+        middle,
+        Step(f"split.{method}", settings, effect or {}, tuple(notes)),
+        **fields,
+    )
+
+
+def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: Step, **fields: Any) -> Split:
+    """Make a `Split` of its parts; its step gains the sizes, cold users and items, and leakage in time."""
+    named = {"training": train, "test": test} | ({} if validation is None else {"validation": validation})
+    for name, part in named.items():
+        if len(part) == 0:
+            total = sum(len(one) for one in named.values())
+            users = np.count_nonzero(sum(one.user_counts for one in named.values()))
+            asked = ", ".join(f"{key}={value}" for key, value in step.settings.items() if value is not None)
+            raise ImpossibleSplitError(
+                f"{step.action.removeprefix('split.')}({asked}) leaves the {name} part empty ({total:,} ratings of "
+                f"{users:,} users in all); choose another size for it, or use more ratings"
+            )
+    sizes = {"train": len(train), "validation": None if validation is None else len(validation), "test": len(test)}
+    cold, cold_note = _cold(train, test)
+    leaked, leak_note = _leakage(train, test)
+    step = replace(
+        step,
+        effect={
+            **{name: size for name, size in sizes.items() if size is not None},
+            **step.effect,
+            **cold,
+            **leaked,
+        },
+        notes=(*step.notes, *cold_note, *leak_note),
+    )
+    return Split(
+        _with(step, train), _with(step, test), step, None if validation is None else _with(step, validation), **fields
+    )
+
+
+def _with(step: Step, part: Ratings) -> Ratings:
+    return replace(part, history=(*part.history, step))
+
+
+def _cold(train: Ratings, test: Ratings) -> tuple[dict[str, int], list[str]]:
+    """Count the test users and items that have no training rating."""
+    cold_user = (test.user_counts > 0) & (train.user_counts == 0)
+    cold_item = (test.item_counts > 0) & (train.item_counts == 0)
+    users, items = int(np.count_nonzero(cold_user)), int(np.count_nonzero(cold_item))
+    effect = {"test_users": int(np.count_nonzero(test.user_counts)), "cold_users": users, "cold_items": items}
+    if not users and not items:
+        return effect, []
+    affected = np.repeat(cold_user, test.user_counts) | cold_item[test.items]
+    return effect, [
+        f"cold start: {users:,} users and {items:,} items of the test part have no training rating "
+        f"({np.count_nonzero(affected):,} test ratings, {np.mean(affected):.1%})"
+    ]
+
+
+def _leakage(train: Ratings, test: Ratings) -> tuple[dict[str, Any], list[str]]:
+    """Say how far training knows what came later than the test ratings: those that are strictly older."""
+    if train.times is None or test.times is None:
+        return {}, []
+    has_some = train.user_counts > 0
+    newest = np.full(train.n_users, np.iinfo(np.int64).min)
+    newest[has_some] = np.maximum.reduceat(train.times, train.indptr[:-1][has_some])
+    precede = int(np.count_nonzero(test.times < np.repeat(newest, test.user_counts)))
+    older = float(np.mean(test.times < np.median(train.times)))
+    effect = {"test_before_own_train": precede, "test_share_older_than_train_median": older}
+    return effect, [
+        f"leakage in time: {precede:,} test ratings ({precede / len(test):.1%}) precede a training rating of the same "
+        f"user; {older:.1%} of the test ratings are older than the median training rating"
+    ]

@@ -1,0 +1,105 @@
+"""Popularity percentiles: groups of items among which no one is much more popular than another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.data.popularity import by_popularity
+from cranfield.data.ratings import check_ratings
+from cranfield.splits._parts import coins, divide, some, validation_share
+from cranfield.splits.methods import registry
+from cranfield.splits.split import Split
+
+NO_GROUP = -1
+"""The group of an item that nobody rated."""
+
+
+def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
+    """Partition the items into popularity percentiles of equal size.
+
+    Parameters
+    ----------
+    ratings
+        Whose |R(i)| is the popularity: give the ratings before the split.
+    groups
+        m, how many. Their sizes differ by one item at the most, the more popular groups being the larger.
+
+    Returns
+    -------
+    array
+        The group of each item code: 0 for the most popular items, m - 1 for the least, `NO_GROUP` (-1) for an item
+        without ratings. Of equally popular items at a border, those with the smaller id are in the more popular group.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 2, 3, 1, 2, 1, 1], ["a", "a", "a", "b", "b", "c", "d"])
+    >>> popularity_groups(ratings, 2).tolist()
+    [0, 0, 1, 1]
+    """
+    check_ratings(ratings)
+    groups = check.whole("groups", groups, at_least=2)
+    order = by_popularity(ratings)
+    if groups > min(len(order), np.iinfo(np.int16).max):
+        raise ImpossibleSplitError(
+            f"{len(order):,} rated items do not fill {groups:,} popularity groups; choose fewer groups"
+        )
+    group = np.full(ratings.n_items, NO_GROUP, dtype=np.int16)
+    for number, members in enumerate(np.array_split(order, groups)):
+        group[members] = number
+    return group
+
+
+@registry.register
+def percentiles(
+    ratings: Ratings, *, groups: int = 10, train: float = 0.8, seed: int = 0, validation: float | None = None
+) -> Split:
+    """Split at random, and say to which popularity percentile each item belongs (the design P1R).
+
+    The ratings are split as `random` does it, with a coin for each. What makes the design is what comes later: a list
+    is drawn from the items of one group only, a metric is computed for each group, and the ``groups`` values are
+    averaged. Within a group the popular items have little advantage over the others (Bellogín et al., 2017).
+
+    Parameters
+    ----------
+    ratings
+        What to split.
+    groups
+        m, the number of percentiles; a list then has candidates from at most ``|I| / m`` items.
+    train, seed, validation
+        As for `random`.
+
+    Returns
+    -------
+    Split
+        With ``item_groups``, the group of each item (see `popularity_groups`).
+
+    References
+    ----------
+    A. Bellogín, P. Castells, I. Cantador (2017). Statistical biases in information retrieval metrics for recommender
+    systems. Information Retrieval Journal 20, section 6.1.
+
+    Examples
+    --------
+    >>> users, items = zip(*[(u, i) for i in range(6) for u in range(12 - 2 * i)])
+    >>> percentiles(Ratings.of(users, items), groups=3).item_groups.tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    some(ratings)
+    train, share = check.share("train", train), validation_share(validation)
+    group = popularity_groups(ratings, groups)
+    generator = stream(check.whole("seed", seed, at_least=0), "split", "percentiles")
+    parts = coins(len(ratings), train, share, generator)
+    rated = group != NO_GROUP
+    of_group = np.bincount(group[rated], weights=ratings.item_counts[rated], minlength=groups)
+    settings = {"groups": groups, "train": train, "seed": seed, "validation": validation}
+    effect = {
+        "items_by_group": np.bincount(group[rated]).tolist(),
+        "ratings_by_group": of_group.astype(int).tolist(),
+    }
+    group.flags.writeable = False
+    return divide(ratings, parts, "percentiles", settings, effect=effect, item_groups=group)

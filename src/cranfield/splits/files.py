@@ -1,0 +1,153 @@
+"""Splits as files: a table for each part, and the record of how they were made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._files import write_text
+from cranfield._progress import progress
+from cranfield.data.writing import FORMATS, write_table
+from cranfield.data.writing import write as write_ratings
+from cranfield.splits.split import Split
+
+RECORD = "split.json"
+
+
+def write(
+    splits: Split | Sequence[Split],
+    folder: str | Path,
+    *,
+    format: str = "parquet",
+    fingerprint: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Write the parts of a split, or of the folds of one, with the record ``split.json``.
+
+    Parameters
+    ----------
+    splits
+        A split, or the folds of a cross-validation, which go to the subfolders ``fold-1``, ``fold-2``, ...
+    folder
+        Where; made if need be. The record is written last: a folder that has one is complete.
+    format
+        ``"parquet"``, ``"csv"`` or ``"tsv"``: ``train.parquet``, ``test.parquet``, ``validation.parquet`` if there is
+        such a part, and ``groups.parquet`` (item, group) if the items are in popularity groups.
+    fingerprint
+        The hash of the ratings before the split (`Ratings.fingerprint`), for the record.
+    force
+        Replace another split that is in the folder, or files of the same names that no record there lists. Without it
+        either is a `SettingError`. The same split is always written anew.
+
+    Returns
+    -------
+    Path
+        The record. It holds the version of cranfield, the settings of the split, its effect and notes, the steps
+        before it, and a hash of each part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.data import Ratings
+    >>> from cranfield.splits import random
+    >>> split = random(Ratings.of([1] * 10, range(10)), train=0.5, exact=True)
+    >>> record = write(split, tempfile.mkdtemp(), format="csv")
+    >>> sorted(path.name for path in record.parent.iterdir())
+    ['split.json', 'test.csv', 'train.csv']
+    """
+    folder = Path(folder)
+    check.one_of("format", format, FORMATS)
+    splits = [splits] if isinstance(splits, Split) else splits
+    if not splits:
+        raise SettingError("there is no split to write; give one")
+    if len(splits) > splits[0].folds:
+        raise SettingError(f"{len(splits)} splits that are not folds do not fit in one folder; give each its own")
+    earlier = _Earlier.of(folder)
+    if not force:
+        _check_room(folder, splits, format, earlier)
+    if (folder / RECORD).is_file():
+        (folder / RECORD).unlink()
+    written: list[Path] = []
+    records: list[dict[str, Any]] = []
+    with progress("Writing folds", total=len(splits)) as bar:
+        for split in splits:
+            written += _write_parts(split, _home(folder, split.fold, split.folds), format)
+            records.append(split.record())
+            bar.advance()
+    for path in earlier.files.difference(written):
+        path.unlink(missing_ok=True)
+        if path.parent != folder:
+            with suppress(OSError):
+                path.parent.rmdir()
+    record = {
+        "cranfield": records[0].pop("cranfield"),
+        "data": {"fingerprint": fingerprint, **records[0].pop("data")},
+        "files": [path.relative_to(folder).as_posix() for path in written],
+        "splits": [{key: value for key, value in one.items() if key not in ("cranfield", "data")} for one in records],
+    }
+    write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    return folder / RECORD
+
+
+def _home(folder: Path, fold: int, folds: int) -> Path:
+    return folder / f"fold-{fold + 1}" if folds > 1 else folder
+
+
+def _write_parts(split: Split, home: Path, form: str) -> list[Path]:
+    written = [write_ratings(part, home / f"{name}.{form}") for name, part in split.parts.items()]
+    if split.item_groups is not None:
+        groups = pl.DataFrame({"item": split.train.item_ids.all, "group": split.item_groups})
+        written.append(write_table(groups, home / f"groups.{form}"))
+    return written
+
+
+class _Earlier(NamedTuple):
+    """What the record in a folder tells: its files, as far as a split may have them, and the hashes of the parts.
+
+    Both are empty where there is no record.
+    """
+
+    files: set[Path]
+    hashes: list[Any]
+
+    @classmethod
+    def of(cls, folder: Path) -> _Earlier:
+        try:
+            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            files = {folder / name for name in record["files"] if _is_ours(name)}
+            return cls(files, [one["fingerprints"] for one in record["splits"]])
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls(set(), [])
+
+
+def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earlier) -> None:
+    """Refuse to replace files that are of no split, or another split."""
+    remedy = "choose another folder with --out, or replace it with --force"
+    first = splits[0]
+    names = [*first.parts, *(["groups"] if first.item_groups is not None else [])]
+    targets = [_home(folder, fold, first.folds) / f"{name}.{form}" for fold in range(first.folds) for name in names]
+    if not earlier.hashes:
+        targets.append(folder / RECORD)
+    stranger = next((path for path in targets if path.exists() and path not in earlier.files), None)
+    if stranger is not None:
+        raise SettingError(f"{stranger} is there already, and no record says that it is of a split; {remedy}")
+    # Folds are the same if they are as many and the first is: there is no need to make them all.
+    same = len(earlier.hashes) == len(splits) and earlier.hashes[0] == first.record()["fingerprints"]
+    if earlier.hashes and not same:
+        raise SettingError(f"{folder} holds another split already; {remedy}")
+
+
+def _is_ours(name: object) -> bool:
+    if not isinstance(name, str):
+        return False
+    *home, file = Path(name).parts
+    fold = not home or (len(home) == 1 and home[0].startswith("fold-"))
+    stem, _, form = file.partition(".")
+    return fold and stem in ("train", "test", "validation", "groups") and form in FORMATS

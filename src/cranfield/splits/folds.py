@@ -1,0 +1,110 @@
+"""k-fold cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.splits._parts import TEST, TRAIN, coins, divide, some, validation_share
+from cranfield.splits._places import places
+from cranfield.splits.methods import registry
+from cranfield.splits.split import Split
+
+
+class Folds(Sequence[Split]):
+    """The splits of a cross-validation, each made when it is asked for, so that only one need be in memory.
+
+    Parameters
+    ----------
+    ratings
+        What is split.
+    fold_of
+        The fold in which each rating is a test rating.
+    settings
+        The settings of `k_fold`.
+    """
+
+    def __init__(self, ratings: Ratings, fold_of: NDArray[Any], settings: dict[str, Any]) -> None:
+        self.ratings, self.fold_of, self.settings = ratings, fold_of, settings
+        fold_of.flags.writeable = False
+
+    def __len__(self) -> int:
+        return int(self.settings["k"])
+
+    def __repr__(self) -> str:
+        return f"Folds({len(self)} of {self.ratings!r})"
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
+        """Return the split of a fold."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        fold = range(len(self))[index]
+        parts = np.where(self.fold_of == fold, TEST, TRAIN)
+        if self.settings["validation"] is not None:
+            generator = stream(self.settings["seed"], "split", "k_fold", "validation", fold)
+            parts = coins(len(parts), 1.0, self.settings["validation"], generator, parts)
+        return divide(self.ratings, parts, "k_fold", self.settings, fold=fold, folds=len(self))
+
+    def __iter__(self) -> Iterator[Split]:
+        return (self[fold] for fold in range(len(self)))
+
+
+@registry.register
+def k_fold(
+    ratings: Ratings, *, k: int = 5, per_user: bool = False, seed: int = 0, validation: float | None = None
+) -> Folds:
+    """Divide the ratings at random into ``k`` folds; each is once the test part, and the others are training.
+
+    Parameters
+    ----------
+    ratings
+        What to split.
+    k
+        How many folds. Their sizes differ by one rating at the most.
+    per_user
+        Whether each user's ratings, too, are spread over the folds so that a user's numbers differ by one at the most.
+    seed
+        Fixes the draw.
+    validation
+        The chance of each training rating of a fold to be set aside; it does not change the test parts.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1] * 10, range(10))
+    >>> for split in k_fold(ratings, k=3, seed=7):
+    ...     print(split)
+    Split(k_fold: train 6, test 4, fold 1 of 3)
+    Split(k_fold: train 7, test 3, fold 2 of 3)
+    Split(k_fold: train 7, test 3, fold 3 of 3)
+    """
+    some(ratings)
+    k, seed = check.whole("k", k, at_least=2), check.whole("seed", seed, at_least=0)
+    validation_share(validation)
+    if k > len(ratings):
+        raise ImpossibleSplitError(
+            f"{len(ratings):,} ratings of {np.count_nonzero(ratings.user_counts):,} users do not fill {k:,} folds; "
+            f"choose k={len(ratings)} at the most"
+        )
+    spread = check.flag("per_user", per_user)
+    segments = ratings.indptr if spread else np.array([0, len(ratings)], dtype=np.int64)
+    generator = stream(seed, "split", "k_fold", "per_user" if spread else "all")
+    place = places(segments, generator)
+    # A profile goes on in the fold after the one where the profile before it ended, which keeps the folds even.
+    place += np.repeat((segments[:-1] % k).astype(np.int32), np.diff(segments))
+    place %= k
+    return Folds(
+        ratings,
+        place.astype(np.min_scalar_type(k - 1)),
+        {"k": k, "per_user": spread, "seed": seed, "validation": validation},
+    )

@@ -1,0 +1,36 @@
+"""Splits called by their spelling, such as ``leave_out(l=1, which=last)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cranfield._registry import Registry
+from cranfield.data import Ratings
+from cranfield.splits.split import Split
+
+registry = Registry("split")
+"""The splits that can be spelled; a new one is a function with ``@registry.register`` above it."""
+
+
+def apply(ratings: Ratings, method: str, *, seed: int = 0, validation: float | None = None) -> Sequence[Split]:
+    """Split by a spelled method; the answer is always a sequence, of one split unless the method makes folds.
+
+    Parameters
+    ----------
+    ratings
+        What to split.
+    method
+        A spelling such as ``"random(train=0.8)"`` or ``"k_fold(k=5)"``.
+    seed
+        For the methods that draw at random.
+    validation
+        The size of the validation part, as the method understands it; None for none.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1] * 10, range(10))
+    >>> apply(ratings, "random(train=0.7, exact=true)", seed=7)
+    [Split(random: train 7, test 3)]
+    """
+    made = registry.call(method, ratings, seed=seed, validation=validation)
+    return [made] if isinstance(made, Split) else made

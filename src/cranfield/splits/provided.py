@@ -1,0 +1,139 @@
+"""A split that somebody made: a training set and a test set, brought under one vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data import Ratings, Vocabulary
+from cranfield.data.ratings import check_ratings
+from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share
+from cranfield.splits.split import Split
+
+
+def given(
+    train: Ratings,
+    test: Ratings,
+    *,
+    validation: Ratings | float | None = None,
+    overlap: str = "error",
+    seed: int = 0,
+) -> Split:
+    """Make a split of ratings that come divided already, two files for instance.
+
+    Parameters
+    ----------
+    train, test
+        The parts, each over its own vocabulary. Where one has numbers as ids and the other text, both become text.
+    validation
+        The validation part, or the chance of each training rating to be set aside for one.
+    overlap
+        What to do with (user, item) pairs that are in more than one part: ``"error"``, or drop them from all but the
+        test part (``"test"``) or the training part (``"train"``); the notes say how many.
+    seed
+        Fixes the draw of a validation share.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob"], ["x", "x"], [5, 3])
+    >>> test = Ratings.of(["bob", "cid"], ["y", "x"], [4, 4])
+    >>> split = given(train, test)
+    >>> split, split.train.n_users
+    (Split(given: train 2, test 2), 3)
+    """
+    overlap = check.one_of("overlap", overlap, ("error", "test", "train"))
+    seed = check.whole("seed", seed, at_least=0)
+    parts = {"train": train, "test": test}
+    if isinstance(validation, Ratings):
+        parts["validation"] = validation
+    for name, part in parts.items():
+        check_ratings(part)
+        if len(part) == 0:
+            raise ImpossibleSplitError(f"the {name} part has no ratings; give the right file")
+    parts = _joined(parts)
+    parts, repeated = _disjoint(parts, overlap)
+    if not isinstance(validation, Ratings) and validation is not None:
+        drawn = coins(len(parts["train"]), 1.0, validation_share(validation), stream(seed, "split", "given"))
+        parts["validation"] = parts["train"].keep(drawn == VALIDATION)
+        parts["train"] = parts["train"].keep(drawn == TRAIN)
+    notes = [f"{repeated:,} pairs were in more than one part; kept in {overlap} only"] if repeated else []
+    settings: dict[str, Any] = {"overlap": overlap}
+    if isinstance(validation, Ratings):
+        settings["validation"] = "given"
+    elif validation is not None:
+        settings |= {"validation": validation, "seed": seed}
+    step = Step("split.given", settings, {"repeated_pairs": repeated}, tuple(notes))
+    return describe(parts["train"], parts["test"], parts.get("validation"), step)
+
+
+def _joined(parts: dict[str, Ratings]) -> dict[str, Ratings]:
+    """Return the parts over the union of their vocabularies."""
+    users = _union([part.user_ids for part in parts.values()])
+    items = _union([part.item_ids for part in parts.values()])
+    return {
+        name: Ratings.from_codes(
+            users,
+            items,
+            np.repeat(users.codes(part.user_ids.all), part.user_counts),
+            items.codes(part.item_ids.all)[part.items],
+            part.values,
+            part.times,
+            name=part.name,
+            history=part.history,
+        )
+        for name, part in parts.items()
+    }
+
+
+def _union(vocabularies: list[Vocabulary]) -> Vocabulary:
+    if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
+        return vocabularies[0]
+    if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
+        return Vocabulary.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
+    frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
+    return Vocabulary.of(pl.concat(frames, how="vertical_relaxed").to_series())
+
+
+def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:
+    """Return the parts without their common pairs in all but one of them, and the number of such pairs."""
+    # The part that keeps a common pair comes first; validation yields to both others.
+    order = sorted(parts, key=lambda name: (name == "validation", name != overlap))
+    taken: list[NDArray[np.int64]] = []
+    disjoint, again = {}, np.empty(0, dtype=np.int64)
+    for name in order:
+        pairs = _pairs(parts[name])
+        fresh = np.ones(len(pairs), dtype=bool)
+        for earlier in taken:
+            fresh &= ~_among(pairs, earlier)
+        if overlap == "error" and not fresh.all():
+            user = int(parts[name].users[np.argmin(fresh)])
+            item = int(parts[name].items[np.argmin(fresh)])
+            raise ImpossibleSplitError(
+                f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are in another part too, "
+                f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
+                "first; drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
+            )
+        # A pair of all three parts is one pair.
+        again = np.union1d(again, pairs[~fresh])
+        taken.append(pairs)
+        disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
+    return disjoint, len(again)
+
+
+def _pairs(ratings: Ratings) -> NDArray[np.int64]:
+    """Return each (user, item) pair as one ascending number."""
+    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+
+
+def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which of the pairs are among others, both ascending."""
+    place = np.minimum(np.searchsorted(others, pairs), len(others) - 1)
+    found: NDArray[np.bool_] = others[place] == pairs
+    return found

@@ -1,0 +1,97 @@
+"""`Split`: a training and a test set over one vocabulary, and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._table import Table
+from cranfield._version import __version__
+from cranfield.data import Ratings
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Ratings divided into a part to learn from and a part to judge by.
+
+    Parameters
+    ----------
+    train, test
+        Disjoint, over the same user and item vocabularies.
+    step
+        How it was made, with what effect; ``step.notes`` names leakage and rules that were applied.
+    validation
+        A further part, taken from what would be training, for choosing hyper-parameters; None if not asked for.
+    fold, folds
+        Which of how many folds this is; ``(0, 1)`` for a single split.
+    item_groups
+        The popularity group of each item code, 0 for the most popular (see `percentiles`); None for other splits.
+    """
+
+    train: Ratings
+    test: Ratings
+    step: Step
+    validation: Ratings | None = None
+    fold: int = 0
+    folds: int = 1
+    item_groups: NDArray[np.int16] | None = None
+
+    def __post_init__(self) -> None:
+        for part in self.parts.values():
+            if part.user_ids != self.train.user_ids or part.item_ids != self.train.item_ids:
+                raise SettingError("the parts of a split share one vocabulary; use cf.splits.given to join yours")
+
+    def __repr__(self) -> str:
+        fold = f", fold {self.fold + 1} of {self.folds}" if self.folds > 1 else ""
+        sizes = ", ".join(f"{name} {len(part):,}" for name, part in self.parts.items())
+        return f"Split({self.step.action.removeprefix('split.')}: {sizes}{fold})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                name,
+                *(f"{count:,}" for count in (len(part), *map(np.count_nonzero, (part.user_counts, part.item_counts)))),
+            ]
+            for name, part in self.parts.items()
+        ]
+        return Table(["part", "ratings", "users", "items"], rows, repr(self), self.notes).html()
+
+    def __iter__(self) -> Iterator[Ratings]:
+        """Give the training and the test part, for ``train, test = split``."""
+        return iter((self.train, self.test))
+
+    @property
+    def parts(self) -> dict[str, Ratings]:
+        """The parts by name: train, validation (where there is one) and test."""
+        middle = {} if self.validation is None else {"validation": self.validation}
+        return {"train": self.train, **middle, "test": self.test}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences a reader should see: leakage, users left out, rules applied."""
+        return self.step.notes
+
+    def record(self) -> dict[str, Any]:
+        """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part.
+
+        The steps are those of the training part; where another part came another way, its own are beside them.
+        """
+        data = {name: self._before(part) for name, part in self.parts.items()}
+        others = {name: told for name, told in data.items() if told != data["train"]}
+        return {
+            "cranfield": __version__,
+            "split": self.step.as_dict(),
+            "fold": self.fold,
+            "folds": self.folds,
+            "data": data["train"] | ({"parts": others} if others else {}),
+            "fingerprints": {name: part.fingerprint for name, part in self.parts.items()},
+        }
+
+    def _before(self, part: Ratings) -> dict[str, Any]:
+        return {"name": part.name, "history": [step.as_dict() for step in part.history if step is not self.step]}

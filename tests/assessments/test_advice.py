@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from cranfield import SettingError
+from cranfield.assessments import advice as advice_module
+from cranfield.assessments.advice import Advice, Evidence, advise
+
+
+def signs(values):
+    first, second = np.triu_indices(values.shape[-1], 1)
+    return np.sign(values[..., first] - values[..., second]).astype(np.int8)
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    """Three metrics of six systems: one firm, one that wavers, one that is random."""
+    rng = np.random.default_rng(0)
+    truth = np.linspace(0.1, 0.6, 6)
+    noise = np.array([0.0, 0.08, 5.0])[:, None]
+    whole = truth + noise * rng.normal(size=(1, 3, 6)) * 0.2
+    samples = truth + noise * rng.normal(size=(30, 3, 6))
+    apart = np.array([[1.0] * 15, [1.0] * 8 + [0.0] * 7, [0.0] * 15])
+    candidates = tuple(("mean", name) for name in ("firm", "wavering", "random"))
+    return Evidence(candidates, 6, apart, signs(whole), {"ratings": signs(samples)}, {"ratings": np.zeros(30, int)})
+
+
+def test_without_resampling_the_criteria_are_the_plain_ones(evidence):
+    power, robust, agreement = evidence.judge(np.ones((1, 6)))[0]
+    np.testing.assert_allclose(power, [1.0, 8 / 15, 0.0])
+    a, b = evidence.whole[0].astype(float), evidence.samples["ratings"].astype(float)
+    np.testing.assert_allclose(robust, (a * b).mean(axis=2).mean(axis=0))  # no ties: tau is the mean of s·s'
+    assert agreement[0] == pytest.approx(((a[0] * a[1]).mean() + (a[0] * a[2]).mean()) / 2)
+
+
+def test_power_is_the_share_of_the_pairs_that_could_be_tested(evidence):
+    apart = evidence.apart.copy()
+    apart[0, :5], apart[1] = np.nan, np.nan
+    powers = replace(evidence, apart=apart).judge(np.array([[1.0] * 6, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]]))[:, 0]
+    np.testing.assert_array_equal(powers, [[1.0, np.nan, 0.0], [np.nan, np.nan, 0.0]])
+
+
+def test_ties_count_as_in_scipys_tau_b():
+    rng = np.random.default_rng(5)
+    whole, sample = rng.integers(0, 3, (2, 1, 1, 7)) / 2
+    evidence = Evidence(
+        (("mean", "m"),), 7, np.zeros((1, 21)), signs(whole), {"users": signs(sample)}, {"users": np.zeros(1, int)}
+    )
+    expected = stats.kendalltau(whole.ravel(), sample.ravel()).statistic
+    assert evidence.judge(np.ones((1, 7)))[0, 1, 0] == pytest.approx(expected)
+
+
+def test_a_system_drawn_twice_counts_twice_and_is_not_compared_with_its_copy(evidence):
+    counts = np.array([2.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+    copies = np.repeat(np.arange(6), counts.astype(int))
+    first, second = np.triu_indices(len(copies), 1)
+    place = {pair: k for k, pair in enumerate(zip(*np.triu_indices(6, 1)))}
+    pairs = [place[copies[a], copies[b]] for a, b in zip(first, second) if copies[a] != copies[b]]
+    power, robust, _ = evidence.judge(counts[None])[0]
+    np.testing.assert_allclose(power, evidence.apart[:, pairs].mean(axis=1))
+    a, b = evidence.whole[0].astype(float)[:, pairs], evidence.samples["ratings"].astype(float)[:, :, pairs]
+    np.testing.assert_allclose(robust, (a * b).mean(axis=2).mean(axis=0))
+
+
+def test_the_firm_metric_is_recommended_and_surely_so(evidence):
+    advice = advise(evidence)
+    assert advice.best == ("firm", "mean")
+    assert advice.frame()["metric"].to_list() == ["firm", "wavering", "random"]
+    row = advice.frame().row(0, named=True)
+    assert row["first"] > 0.9
+    assert row["lower"] <= row["score"] <= row["upper"] + 1e-12
+    assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
+    assert advice.sentence().startswith("Trust firm most on these data (power 1.00, ratings 1.00, agreement ")
+    assert "This is sure: of 200 draws of the systems it comes first in " in advice.sentence()
+    for limit in advice.limits:
+        assert limit in str(advice)
+
+
+def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
+    columns = {"metric": ["a", "b", "c", "d"], "average": ["mean", "median", "mean", "mean"], "power": [0.5] * 4}
+    for shares, sure, told in (
+        ([0.6, 0.3, 0.1, 0.0], "likely", "60%, b (median over users) in 30%, c in 10%."),
+        ([0.2, 0.1, 0.4, 0.3], "not sure", "20%, c in 40%, d in 30%."),
+        ([0.895, 0.1, 0.005, 0.0], "likely", "89.5%, b (median over users) in 10%, c in 0.5%."),
+        ([0.8997, 0.1003, 0.0, 0.0], "sure", "90%, b (median over users) in 10%."),
+    ):
+        frame = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.3, 0.2], "first": shares})
+        advice = Advice(frame, {"power": 1.0}, ("power",), 10)
+        assert advice.sentence() == (
+            f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in "
+            f"{told}"
+        )
+
+
+def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_sure(evidence):
+    twins = replace(evidence, apart=evidence.apart[[0, 0, 2]], samples={}, folds={})
+    alike = advise(twins, {"agreement": 0})
+    assert alike.frame()["first"].to_list() == [0.5, 0.5, 0.0]
+    assert alike.sentence() == (
+        "Nothing decides between firm and wavering on these data: they score the same (firm: power 1.00). "
+        "Of 200 draws of the systems, firm comes first in 50%, wavering in 50%."
+    )
+    assert advise(evidence).frame()["first"].sum() == pytest.approx(1.0)
+
+
+def test_what_is_no_mapping_no_number_of_draws_and_no_seed_is_refused(evidence):
+    for weights in (["power"], "power", 5):
+        with pytest.raises(SettingError, match="give a mapping"):
+            advise(evidence, weights)
+    for wrong in ({"draws": 0}, {"draws": 2.5}, {"draws": "many"}, {"seed": -1}, {"seed": "x"}):
+        with pytest.raises(SettingError, match="is not a whole number"):
+            advise(evidence, **wrong)
+
+
+def test_weights_are_shares_of_each_other_however_large(evidence):
+    large, small = (advise(evidence, dict.fromkeys(evidence.criteria, w)).frame() for w in (1e308, 1e-300))
+    assert large["score"].to_list() == small["score"].to_list() == advise(evidence).frame()["score"].to_list()
+
+
+def test_the_weights_are_the_users(evidence):
+    only_power = advise(evidence, {"ratings": 0, "agreement": 0})
+    assert only_power.frame()["score"].to_list() == pytest.approx([1.0, 8 / 15, 0.0])
+    assert only_power.criteria == ("power",)
+    with pytest.raises(SettingError, match="did you mean 'ratings'"):
+        advise(evidence, {"rating": 2})
+    with pytest.raises(SettingError, match="at least 0"):
+        advise(evidence, {"power": -1})
+    with pytest.raises(SettingError, match="no criterion"):
+        advise(evidence, {"power": 0, "ratings": 0, "agreement": 0})
+
+
+def test_the_same_seed_gives_the_same_advice_and_many_samples_are_thinned(evidence, monkeypatch):
+    assert advise(evidence, seed=3).frame().equals(advise(evidence, seed=3).frame())
+    monkeypatch.setattr(advice_module, "_CELLS", 200)
+    thin = evidence.thinned()
+    assert len(thin.samples["ratings"]) == len(thin.folds["ratings"]) == 5
+    np.testing.assert_allclose(evidence.judge(np.ones((1, 6)))[0, 0], [1.0, 8 / 15, 0.0])
+
+
+def test_a_metric_that_orders_nothing_agrees_with_nothing():
+    nothing = Evidence(
+        (("mean", "flat"),), 3, np.zeros((1, 3)), np.zeros((1, 1, 3), np.int8),
+        {"ratings": np.zeros((2, 1, 3), np.int8)}, {"ratings": np.zeros(2, int)},
+    )  # fmt: skip
+    advice = advise(nothing)
+    assert advice.frame()["score"].item() == 0.0
+    assert "agreement" not in advice.criteria

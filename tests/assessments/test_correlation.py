@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from cranfield.assessments.correlation import correlation_frame, groups, matrix, mean_and_spread
+
+NAMES, METRICS = ("mean", "median"), ("a", "b", "c")
+
+
+@pytest.fixture
+def averages():
+    return np.random.default_rng(1).integers(0, 8, (3, 2, 3, 9)) / 8
+
+
+def test_correlations_are_scipys_averaged_over_folds_with_their_spread(averages):
+    frame = correlation_frame(averages, NAMES, METRICS)
+    for row in frame.iter_rows(named=True):
+        first = NAMES.index(row["average_a"]), METRICS.index(row["metric_a"])
+        second = NAMES.index(row["average_b"]), METRICS.index(row["metric_b"])
+        each = [stats.kendalltau(fold[first], fold[second]).statistic for fold in averages]
+        assert row["tau"] == pytest.approx(np.mean(each), abs=1e-12)
+        assert row["fold_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-12)
+
+
+def test_every_pair_of_metrics_and_every_metric_with_its_other_averages_is_there(averages):
+    frame = correlation_frame(averages, NAMES, METRICS)
+    assert frame.height == 2 * 9 + 3 * 2
+    across = frame.filter(pl.col("average_a") != pl.col("average_b"))
+    assert (across["metric_a"] == across["metric_b"]).all()
+    tau = matrix(frame, "median", METRICS)
+    np.testing.assert_allclose(tau, tau.T)
+    np.testing.assert_allclose(np.diag(tau), 1.0)
+
+
+def test_tau_ap_is_taken_both_ways_so_the_matrix_is_symmetric(averages):
+    tau = matrix(correlation_frame(averages, NAMES, METRICS, "tau-ap"), "mean", METRICS)
+    np.testing.assert_allclose(tau, tau.T)
+
+
+def test_means_leave_undefined_values_out():
+    mean, spread = mean_and_spread(np.array([[1.0, np.nan, np.nan], [3.0, 2.0, np.nan]]))
+    np.testing.assert_array_equal(mean, [2.0, 2.0, np.nan])
+    np.testing.assert_allclose(spread, [np.sqrt(2.0), np.nan, np.nan])
+
+
+def test_groups_join_what_agrees_and_keep_apart_what_does_not():
+    tau = np.full((5, 5), 0.3)
+    tau[:2, :2] = tau[2:4, 2:4] = 0.95
+    tau[4] = tau[:, 4] = np.nan
+    np.fill_diagonal(tau, 1.0)
+    group, order = groups(tau)
+    assert group.tolist() == [1, 1, 2, 2, 3]
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    assert {abs(int(np.flatnonzero(order == a)[0] - np.flatnonzero(order == b)[0])) for a, b in ((0, 1), (2, 3))} == {1}
+    assert groups(np.ones((1, 1)))[0].tolist() == [1]

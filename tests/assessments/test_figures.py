@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import builtins
+
+import pytest
+
+from cranfield import MissingExtraError, SettingError
+from cranfield._figures import PALETTE
+from cranfield.assessments import assess
+
+
+@pytest.mark.parametrize("study", ["robustness", "values", "power", "correlation", "aggregation"])
+def test_every_study_is_a_chart_of_its_frame(assessed, study):
+    chart = assessed.plot(study).to_dict()
+    assert "https://vega.github.io/schema/vega-lite" in chart["$schema"]
+
+
+def test_metrics_are_told_apart_by_the_colours_of_all_figures_and_beyond_seven_by_dashes(assessed):
+    chart = assessed.plot("power").to_dict()["encoding"]
+    colours, dashes = chart["color"]["scale"]["range"], chart["strokeDash"]["scale"]["range"]
+    assert set(colours) == set(PALETTE)
+    assert len(set(zip(colours, map(tuple, dashes)))) == len(assessed.metrics) == 9
+
+
+def test_a_figure_for_a_paper_is_smaller_and_in_its_font(assessed):
+    paper, screen = (assessed.plot("power", style=style).to_dict() for style in ("paper", "screen"))
+    assert paper["width"] < screen["width"]
+    assert "Times" in paper["config"]["font"]
+    with pytest.raises(SettingError, match="style"):
+        assessed.plot("power", style="poster")
+
+
+def test_one_scenario_and_average_can_be_asked_for(assessed):
+    chart = assessed.plot("robustness", scenario="popular", average="geometric").to_dict()
+    rows = chart["layer"][0]["data"]["values"] if "data" in chart["layer"][0] else chart["data"]["values"]
+    assert len(rows) == 3 * 9
+    assert chart["title"] == "most popular items missing"
+    with pytest.raises(SettingError, match="scenario"):
+        assessed.plot("robustness", scenario="popularity")
+    with pytest.raises(SettingError, match="study"):
+        assessed.plot("robust")
+
+
+def test_cutoffs_have_their_own_figures(world):
+    runs, test = world
+    found = assess(runs, test, ["nDCG@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=3, cutoffs=[5, 20])
+    assert len(found.plot("cutoffs").to_dict()["concat"]) == 3
+    rows = found.plot("correlation", family="nDCG").to_dict()["layer"][0]
+    assert rows["encoding"]["x"]["sort"] == ["nDCG@5", "nDCG@10", "nDCG@20"]
+    curves = found.plot("power", family="nDCG").to_dict()
+    assert {row["metric"] for row in curves["data"]["values"]} == {"nDCG@5", "nDCG@10", "nDCG@20"}
+    with pytest.raises(SettingError, match="nDCG"):
+        found.plot("robustness", family="nDGC")
+
+
+def test_studies_that_were_not_made_have_no_figure(world):
+    runs, test = world
+    found = assess(runs, test, ["nDCG@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=3)
+    for study in ("cutoffs", "aggregation"):
+        with pytest.raises(SettingError, match="ask for"):
+            found.plot(study)
+
+
+def test_frames_and_figures_are_saved_in_three_formats(world, tmp_path):
+    found = assess(*world, ["P@10"], threshold=4, sizes=[1, 0.5], samples=2, averages=["mean", "median"])
+    files = found.save(tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in files}
+    for study in ("robustness", "values", "power", "correlation", "aggregation"):
+        assert {f"figures/{study}.svg", f"figures/{study}.pdf", f"figures/{study}.png", f"frames/{study}.csv"} <= names
+    assert (tmp_path / "figures/power.svg").read_text().startswith("<svg")
+    assert (tmp_path / "figures/power.pdf").read_bytes()[:4] == b"%PDF"
+    assert (tmp_path / "figures/power.png").read_bytes()[1:4] == b"PNG"
+    assert all(path.stat().st_size > 0 for path in files)
+
+
+def test_without_altair_the_extra_is_named(assessed, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name == "altair":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"cranfield\[report\]"):
+        assessed.plot("power")

@@ -1,0 +1,108 @@
+"""The compiled walk says what the metrics say, under any mask."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import Ratings, metric
+from cranfield.assessments import _plan, masked
+from cranfield.assessments.subset_scores import MaskedScores
+from cranfield.measures import Average, Judgments, Metric, judge
+from cranfield.rankings import read_run
+
+WALKED = [
+    f"{name}{cut}"
+    for name in ("P", "Recall", "F1", "HitRate", "RR", "AP", "bpref", "infAP", "infAP(pool=judged)", "nDCG",
+                 "nDCG(gain=exp)", "nDCG(gain=binary)", "nDCG(gain=exp1)", "RBP(p=0.5)", "RBP(gain=exp1)",
+                 "RBP(gain=exp1full)", "ERR", "ERR(rmax=user)", "ERR(rmax=7)", "AP(rel=2)", "P(condensed=true)",
+                 "nDCG(condensed=true)", "infAP(rel=2, condensed=true)")
+    for cut in ("", "@1", "@3", "@5", "@50")
+]  # fmt: skip
+OTHERS = ["AUC", "Rprec", "DCG@3"]
+ITEMS = st.integers(0, 14)
+LISTS = st.dictionaries(st.integers(0, 5), st.lists(ITEMS, unique=True, max_size=12))
+TEST = st.dictionaries(st.integers(0, 6), st.dictionaries(ITEMS, st.integers(0, 5), min_size=1, max_size=9), min_size=1)
+
+
+def ratings_of(profiles):
+    rows = [(user, item, value) for user, profile in profiles.items() for item, value in profile.items()]
+    return Ratings.of(*(list(column) for column in zip(*rows)))
+
+
+def judged_of(lists, judgments, name="run", ties="trec_eval"):
+    run = {user: {item: -float(rank) for rank, item in enumerate(items)} for user, items in lists.items() if items}
+    return judge(read_run(run or {99: {0: 1.0}}, name=name, ties=ties), judgments)[0]
+
+
+@given(LISTS, LISTS, TEST, st.integers(0, 2**32), st.sampled_from([0.2, 0.5, 0.9]), st.booleans())
+def test_the_walk_equals_the_metrics_on_the_masked_lists(first, second, test, seed, share, condensed):
+    judgments = Judgments.of(ratings_of(test), 4.0)
+    judged = [judged_of(lists, judgments) for lists in (first, second)]
+    if condensed:
+        judged = [one.condensed() for one in judged]
+    mask = np.random.default_rng(seed).random(len(judgments)) < share
+    mask[0] = True
+    metrics = [Metric.of(name) for name in [*WALKED, *OTHERS]]
+    found = MaskedScores(judged, metrics, undefined="leave out")
+    assert found.slow == tuple(OTHERS)
+    smaller = [one.only(mask) for one in judged]
+    for part in found.parts(mask):
+        np.testing.assert_array_equal(part.judged, smaller[0].judgments.n_judged)
+        np.testing.assert_array_equal(part.relevant, smaller[0].judgments.n_relevant)
+        for place, values in zip(part.places, part.values):
+            for s in range(2):
+                np.testing.assert_allclose(
+                    values[s], metrics[place](smaller[s]), rtol=1e-12, atol=1e-12, err_msg=str(metrics[place])
+                )
+
+
+def test_without_numba_or_with_averaged_ties_every_metric_goes_the_slow_way(monkeypatch):
+    judgments = Judgments.of(ratings_of({1: {1: 5, 2: 3}, 2: {1: 4}}), 4.0)
+    metrics = [Metric.of("P@2"), Metric.of("nDCG")]
+    plain = judged_of({1: [1, 3], 2: [2, 1]}, judgments)
+    tied = judged_of({1: [1, 3], 2: [2, 1]}, judgments, ties="average")
+    mask = np.array([True, False, True])
+    fast = MaskedScores([plain], metrics)
+    assert fast.slow == ()
+    assert MaskedScores([tied], metrics).slow == ("P@2", "nDCG")
+    monkeypatch.setattr(masked, "compiled", lambda: None)
+    slow = MaskedScores([plain], metrics)
+    assert slow.slow == ("P@2", "nDCG")
+    averages = [Average.of("mean"), Average.of("geometric"), Average.of("weighted(by=relevant)"), Average.of("median")]
+    np.testing.assert_allclose(fast.averages(mask, averages), slow.averages(mask, averages), rtol=1e-12)
+    assert _plan.compiled() is not None
+
+
+def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
+    judgments = Judgments.of(ratings_of({1: {1: 5, 2: 3}, 2: {1: 4}}), 4.0)
+    judged = [judged_of({1: [1, 3], 2: [2, 1]}, judgments), judged_of({1: [2, 1]}, judgments)]
+    metrics = [Metric.of(name) for name in ("P@1", "P@2", "AP", "nDCG@2", "RR")]
+    mask = np.array([True, True, False])
+    whole = MaskedScores(judged, metrics).averages(mask, [Average.of("mean")])
+    monkeypatch.setattr(masked, "_CELLS", 8)
+    blocks = MaskedScores(judged, metrics)
+    assert len(blocks._plans) == 3
+    np.testing.assert_array_equal(blocks.averages(mask, [Average.of("mean")]), whole)
+
+
+def test_a_users_own_metric_and_one_of_the_whole_system_are_averaged_as_measure_does():
+    @metric("ShareOfFirst")
+    def share_of_first(judged):
+        return judged.total(where=judged.ranks == 1)
+
+    judgments = Judgments.of(ratings_of({1: {1: 5, 2: 3}, 2: {1: 4}}), 4.0)
+    judged = [judged_of({1: [1, 3], 2: [2, 1]}, judgments)]
+    found = MaskedScores(judged, [Metric.of("ShareOfFirst"), Metric.of("P@1")])
+    assert found.slow == ("ShareOfFirst",)
+    assert found.averages(np.ones(3, dtype=bool), [Average.of("mean")]).tolist() == [[[0.5], [0.5]]]
+
+
+@pytest.mark.parametrize("name", ["nDCG(gain=own_gain)@3", "P(dialect=lenskit)@3"])
+def test_gains_of_ones_own_and_dialects_are_not_walked(name):
+    from cranfield import gain
+
+    gain("own_gain")(lambda ratings: ratings**2)
+    assert not _plan.is_known(Metric.of(name))

@@ -1,0 +1,381 @@
+"""`compare`: which users count, what the result says, and what bad input is told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield.comparisons import Comparison, compare
+from cranfield.data import Vocabulary
+from cranfield.measures.scores import Scores
+
+
+def scores_of(values, metrics=None, *, covered=None, users=None, lower=None, judged=None, systems=None):
+    values = np.asarray(values, dtype=float)
+    if values.ndim == 2:
+        values = values[:, None, :]
+    n_systems, n_metrics, n = values.shape
+    users = np.arange(n, dtype=np.int32) if users is None else np.asarray(users, dtype=np.int32)
+    weights = np.ones(n, dtype=np.int64) if judged is None else np.asarray(judged, dtype=np.int64)
+    return Scores(
+        systems=tuple(systems or ("knn", "pop", "slim", "mf")[:n_systems]),
+        metrics=tuple(metrics or ("P@10", "nDCG@10", "RMSE")[:n_metrics]),
+        values=values,
+        covered=np.ones((n_systems, n), dtype=bool) if covered is None else np.asarray(covered),
+        users=users,
+        user_ids=Vocabulary.of(np.arange(int(users.max(initial=0)) + 1)),
+        judged=weights,
+        relevant=weights,
+        lower_is_better=tuple(lower or (False,) * n_metrics),
+    )
+
+
+def _world(systems=4, metrics=2, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    user = rng.gamma(1, 0.2, n)
+    skill = np.array([1.0, 0.7, 1.02, 0.98])[:systems, None, None]
+    return np.clip(user * skill * rng.gamma(3, 1 / 3, (systems, metrics, n)), 0, 1)
+
+
+def test_there_is_a_row_for_every_metric_and_unordered_pair():
+    frame = compare(scores_of(_world())).frame()
+    assert len(frame) == 2 * 6
+    assert frame.columns[:8] == ["metric", "system_a", "system_b", "mean_a", "mean_b", "difference", "lower", "upper"]
+    assert {*zip(frame["system_a"], frame["system_b"])} >= {("knn", "pop"), ("slim", "mf")}
+
+
+def test_a_baseline_is_the_second_of_every_pair():
+    frame = compare(scores_of(_world()), baseline="pop", metrics="P@10").frame()
+    assert frame["system_a"].to_list() == ["knn", "slim", "mf"]
+    assert frame["system_b"].to_list() == ["pop"] * 3
+
+
+def test_differences_intervals_and_counts_are_those_of_the_values():
+    from scipy.stats import t
+
+    values = _world(2, 1)
+    row = compare(scores_of(values)).frame().row(0, named=True)
+    d = values[0, 0] - values[1, 0]
+    error = d.std(ddof=1) / np.sqrt(300)
+    assert row["difference"] == pytest.approx(d.mean())
+    assert (row["lower"], row["upper"]) == pytest.approx(t.interval(0.95, 299, d.mean(), error))
+    assert row["effect"] == pytest.approx(d.mean() / d.std(ddof=1))
+    assert row["effect_lower"] < row["effect"] < row["effect_upper"]
+    assert (row["wins"], row["ties"], row["losses"]) == ((d > 0).sum(), (d == 0).sum(), (d < 0).sum())
+    assert row["superiority"] == pytest.approx((row["wins"] + row["ties"] / 2) / 300)
+
+
+def test_effect_intervals_hold_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(400):
+        d = rng.normal(0.3, 1, 60)
+        row = compare({"a": d, "b": np.zeros(60)}, test="t").frame().row(0, named=True)
+        held += row["effect_lower"] <= 0.3 <= row["effect_upper"]
+    assert held / 400 == pytest.approx(0.95, abs=0.035)
+
+
+def test_where_lower_is_better_the_lower_system_wins():
+    values = _world(2, 1)
+    plain = compare(scores_of(values)).frame().row(0, named=True)
+    errors = compare(scores_of(values, ["RMSE"], lower=[True]))
+    row = errors.frame().row(0, named=True)
+    assert plain["better"] == "knn"
+    assert row["better"] == "pop"
+    assert (row["wins"], row["losses"]) == (plain["losses"], plain["wins"])
+    assert row["superiority"] == pytest.approx(1 - plain["superiority"])
+    assert row["p"] == plain["p"]
+    assert "pop" in errors.sentences()[0].split(" is better than ")[0]
+    assert errors.letters()["system"].to_list() == ["pop", "knn"]
+    assert errors.equivalence(10.0)["no_worse"].item()
+
+
+def test_common_users_are_those_that_both_systems_serve():
+    values = _world(3, 1)
+    covered = np.ones((3, 300), dtype=bool)
+    covered[0, :40] = covered[1, 30:60] = False
+    values[~covered[:, None, :]] = 0
+    full, common = (compare(scores_of(values, covered=covered), coverage=name) for name in ("full", "common"))
+    assert full.frame()["n"].to_list() == [300] * 3
+    assert common.frame()["n"].to_list() == [240, 260, 270]
+    both = covered[0] & covered[1]
+    d = values[0, 0, both] - values[1, 0, both]
+    assert common.frame()["difference"][0] == pytest.approx(d.mean())
+    assert common.frame()["p"][0] == pytest.approx(compare({"a": d, "b": 0 * d}).frame()["p"].item(), abs=1e-12)
+    assert "lists not given: knn 40, pop 30" in str(full)
+    assert "both systems serve" in str(common)
+
+
+def test_undefined_values_count_as_zero_or_are_left_out_and_the_result_says_so():
+    values = _world(2, 1)
+    values[:, :, :25] = np.nan
+    zero, left = (compare(scores_of(values), undefined=how) for how in ("zero", "leave out"))
+    assert (zero.frame()["n"].item(), left.frame()["n"].item()) == (300, 275)
+    assert left.frame()["mean_a"].item() == pytest.approx(zero.frame()["mean_a"].item() * 300 / 275)
+    assert zero.frame()["p"].item() == pytest.approx(left.frame()["p"].item(), abs=1e-12)
+    assert "undefined for 25 lists, counted as 0" in str(zero)
+    assert "undefined for 25 lists, left out" in str(left)
+
+
+def test_undefined_errors_are_never_counted_as_zero():
+    values = _world(2, 1)
+    values[0, :, :25] = np.nan
+    result = compare(scores_of(values, ["RMSE"], lower=[True]))
+    assert result.frame()["n"].item() == 275
+    assert "left out" in str(result)
+
+
+def test_a_users_lists_are_averaged_first_unless_lists_are_asked_for():
+    values, users = _world(2, 1), np.repeat(np.arange(100), 3)
+    by_user, by_list = (compare(scores_of(values, users=users), by=by) for by in ("user", "list"))
+    means = values.reshape(2, 100, 3).mean(axis=2)
+    assert by_user.frame()["n"].item() == 100
+    assert by_user.frame()["p"].item() == pytest.approx(compare(dict(zip("ab", means))).frame()["p"].item())
+    assert by_list.frame()["n"].item() == 300
+    assert "100 users have 300 lists, averaged by user first" in str(by_user)
+
+
+def test_weighted_and_geometric_averages_are_those_of_the_scores():
+    rng = np.random.default_rng(3)
+    scores = scores_of(_world(3, 2), judged=rng.integers(1, 30, 300))
+    for average in ("mean", "weighted(by=judged)", "geometric", "geometric(form=adjusted, epsilon=0.01)"):
+        result = compare(scores, average=average, test="t")
+        assert result.averages == pytest.approx(scores.average(average))
+        row = result.frame().row(0, named=True)
+        assert row["difference"] == pytest.approx(row["mean_a"] - row["mean_b"])
+        assert row["lower"] < row["difference"] < row["upper"]
+
+
+def test_intervals_of_geometric_differences_are_near_the_bootstraps():
+    rng = np.random.default_rng(3)
+    a, b = rng.lognormal(0, 0.5, 2000), rng.lognormal(0.1, 0.5, 2000)
+    row = compare({"a": a, "b": b}, average="geometric").frame().row(0, named=True)
+    draws = rng.integers(0, 2000, (1000, 2000))
+    resampled = np.exp(np.log(a)[draws].mean(axis=1)) - np.exp(np.log(b)[draws].mean(axis=1))
+    assert [row["lower"], row["upper"]] == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.008)
+
+
+def test_subsets_say_how_often_fewer_users_would_have_sufficed():
+    values = _world(3, 2)
+    result = compare(scores_of(values), test="t", subsets=40, subset_size=0.5)
+    rejected = result.frame().filter(pl.col("metric") == "P@10")["rejected"].to_list()
+    assert all(0 <= share <= 1 for share in rejected)
+    assert rejected[0] == 1.0  # knn and pop differ by far
+    assert rejected[1] < 1.0  # knn and slim hardly
+    assert "rejected" not in compare(scores_of(values)).frame().columns
+
+
+def test_the_same_result_whatever_the_order_of_the_users():
+    values = _world(3, 1)
+    order = np.random.default_rng(0).permutation(300)
+    assert compare(scores_of(values)).frame()["p"].to_list() == pytest.approx(
+        compare(scores_of(values[:, :, order])).frame()["p"].to_list(), abs=1e-12
+    )
+
+
+def test_plain_values_and_frames_are_compared_too():
+    values = _world(2, 1)[:, 0]
+    by_dict = compare({"a": values[0], "b": values[1]}).frame()
+    assert compare(pl.DataFrame({"a": values[0], "b": values[1]})).frame().equals(by_dict)
+    import pandas as pd
+
+    labelled = pd.DataFrame({"user": range(300), "a": values[0], "b": values[1]})
+    assert compare(labelled).frame().equals(by_dict)
+
+
+def test_raw_and_corrected_p_values_stand_side_by_side():
+    frame = compare(scores_of(_world(4, 1)), correction="bonferroni").frame()
+    assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(frame["p"].to_numpy() * 6, 1).tolist())
+    assert (frame["significant"] == (frame["p_corrected"] < 0.05)).all()
+
+
+def test_the_correction_runs_over_the_pairs_of_one_metric():
+    values = _world(3, 2)
+    both = compare(scores_of(values)).frame().filter(pl.col("metric") == "P@10")
+    assert (
+        both["p_corrected"].to_list() == compare(scores_of(values), metrics=["P@10"]).frame()["p_corrected"].to_list()
+    )
+
+
+@pytest.mark.parametrize("average", ["mean", "weighted(by=judged)"])
+def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
+    values = _world(3, 1, n=40)[:, 0]
+    values[0, :5], values[1, 5:12] = np.nan, np.nan
+    scores = scores_of(values, lower=(True,), judged=np.arange(1, 41))
+    row = compare(scores, test="tukey(samples=99)", average=average).frame().row(0, named=True)
+    weights = np.arange(13, 41) if average != "mean" else None
+    expected = np.average(values[0, 12:] - values[1, 12:], weights=weights)
+    assert row["n"] == 28
+    assert row["difference"] == pytest.approx(expected)
+    assert (row["lower"] + row["upper"]) / 2 == pytest.approx(expected)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("test", ["permutation", "student", "bootstrap(samples=9)", "tukey(samples=9)"])
+def test_a_subset_of_users_without_weight_rejects_nothing(test):
+    scores = scores_of(_world(2, 1, n=4), judged=[0, 0, 0, 9])
+    result = compare(scores, test=test, average="weighted(by=judged)", subsets=8, subset_size=0.25)
+    assert result.frame()["rejected"].item() == 0.0
+
+
+def test_tukey_is_not_corrected_twice():
+    result = compare(scores_of(_world(3, 1)), test="tukey(samples=200)")
+    assert result.correction == "none"
+    assert result.frame()["p"].to_list() == result.frame()["p_corrected"].to_list()
+
+
+class TestDisplay:
+    def result(self, **options) -> Comparison:
+        return compare(scores_of(_world()), **options)
+
+    def test_the_sentence_names_the_best_and_whom_it_beats(self):
+        said = self.result().sentences()
+        assert said[0].startswith("P@10: ")
+        assert "significantly better than" in said[0]
+        assert "of 3 others" in said[0]
+
+    def test_two_systems_get_one_whole_sentence(self):
+        said = compare(scores_of(_world(2, 1))).sentences()[0]
+        assert said.startswith("P@10: knn (")
+        assert "is better than pop (" in said
+        assert "300 users: better for" in said
+
+    def test_no_difference_is_said_as_such(self):
+        assert "no significant difference between" in compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
+
+    def test_a_baseline_is_named(self):
+        assert "are significantly better than pop and 0 worse" in self.result(baseline="pop").sentences()[0]
+
+    def test_many_pairs_are_shown_by_system_with_letters(self):
+        rng = np.random.default_rng(0)
+        values = {f"s{k}": rng.random(50) + k / 10 for k in range(10)}
+        result = compare(values)
+        text = str(result)
+        assert "share a letter" in text
+        assert "<sup>a</sup>" in result._repr_html_()
+        assert len(text.splitlines()) < 25
+
+    def test_the_matrix_is_symmetric_for_p_and_antisymmetric_for_differences(self):
+        result = self.result()
+        p = result.matrix("P@10").drop("system").to_numpy()
+        d = result.matrix("P@10", show="difference").drop("system").to_numpy()
+        assert np.allclose(p, p.T, equal_nan=True)
+        assert np.allclose(d, -d.T, equal_nan=True)
+        assert np.isnan(np.diag(p)).all()
+
+    def test_letters_are_in_the_latex_table_and_names_are_escaped(self):
+        result = compare(scores_of(_world(2, 1), systems=["a_b", "50%"]))
+        text = result.latex()
+        assert r"a\_b" in text
+        assert r"50\%" in text
+        assert "$^{a}$" in text
+        assert result.letters()["letters"].to_list() == ["a", "b"]
+
+    @pytest.mark.parametrize(("alpha", "level"), [(0.05, "95%"), (0.005, "99.5%")])
+    def test_the_level_of_the_intervals_is_told_as_it_was_asked_for(self, alpha, level):
+        assert f"{level} interval" in self.result(alpha=alpha).table().header
+
+    def test_letters_need_every_pair(self):
+        with pytest.raises(SettingError, match="leave out the baseline"):
+            self.result(baseline="pop").letters()
+        assert r"\toprule" in self.result(baseline="pop").latex()
+
+    def test_html_is_escaped(self):
+        html = compare(scores_of(_world(2, 1), systems=["<script>", "b"]))._repr_html_()
+        assert "<script>" not in html
+        assert "&lt;script&gt;" in html
+
+    def test_the_result_is_ready_for_json(self):
+        told = json.loads(json.dumps(compare({"a": [0.5], "b": [0.25]}).as_dict()))
+        assert told["settings"]["test"] == "permutation"
+        assert told["rows"][0]["lower"] is None
+
+    def test_how_each_p_value_was_found_is_in_the_frame(self):
+        frame = self.result().frame()
+        assert set(frame["method"]) <= {"lattice", "inversion", "saddlepoint", "enumeration"}
+        assert (frame["error_bound"] <= 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "told"),
+    [
+        ({"a": [0.1]}, {}, "1 system to compare; give two or more"),
+        ({}, {}, "no systems to compare"),
+        ({"a": [], "b": []}, {}, "no users to compare over"),
+        ({"a": [0.1, 0.2], "b": [0.1]}, {}, "different numbers of users (a 2, b 1)"),
+        ({"a": [0.1], "b": ["x"]}, {}, "the values of 'b' are not numbers"),
+        ({"a": [0.1], "b": [np.inf]}, {}, "value of b is infinite for user 0"),
+        ([0.1, 0.2], {}, "a list cannot be compared"),
+        ({"a": [0.1], "b": [0.2]}, {"test": "permutaton"}, "did you mean 'permutation'?"),
+        ({"a": [0.1], "b": [0.2]}, {"test": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),
+        ({"a": [0.1], "b": [0.2]}, {"test": "t", "method": "exact"}, "student has no setting 'method'"),
+        ({"a": [0.1], "b": [0.2]}, {"method": "excat"}, "did you mean 'exact'?"),
+        ({"a": [0.1], "b": [0.2]}, {"samples": 0}, "samples=0 is not a whole number of at least 1"),
+        ({"a": [0.1], "b": [0.2]}, {"correction": "holmes"}, "did you mean 'holm'?"),
+        ({"a": [0.1], "b": [0.2]}, {"alpha": 5}, "alpha=5 is not a share"),
+        ({"a": [0.1], "b": [0.2]}, {"baseline": "aa"}, "did you mean 'a'?"),
+        ({"a": [0.1], "b": [0.2]}, {"metrics": ["values"]}, "did you mean 'value'?"),
+        ({"a": [0.1], "b": [0.2]}, {"coverage": "ful"}, "coverage='ful' is not one of full, common"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"test": "permutation(plus_one=maybe)"},
+            "plus_one='maybe' is neither true nor false",
+        ),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"test": "log_student(epsilon=0)", "average": "geometric"},
+            "epsilon=0 must be above 0",
+        ),
+        ({"a": [0.1], "b": [0.2]}, {"average": "median"}, "cannot be compared by their median"),
+        ({"a": [0.1], "b": [0.2]}, {"average": "meen"}, "did you mean 'mean'?"),
+        ({"a": [0.1], "b": [0.2]}, {"subsets": 3, "subset_size": 2}, "subset_size=2 is not a share"),
+        ({"a": [0.1], "b": [0.2]}, {"test": "permutation(samples=10)", "samples": 20}, "contradict each other"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(values, options, told):
+    with pytest.raises(CranfieldError) as error:
+        compare(values, **options)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_system_named_twice_is_told():
+    with pytest.raises(InputError, match="'knn' is there twice"):
+        compare(scores_of(_world(2, 1), systems=["knn", "knn"]))
+
+
+def test_weights_of_zero_are_told():
+    with pytest.raises(InputError, match="all weights are 0"):
+        compare(scores_of(_world(2, 1), judged=np.zeros(300)), average="weighted(by=judged)")
+
+
+def test_a_pair_without_common_users_has_no_p_value():
+    covered = np.array([[True, True, False, False], [False, False, True, True], [True] * 4])
+    result = compare(scores_of(np.random.default_rng(0).random((3, 4)), covered=covered), coverage="common")
+    row = result.frame().row(0, named=True)
+    assert row["n"] == 0
+    assert np.isnan(row["p"])
+    assert not row["significant"]
+    assert str(result)
+
+
+def test_a_metric_of_whole_systems_is_left_out_and_named():
+    from dataclasses import replace
+
+    overall = np.array([[np.nan, 0.5], [np.nan, 0.7]])
+    scores = replace(scores_of(_world(2, 2), ["P@10", "coverage"]), overall=overall)
+    result = compare(scores)
+    assert result.metrics == ("P@10",)
+    assert "having one value a system and none by user: coverage" in str(result)
+    with pytest.raises(SettingError, match="coverage has one value a system"):
+        compare(scores, metrics=["coverage"])
+
+
+@pytest.mark.parametrize("wrong", [{"metrics": []}, {"baseline": 3}, {"seed": -1}, {"seed": "x"}])
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(SettingError):
+        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, test="bootstrap", **wrong)

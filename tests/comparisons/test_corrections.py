@@ -1,0 +1,59 @@
+"""Corrections for many comparisons, against their definitions and under a simulated null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield.comparisons import compare
+from cranfield.comparisons.corrections import benjamini_hochberg, bonferroni, corrections, holm, none
+
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=15).map(np.array)
+
+
+@given(p_values, st.floats(0.01, 0.3))
+def test_holm_rejects_what_the_step_down_procedure_rejects(p, alpha):
+    rejected, m = np.zeros(len(p), dtype=bool), len(p)
+    for k, place in enumerate(np.argsort(p, kind="stable")):
+        if not p[place] * (m - k) < alpha:
+            break
+        rejected[place] = True
+    assert (holm(p) < alpha).tolist() == rejected.tolist()
+
+
+@given(p_values)
+def test_benjamini_hochberg_is_scipys(p):
+    from scipy.stats import false_discovery_control
+
+    assert benjamini_hochberg(p) == pytest.approx(false_discovery_control(p))
+
+
+@given(p_values)
+def test_corrected_values_are_ordered_and_never_smaller(p):
+    assert np.all(none(p) == p)
+    assert np.all(benjamini_hochberg(p) >= p - 1e-15)
+    assert np.all(holm(p) >= benjamini_hochberg(p) - 1e-12)
+    assert np.all(bonferroni(p) >= holm(p) - 1e-12)
+    assert np.all(bonferroni(p) <= 1)
+
+
+@pytest.mark.parametrize("name", list(corrections))
+def test_a_pair_without_a_p_value_stays_without_one_and_does_not_count(name):
+    corrected = corrections.call(name, np.array([0.01, np.nan, 0.02]))
+    assert np.isnan(corrected[1])
+    assert corrected[[0, 2]] == pytest.approx(corrections.call(name, np.array([0.01, 0.02])))
+
+
+@pytest.mark.parametrize(
+    ("test", "correction"), [("permutation", "holm"), ("t", "bonferroni"), ("tukey(samples=199)", None)]
+)
+def test_the_family_wise_error_stays_at_alpha_under_the_null(test, correction):
+    rng = np.random.default_rng(8)
+    worlds, false = 200, 0
+    for _ in range(worlds):
+        user = rng.exponential(size=100)
+        values = {name: user * rng.exponential(size=100) for name in "abcd"}
+        false += compare(values, test=test, correction=correction).frame()["significant"].any()
+    assert false / worlds <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)

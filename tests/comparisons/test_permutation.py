@@ -1,0 +1,345 @@
+"""The exact permutation test, against the definition and against sampling."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield._settings import settings
+from cranfield.comparisons.permutations import enumeration, inversion, permutation
+from cranfield.comparisons.permutations.exact import exact
+from cranfield.comparisons.permutations.lattice import common_step
+from cranfield.comparisons.permutations.monte_carlo import monte_carlo
+from cranfield.comparisons.permutations.saddlepoint import tail
+from cranfield.comparisons.sample import Sample
+
+
+def sample_of(d):
+    """Return the sample of two systems with these differences."""
+    d = np.asarray(d, dtype=float)
+    return Sample("m", ("a", "b"), np.stack([d, np.zeros_like(d)]), np.array([0]), np.array([1]))
+
+
+def exact_p(d):
+    verdict = permutation([sample_of(d)])[0]
+    return verdict.p[0], verdict.method[0], verdict.error[0]
+
+
+def by_definition(d):
+    """Count all 2^n sign patterns, ties at the observed sum included."""
+    d = np.asarray(d, dtype=float)
+    sums = np.array([0.0])
+    for one in d:
+        sums = np.concatenate([sums + one, sums - one])
+    return np.mean(np.abs(sums) >= abs(d.sum()) - 1e-9 * max(1e-300, np.abs(d).sum()))
+
+
+DIFFERENCES = {
+    "random": lambda rng, n: rng.normal(0.1, 1, n),
+    "skewed": lambda rng, n: rng.exponential(1, n) ** 2 - 1.8,
+    "heavy-tailed": lambda rng, n: rng.standard_cauchy(n),
+    "sparse": lambda rng, n: np.where(rng.random(n) < 0.9, 0.0, rng.normal(0.1, 1, n)),
+    "lattice": lambda rng, n: rng.binomial(10, 0.23, n) / 10 - rng.binomial(10, 0.2, n) / 10,
+    "reciprocal ranks": lambda rng, n: 1 / rng.integers(1, 30, n) - 1 / rng.integers(1, 32, n),
+}
+
+
+@given(
+    st.lists(
+        st.one_of(st.just(0.0), st.integers(-4, 4).map(lambda k: k / 10), st.floats(-1, 1, width=32)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_exact_equals_enumeration_with_ties_and_zeros(d):
+    assert exact_p(d)[0] == pytest.approx(by_definition(d), abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", DIFFERENCES)
+@pytest.mark.parametrize("n", [1, 2, 15, 20])
+def test_exact_equals_enumeration_up_to_20_users(kind, n):
+    rng = np.random.default_rng(n)
+    for _ in range(3):
+        d = DIFFERENCES[kind](rng, n)
+        assert exact_p(d)[0] == pytest.approx(by_definition(d), abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", DIFFERENCES)
+@pytest.mark.parametrize("n", [60, 400])
+def test_exact_agrees_with_many_samples(kind, n):
+    rng = np.random.default_rng(n)
+    d = DIFFERENCES[kind](rng, n)
+    d -= d[d != 0].mean() * rng.random()  # not all far from the null
+    d = np.round(d * 10) / 10 if kind == "lattice" else d
+    p, _, error = exact_p(d)
+    draws, exceeded = 250_000, 0
+    enough = abs(d.sum()) - 1e-10 * np.abs(d).sum()
+    flips, d = np.random.default_rng(1), d[d != 0]
+    for _ in range(125):
+        heads = flips.integers(0, 256, (draws // 125, (len(d) + 7) // 8), dtype=np.uint8)
+        signs = 2 * np.unpackbits(heads, axis=1, count=len(d)).astype(float) - 1
+        exceeded += np.count_nonzero(np.abs(signs @ d) >= enough)
+    standard_error = np.sqrt(max(p * (1 - p), 1e-6) / draws)
+    assert abs(exceeded / draws - p) <= 4 * standard_error + error
+
+
+@pytest.mark.parametrize("n", [28, 32, 36])
+@pytest.mark.parametrize("kind", ["random", "skewed", "heavy-tailed", "reciprocal ranks"])
+def test_the_error_that_inversion_states_is_not_exceeded(kind, n):
+    rng = np.random.default_rng(n)
+    for _ in range(3):
+        d = DIFFERENCES[kind](rng, n)
+        truth = enumeration.enumerate_sums(d)
+        ordered, sigma = np.sort(np.abs(d)), np.sqrt((d**2).sum())
+        ordered = ordered[ordered > 0]
+        tied = inversion.left_to_ties(ordered)
+        p = inversion.invert(np.abs(d)[None], np.abs(d.sum(keepdims=True)))[0]
+        assert abs(p - truth) <= inversion.left_over(ordered, inversion.REACH / sigma) + tied + 1e-12
+        p, error = inversion.invert_further(ordered, abs(d.sum()), 0.0, 1e-6)
+        assert abs(p - truth) <= error + tied
+
+
+def counted_in_two_units(steps, units):
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) for differences of whole numbers of two units, all sums counted."""
+    reach = np.abs(steps).sum(axis=0)
+    chance = np.zeros(2 * reach + 1)
+    chance[tuple(reach)] = 1.0
+    for one in steps:
+        chance = (np.roll(chance, one, (0, 1)) + np.roll(chance, -one, (0, 1))) / 2
+    sums = np.add.outer(*(unit * np.arange(-r, r + 1) for unit, r in zip(units, reach)))
+    return chance[np.abs(sums) >= abs((steps @ units).sum()) - 1e-9].sum()
+
+
+@pytest.mark.parametrize("n", [75, 150])
+def test_ties_between_few_values_without_a_common_step_are_counted(n):
+    # nDCG with one relevant item, at rank 1, 3, 7, 15 or 2, 8, 26, 80, or none: parts of 1 and of 1 / log2(3).
+    shares = np.array([[0, 0], [12, 0], [6, 0], [4, 0], [3, 0], [0, 12], [0, 6], [0, 4], [0, 3]])
+    units = np.array([1, 1 / np.log2(3)]) / 12
+    rng = np.random.default_rng(n)
+    steps = shares[rng.integers(0, 9, n)] - shares[rng.integers(0, 9, n)]
+    truth = counted_in_two_units(steps[steps.any(axis=1)], units)
+    p, _, error = exact_p(steps @ units)
+    assert abs(p - truth) <= error
+    ordered = np.sort(np.abs(steps @ units))
+    ordered = ordered[ordered > 1e-12]
+    p = inversion.invert(ordered[None], np.abs((steps @ units).sum(keepdims=True)))[0]
+    assert 1e-6 < abs(p - truth) <= inversion.left_to_ties(ordered)
+
+
+def test_enumeration_merges_equal_sums_where_there_are_too_many():
+    steps = np.random.default_rng(1).integers(-40, 41, 90)
+    steps[0] += 1 - steps.sum() % 2
+    truth = counted_in_two_units(np.stack([steps, np.zeros_like(steps)], axis=1), np.array([0.1, 1.0]))
+    assert enumeration.size(steps / 10) > 2 * enumeration.LARGEST_HALF
+    assert enumeration.enumerate_sums(steps / 10) == pytest.approx(truth, abs=1e-12)
+    assert enumeration.enumerate_sums(np.random.default_rng(1).random(90) - 0.5) is None
+
+
+def test_enumeration_meets_in_the_middle():
+    rng = np.random.default_rng(5)
+    d = np.concatenate([rng.normal(size=8), np.full(6, 0.25), np.full(4, -0.5)])
+    assert enumeration.enumerate_sums(d) == pytest.approx(by_definition(d), abs=1e-12)
+
+
+def test_a_lattice_by_all_nodes_equals_a_lattice_by_few():
+    rng = np.random.default_rng(3)
+    d = rng.integers(-9, 10, 400).astype(float)
+    sizes = np.arange(1.0, 10.0)
+    counts = np.array([[np.count_nonzero(np.abs(d) == k) for k in sizes]], dtype=float)
+    s, sigma = np.abs(d.sum(keepdims=True)), np.sqrt((d**2).sum(keepdims=True))
+    full = inversion.invert_lattice(counts, sizes, s, inversion.lattice_nodes(s, sigma))
+    few = inversion.invert(np.abs(d)[None], s, 1.0)
+    assert full == pytest.approx(few, abs=1e-12)
+    assert inversion.invert_further(np.sort(np.abs(d[d != 0])), s[0], 1.0, 0.0)[0] == pytest.approx(full[0], abs=1e-12)
+
+
+def test_differences_of_one_size_are_a_binomial_test():
+    from scipy.stats import binomtest
+
+    d = np.concatenate([np.full(2900, 0.1), np.full(2750, -0.1), np.zeros(400)])
+    assert exact_p(d)[0] == pytest.approx(binomtest(2900, 5650).pvalue, abs=1e-12)
+
+
+@pytest.mark.parametrize(("plus", "minus"), [(300, 100), (1000, 500), (400, 10)])
+def test_tiny_p_values_have_a_small_relative_error(plus, minus):
+    from scipy.stats import binom
+
+    d = np.concatenate([np.ones(plus), -np.ones(minus)])
+    truth = 2 * binom.sf(plus - 1, plus + minus, 0.5)
+    assert truth < 1e-11
+    p, method, _ = exact_p(d)
+    assert method == "saddlepoint"
+    assert p == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("other", [0.1, 1 / np.pi])
+def test_a_tiny_p_value_does_not_hang_on_the_values_of_other_systems(other):
+    values = np.zeros((3, 300))
+    values[0, :240] = values[1, 240:] = 1.0
+    values[2, :2] = other, 0.0123456789
+    alone = Sample("m", ("a", "b"), values[:2], np.array([0]), np.array([1]))
+    beside = Sample("m", ("a", "b", "c"), values, *np.triu_indices(3, 1))
+    p = permutation([alone])[0].p[0]
+    assert p < 1e-20
+    assert permutation([beside])[0].p[0] == pytest.approx(p, rel=1e-9)
+
+
+def test_the_saddlepoint_joins_the_inversion():
+    rng = np.random.default_rng(9)
+    d = rng.exponential(size=2000) - 0.88
+    p, method, _ = exact_p(d)
+    assert method == "inversion"
+    assert tail(d) == pytest.approx(p, rel=0.01)
+
+
+def test_all_users_on_one_side_give_the_smallest_possible_p():
+    assert exact_p(np.arange(1, 31) / 7.0)[0] == pytest.approx(2.0**-29, rel=1e-9)
+    assert exact_p(np.random.default_rng(0).random(900))[0] == pytest.approx(2.0**-899, rel=1e-9)
+    p = exact_p(np.random.default_rng(0).random(5000))[0]
+    assert p == 2.0**-1022  # what a float can hold of 2^-4999
+
+
+@pytest.mark.parametrize(
+    ("d", "p", "method"),
+    [
+        ([0.0, 0.0], 1.0, "identical"),
+        ([0.5], 1.0, "enumeration"),
+        ([0.5, -0.5], 1.0, "equal means"),
+        ([0.3, 0.2, -0.5], 1.0, "equal means"),
+        ([0.1 + 0.2, -0.3], 1.0, "equal means"),
+    ],
+)
+def test_trivial_cases(d, p, method):
+    assert exact_p(d)[:2] == (p, method)
+
+
+def test_many_differences_with_one_giant_still_have_an_exact_p():
+    rng = np.random.default_rng(2)
+    d = np.append(rng.normal(0.02, 1, 1000), 2000.0)
+    p, _, error = exact_p(d)
+    # The giant decides the sign of the sum; the rest must not take away from it: P(|S| >= s) = P(rest' >= rest).
+    from scipy.stats import norm
+
+    rest = d[:-1]
+    assert error <= 1e-6
+    assert p == pytest.approx(norm.sf(rest.sum() / np.sqrt((rest**2).sum())), abs=0.01)
+
+
+def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(monkeypatch):
+    sample = sample_of(np.random.default_rng(0).normal(size=60))
+    p = exact_p(sample.values[0])[0]
+    assert exact(sample, tolerance=1e-30)[1].tolist() == [0]
+    assert permutation([sample], tolerance=1e-30, samples=2000)[0].method[0] == "inversion"
+    monkeypatch.setattr(inversion, "tie_chance", lambda ordered, step: 0.1)
+    verdict = permutation([sample], samples=2000)[0]
+    assert verdict.method[0] == "monte-carlo"
+    assert abs(verdict.p[0] - p) < verdict.error[0]
+
+
+def test_p_is_uniform_under_the_null():
+    from scipy.stats import kstest
+
+    rng = np.random.default_rng(11)
+    values = rng.exponential(size=(2, 800, 60))
+    p = [exact_p(a - b)[0] for a, b in zip(*values)]
+    assert kstest(p, "uniform").pvalue > 0.01
+
+
+def test_p_is_never_too_often_small_under_a_discrete_null():
+    rng = np.random.default_rng(12)
+    d = rng.integers(-1, 2, (1500, 12)) / 10
+    p = np.array([exact_p(row)[0] for row in d])
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(p <= level) <= level + 4 * np.sqrt(level / 1500)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=120), st.integers(0, 3))
+def test_p_lies_between_the_smallest_possible_and_one(d, digits):
+    d = np.round(d, digits + 1)
+    p = exact_p(d)[0]
+    n = np.count_nonzero(d)
+    assert 2.0 ** (1 - max(n, 1)) * (1 - 1e-12) <= p <= 1.0
+
+
+def test_swapping_the_systems_or_scaling_the_values_changes_nothing():
+    d = np.random.default_rng(4).normal(0.1, 1, 500)
+    assert exact_p(-d)[0] == pytest.approx(exact_p(d)[0], abs=1e-13)
+    assert exact_p(d * 1e-6)[0] == pytest.approx(exact_p(d)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        (np.arange(11) / 10, 0.1),
+        (np.array([0.0, 0.02, 0.07, 0.5]), 0.01),
+        (np.array([1 / 3, 1 / 2, 0.25]), 1 / 12),
+        (np.array([0.0, 0.0]), None),
+        (1 / np.arange(1.0, 101.0), None),
+        (np.random.default_rng(0).random(100), None),
+    ],
+)
+def test_the_common_step_is_found(values, step):
+    found = common_step(values)
+    assert found == (step if step is None else pytest.approx(step, rel=1e-12))
+
+
+def test_averages_over_folds_of_a_lattice_are_a_lattice():
+    rng = np.random.default_rng(6)
+    folds = rng.integers(1, 6, 500)
+    values = np.array([rng.integers(0, 11, f).mean() / 10 for f in folds])
+    assert common_step(values) == pytest.approx(1 / 600, rel=1e-9)
+
+
+class TestMonteCarlo:
+    def values(self, n=200):
+        rng = np.random.default_rng(7)
+        values = rng.binomial(10, [[0.3], [0.32], [0.35]], (3, n)) / 10
+        first, second = np.triu_indices(3, 1)
+        return Sample("m", ("a", "b", "c"), values, first, second)
+
+    def test_it_agrees_with_exact_values(self):
+        sample = self.values()
+        drawn, truth = monte_carlo([sample], 20_000, 3, True)[0], permutation([sample])[0]
+        assert np.all(np.abs(drawn.p - truth.p) <= drawn.error)
+
+    def test_ties_at_the_observed_sum_count(self):
+        drawn = monte_carlo([sample_of([0.1, 0.2, 0.3])], 20_000, 0, True)[0]
+        assert drawn.p[0] == pytest.approx(0.25, abs=0.015)
+
+    def test_the_block_size_and_the_threads_change_nothing(self, monkeypatch):
+        sample = self.values()
+        whole = monte_carlo([sample], 3000, 1, True)[0].p
+        monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.monte_carlo"], "_BLOCK", 1 << 14)
+        monkeypatch.setattr(settings, "threads", 1)
+        assert monte_carlo([sample], 3000, 1, True)[0].p.tolist() == whole.tolist()
+
+    def test_all_metrics_see_the_same_signs(self):
+        sample = self.values()
+        alone, together = monte_carlo([sample], 2000, 1, True), monte_carlo([sample, sample], 2000, 1, True)
+        assert alone[0].p.tolist() == together[0].p.tolist() == together[1].p.tolist()
+
+    def test_users_that_do_not_count_for_a_pair_are_left_out_of_it(self):
+        sample = self.values()
+        values = sample.values.copy()
+        values[2, :50] = np.nan
+        holes = Sample("m", sample.systems, values, sample.first, sample.second)
+        drawn, truth = monte_carlo([holes], 20_000, 3, True)[0], permutation([holes])[0]
+        assert np.all(np.abs(drawn.p - truth.p) <= drawn.error)
+        assert truth.p[0] == pytest.approx(permutation([sample])[0].p[0], abs=1e-12)
+        assert truth.p[1] == pytest.approx(exact_p((values[0] - values[2])[50:])[0], abs=1e-12)
+
+    def test_the_papers_share_can_be_zero_and_ours_cannot(self):
+        d = np.random.default_rng(0).random(100)
+        assert permutation([sample_of(d)], method="monte-carlo", samples=100, plus_one=False)[0].p[0] == 0
+        assert permutation([sample_of(d)], method="monte-carlo", samples=100)[0].p[0] == 1 / 101
+
+
+def test_by_definition_is_the_definition():
+    d = np.array([0.5, -0.2, 0.3])
+    signs = np.array(list(itertools.product([-1, 1], repeat=3)))
+    assert by_definition(d) == np.mean(np.abs(signs @ d) >= 0.6 - 1e-9)

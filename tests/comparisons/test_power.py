@@ -1,0 +1,119 @@
+"""Power and equivalence, against their definitions and by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cranfield._errors import SettingError
+from cranfield.comparisons import compare
+from cranfield.comparisons.equivalence import two_one_sided
+from cranfield.comparisons.power import power, smallest_effect, users_needed
+
+
+@pytest.mark.parametrize(
+    # Sample sizes of Cohen's tables for the paired t-test, two-sided.
+    ("effect", "alpha", "wanted", "n"),
+    [(0.5, 0.05, 0.8, 34), (0.2, 0.05, 0.8, 199), (0.8, 0.05, 0.8, 15), (0.5, 0.05, 0.9, 44), (0.3, 0.01, 0.8, 134)],
+)
+def test_the_users_needed_are_those_of_the_tables(effect, alpha, wanted, n):
+    assert abs(users_needed(effect, alpha, wanted).item() - n) <= 1
+
+
+def test_power_is_how_often_the_test_rejects():
+    from scipy.stats import ttest_1samp
+
+    d = np.random.default_rng(0).normal(0.3, 1, (20_000, 50))
+    assert float(power(50, 0.3)) == pytest.approx((ttest_1samp(d, 0, axis=1).pvalue < 0.05).mean(), abs=0.015)
+
+
+def test_power_without_an_effect_is_alpha():
+    assert power([10, 6040], [0.0, 0.0], 0.05) == pytest.approx([0.05, 0.05], abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [5, 50, 6040, 33_388])
+def test_the_smallest_effect_has_just_the_wanted_power(n):
+    assert float(power(n, smallest_effect([n]).item())) == pytest.approx(0.8, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "effect", "alpha"), [(2, 30.0, 0.01), (2, 100.0, 0.001), (3, 28.0, 0.001)])
+def test_power_of_a_great_effect_on_very_few_users_is_not_certain(n, effect, alpha):
+    from scipy.integrate import quad
+    from scipy.stats import chi, norm, t
+
+    critical, shift, freedom = t.ppf(1 - alpha / 2, n - 1), np.sqrt(n) * effect, n - 1
+    # P(|Z + shift| > critical sqrt(chi2 / freedom)), straight from the definition of the non-central t distribution.
+    rejects = quad(lambda x: norm.sf(critical * x / np.sqrt(freedom) - shift) * chi.pdf(x, freedom), 0, 20)[0]
+    assert float(power(n, effect, alpha)) == pytest.approx(rejects, abs=1e-7)
+    assert float(power(n, smallest_effect([n], alpha).item(), alpha)) == pytest.approx(0.8, abs=1e-6)
+    assert users_needed([effect], alpha).item() > n or rejects >= 0.8
+
+
+def test_users_needed_is_the_smallest_number_with_the_wanted_power():
+    n = users_needed([0.37, 0.05]).astype(int)
+    assert np.all(power(n, [0.37, 0.05]) >= 0.8)
+    assert np.all(power(n - 1, [0.37, 0.05]) < 0.8)
+
+
+def test_a_hopeless_effect_needs_a_great_many_users_and_no_effect_infinitely_many():
+    assert users_needed([1e-5]).item() == pytest.approx((1.959964 + 0.841621) ** 2 * 1e10, rel=1e-3)
+    assert users_needed([0.0]).item() == np.inf
+
+
+def _two(n=400, shift=0.01):
+    rng = np.random.default_rng(1)
+    a = rng.random(n)
+    return {"a": a, "b": a + rng.normal(shift, 0.1, n)}
+
+
+def test_a_comparison_says_what_its_users_can_see():
+    result = compare(_two())
+    row = result.power(0.02).row(0, named=True)
+    assert row["difference"] == 0.02
+    assert row["smallest_difference"] == pytest.approx(smallest_effect([400]).item() * row["sd"])
+    assert row["power"] == pytest.approx(float(power(400, 0.02 / row["sd"])))
+    assert row["users_needed"] == users_needed([0.02 / row["sd"]]).item()
+    assert result.power().row(0, named=True)["difference"] == pytest.approx(abs(result.frame()["difference"].item()))
+
+
+def test_equivalence_is_two_one_sided_t_tests():
+    from scipy.stats import ttest_1samp
+
+    values = _two()
+    d = values["a"] - values["b"]
+    row = compare(values).equivalence(0.02).row(0, named=True)
+    above = ttest_1samp(d, -0.02, alternative="greater").pvalue
+    below = ttest_1samp(d, 0.02, alternative="less").pvalue
+    assert row["p_equivalent"] == pytest.approx(max(above, below))
+    assert row["p_no_worse"] == pytest.approx(above)
+
+
+def test_systems_are_equivalent_exactly_when_the_90_percent_interval_lies_inside_the_margin():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        values = {"a": rng.random(50), "b": rng.random(50)}
+        row = compare(values).equivalence(0.1).row(0, named=True)
+        assert row["equivalent"] == (row["lower"] > -0.1 and row["upper"] < 0.1)
+
+
+def test_a_relative_margin_is_a_share_of_the_second_mean():
+    result = compare(_two())
+    assert result.equivalence(0.05, relative=True)["margin"].item() == pytest.approx(
+        0.05 * result.frame()["mean_b"].item()
+    )
+
+
+def test_identical_systems_are_equivalent_for_certain():
+    row = compare({"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3]}).equivalence(0.01).row(0, named=True)
+    assert (row["p_equivalent"], row["equivalent"]) == (0.0, True)
+
+
+def test_outside_the_margin_nothing_is_equivalent():
+    assert two_one_sided(0.5, 0.0, 10, 0.1).equivalent == 1.0
+    assert two_one_sided(0.1, 0.0, 10, 0.1).equivalent == 1.0
+
+
+def test_a_margin_must_be_above_zero():
+    for margin in (0, "0.1", float("nan")):
+        with pytest.raises(SettingError, match=f"margin={margin!r}"):
+            compare(_two()).equivalence(margin)

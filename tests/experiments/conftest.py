@@ -1,0 +1,34 @@
+"""What the tests of experiments share."""
+
+from __future__ import annotations
+
+import pytest
+
+from cranfield.experiments import Experiment, Source, System
+
+
+@pytest.fixture
+def tiny():
+    """An experiment of a fraction of a second; keywords change it."""
+
+    def make(**changes: object) -> Experiment:
+        usual = {
+            "data": (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
+            "systems": (System("popularity", "popularity"), System("random", "random"), System("near", "knn(k=5)")),
+        }
+        return Experiment(**{**usual, **changes})  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def tiny_file(tmp_path):
+    """The file of an experiment of a fraction of a second, with two folds."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(
+        '[systems]\npopularity = "popularity"\nrandom = "random"\n'
+        'liked = { system = "average", search = { damping = [0, 9] } }\n'
+        '[decisions]\nsplit = "k_fold(k=2)"\n'
+        '[data.tiny]\nsimulate = "world(users=60, items=40, ratings=900)"\n'
+    )
+    return path

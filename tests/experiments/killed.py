@@ -1,0 +1,132 @@
+"""Run an experiment again and again in children that are killed, and say whether the files end up the same.
+
+Run as a script, in a process of its own: a fork is safe only where no library has started its threads yet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+DIFFER = ("log.jsonl", ".cranfield/lock", ".cranfield/process")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file but those that tell of the processes."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in sorted(files.items()) if name not in DIFFER}
+
+
+def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None, jobs: int = 1) -> int:
+    """Run the experiment in a child; ``at`` kills it before or after the n-th file gets its name."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        from cranfield.experiments import run
+
+        if at is not None:
+            _deadly(*at)
+        run(experiment, folder, jobs=jobs, report=_report)
+        os._exit(0)
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def _report(results: object) -> list[Path]:
+    from cranfield._files import whole_file
+
+    path = results.path / "report.html"
+    with whole_file(path) as temporary:
+        temporary.write_text(str(results))
+    return [path]
+
+
+def _deadly(count: int, when: str) -> None:
+    whole, seen = Path.replace, [0]
+
+    def replace(self: Path, target: Path) -> Path:
+        seen[0] += 1
+        if seen[0] == count and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        done = whole(self, target)
+        if seen[0] == count and when == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+
+    Path.replace = replace  # type: ignore[method-assign]
+
+
+def finish(experiment: Path, folder: Path, jobs: int = 1) -> None:
+    _, status = os.waitpid(start(experiment, folder, jobs=jobs), 0)
+    assert status == 0, f"the run after the kill ended with {status}"
+
+
+def at_random_times(experiment: Path, home: Path, kills: int, seed: int, jobs: int) -> dict[str, object]:
+    """Kill children that train so many systems at a time, at random times; finish each experiment, and compare."""
+    draw, killed, number = random.Random(seed), 0, 0
+    begun = time.monotonic()
+    finish(experiment, home / "whole", jobs)
+    long = time.monotonic() - begun
+    whole, reached = contents(home / "whole"), set()
+    while killed < kills:
+        number += 1
+        folder = home / f"killed-{number}"
+        begun, child = time.monotonic(), start(experiment, folder, jobs=jobs)
+        time.sleep(draw.uniform(0, long))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if status != signal.SIGKILL:
+            # It was done before: the next ones are given less time.
+            long = 0.8 * min(long, time.monotonic() - begun)
+            continue
+        killed += 1
+        reached.add(_last_stage(folder))
+        finish(experiment, folder)
+        assert contents(folder) == whole, f"killed-{number} differs: {_differences(contents(folder), whole)}"
+    return {"killed": killed, "reached": sorted(reached), "files": len(whole)}
+
+
+def at_files(experiment: Path, home: Path, counts: list[int]) -> dict[str, object]:
+    """Kill a child before and after each of these files gets its name; finish and compare."""
+    finish(experiment, home / "whole")
+    whole, reached = contents(home / "whole"), set()
+    for count in counts:
+        for when in ("before", "after"):
+            folder = home / f"file-{count}-{when}"
+            _, status = os.waitpid(start(experiment, folder, (count, when)), 0)
+            assert status in (signal.SIGKILL, 0), status
+            reached.add(_last_stage(folder))
+            finish(experiment, folder)
+            assert contents(folder) == whole, f"{folder.name}: {_differences(contents(folder), whole)}"
+    return {"reached": sorted(reached), "files": len(whole)}
+
+
+def _last_stage(folder: Path) -> str:
+    try:
+        told = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    except (OSError, ValueError):
+        return "nothing"
+    return str(next((one["artifact"].split("/")[0] for one in reversed(told) if "artifact" in one), "nothing"))
+
+
+def _differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
+    return [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
+
+
+if __name__ == "__main__":
+    # Before the children, so that none has to.
+    import cranfield.experiments  # noqa: F401
+    import scipy.special  # noqa: F401
+
+    kind, experiment, home, argument, seed, jobs = sys.argv[1:]
+    if kind == "times":
+        print(json.dumps(at_random_times(Path(experiment), Path(home), int(argument), int(seed), int(jobs))))
+    else:
+        print(json.dumps(at_files(Path(experiment), Path(home), json.loads(argument))))

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cranfield._errors import SettingError
+from cranfield.comparisons import compare
+from cranfield.experiments import Decisions
+from cranfield.measures import measure
+from cranfield.measures.scores import Scores
+from cranfield.rankings import recommend
+
+# For each decision some values that go with any of the others.
+VALUES = {
+    "filters": [(), ("k_core(k=5)",), ("k_core(k=5)", "positives(threshold=3)")],
+    "split": ["random(train=0.5)", "random(train=0.8)", "random(train=0.801)", "k_fold(k=5)", "leave_out(l=1)"],
+    "min_ratings": [0, 1, 5],
+    "sample": ["all", 100, 0.5],
+    "fill": ["none", "popularity", "random"],
+    "lists": ["full", "condensed"],
+    "candidates": ["all", "test"],
+    "relevant": ["all", "one"],
+    "keep_seen": [False, True],
+    "length": [100, 50, "all"],
+    "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
+    "threshold": [4.0, 3.0, 3.5, 4.25],
+    "undefined": ["zero", "leave out"],
+    "average": ["mean", "weighted(by=judged)", "weighted(by=relevant)"],
+    "coverage": ["full", "reduced"],
+    "test": ["student", "permutation", "permutation(method=monte-carlo)"],
+    "correction": ["holm", "none", "bonferroni"],
+    "alpha": [0.05, 0.01, 0.049999999],
+    "baseline": ["none", "knn"],
+}
+some = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in VALUES.items()})
+
+
+def test_the_defaults_are_the_starting_configuration_of_the_paper():
+    start = Decisions()
+    assert start.filters == ()
+    assert start.split == "random(train=0.5)"
+    assert (start.min_ratings, start.fill, start.lists) == (1, "none", "full")
+    assert start.metrics == ("P@10", "nDCG(gain=binary)@10")
+    assert (start.threshold, start.undefined, start.average, start.coverage) == (4.0, "zero", "mean", "full")
+    assert start.test == "student"
+
+
+@given(some, some)
+@settings(max_examples=300)
+def test_equal_decisions_have_one_hash_and_different_ones_different_phrases(one, other):
+    first, second = Decisions(**one), Decisions(**other)
+    assert (first == second) == (str(first) == str(second))
+    assert (first == second) <= (hash(first) == hash(second))
+    assert (first == second) == (not first.differences(second))
+
+
+@given(some)
+def test_decisions_survive_their_dictionary_and_pickle(changes):
+    decisions = Decisions(**changes)
+    assert Decisions(**{k: tuple(v) if isinstance(v, list) else v for k, v in decisions.as_dict().items()}) == decisions
+    assert pickle.loads(pickle.dumps(decisions)) == decisions
+
+
+@pytest.mark.parametrize(
+    ("changes", "phrase"),
+    [
+        ({"split": "random(train=0.8)", "metrics": "nDCG(gain=exp)@10"},
+         "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
+        ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
+         "5-fold cross-validation, condensed lists, P@5, plain mean, covered users only"),
+        ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "test": "permutation"},
+         "random 50/50, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
+         "tested by permutation"),
+    ],
+)  # fmt: skip
+def test_a_phrase_says_what_a_paper_would_say(changes, phrase):
+    assert str(Decisions(**changes)) == phrase
+
+
+def test_a_spelling_has_one_form():
+    one = Decisions(split="random( exact=true,train=0.5 )", metrics=["ndcg@10", "nDCG@10"], average=" mean ")
+    assert one.split == "random(train=0.5, exact=true)"
+    assert one.metrics == ("nDCG@10",)
+    assert one.average == "mean"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
+        ({"split": "randm(train=0.5)"}, "did you mean 'random'?"),
+        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write"),
+        ({"split": "train_per_item"}, "split='train_per_item': train_per_item needs l; write train_per_item(l=..."),
+        ({"filters": ("kcore(k=5)",)}, "did you mean 'k_core'?"),
+        ({"filters": "positives"}, "filters='positives': positives needs threshold; write positives(threshold=...)"),
+        ({"filters": 5}, "filters=5 is not a list of names"),
+        ({"metrics": ()}, "metrics is empty"),
+        ({"metrics": "Precison@10"}, "did you mean 'Precision'?"),
+        ({"metrics": "P@200"}, "length=100 is too short for P@200; set length=200"),
+        ({"fill": "populrity"}, "did you mean 'popularity'?"),
+        ({"threshold": "four"}, "threshold='four' is not a number"),
+        ({"threshold": True}, "threshold=True is not a number"),
+        ({"alpha": 5}, "alpha=5 is not a share"),
+        ({"min_ratings": -1}, "min_ratings=-1 is not a whole number of at least 0"),
+        ({"sample": 1.0}, "neither 'all' nor a number of users nor a share below 1"),
+        ({"sample": 1.5}, "neither 'all' nor a number of users nor a share"),
+        ({"nonrelevant": 0}, "nonrelevant=0 is neither 'all' nor a whole number"),
+        ({"average": "meen"}, "did you mean 'mean'?"),
+        ({"test": "t"}, "there is no test 't'"),
+        ({"test": "studnt"}, "did you mean 'student'?"),
+        ({"correction": "hom"}, "did you mean 'holm'?"),
+        ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),
+        ({"split": "given(overlp=test)"}, "did you mean 'overlap'?"),
+        ({"split": "given(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
+        ({"split": "gven"}, "did you mean 'given'?"),
+        ({"split": "given", "filters": ("k_core(k=5)",)}, "split='given' takes the data as they come divided"),
+        ({"average": "geometric(form=adjusted, epsilon=0.01)"}, "test='log_student(epsilon=0.01)', the log form"),
+        ({"average": "geometric"}, "and average='geometric(form=adjusted, epsilon=1e-05)'"),
+        ({"test": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
+        ({"test": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"}, "another average"),
+        ({"average": "median"}, "set test='sign'"),
+        ({"test": "tukey"}, "would correct twice; set correction='none'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):
+    with pytest.raises(SettingError) as error:
+        Decisions(**changes)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_log_form_and_the_sign_test_go_with_their_averages():
+    Decisions(average="geometric(form=adjusted, epsilon=0.01)", test="log_student(epsilon=0.01)")
+    assert Decisions(average="median", test="sign").comparing()["average"] == "mean"
+
+
+def test_an_unknown_decision_names_the_nearest():
+    with pytest.raises(SettingError, match="there is no decision 'metric'; did you mean 'metrics'"):
+        Decisions().with_(metric="P@5")
+
+
+def test_the_settings_are_those_of_the_functions():
+    for settings_of, function in (
+        (Decisions().recommending(), recommend),
+        (Decisions().measuring(), measure),
+        (Decisions().averaging(), Scores.frame),
+        (Decisions().comparing(), compare),
+    ):
+        assert set(settings_of) <= set(inspect.signature(function).parameters)

@@ -1,0 +1,31 @@
+"""The page about experiments says what happens."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import tomllib
+from pathlib import Path
+
+from cranfield.experiments import Decisions
+from cranfield.experiments.file import SYSTEM, TOP, experiment_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "experiment.md"
+
+
+def test_the_examples_of_the_page_run():
+    result = doctest.testfile(str(PAGE), module_relative=False)
+    assert result.attempted > 15
+    assert result.failed == 0
+
+
+def test_the_example_files_are_experiments():
+    whole, searched = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.S)
+    assert experiment_of(tomllib.loads(whole)).seed == 7
+    assert experiment_of(tomllib.loads(searched)).systems[0].tuning.trials == 20
+
+
+def test_every_key_and_decision_is_on_the_page():
+    page = PAGE.read_text()
+    for name in (*TOP, *SYSTEM[2:], *Decisions().as_dict()):
+        assert re.search(rf"`\[*{name}[.\w]*\]*`|^{name} = ", page, flags=re.M), name

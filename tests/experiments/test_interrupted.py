@@ -1,0 +1,91 @@
+"""A run that is stopped anywhere goes on, and ends with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "killed.py"
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are forked")
+
+
+def _killed(kind, experiment, home, argument, seed=0, jobs=1):
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), kind, str(experiment), str(home), str(argument), str(seed), str(jobs)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_twenty_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path):
+    told = _killed("times", tiny_file, tmp_path / "home", 20, seed=1)
+    assert told["killed"] == 20
+    assert told["files"] > 20
+
+
+def test_runs_killed_while_systems_are_trained_side_by_side_end_with_the_same_bytes(tiny_file, tmp_path):
+    # What was killed is finished with one at a time.
+    assert _killed("times", tiny_file, tmp_path / "home", 3, seed=3, jobs=2)["killed"] == 3
+
+
+def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
+    # With its record every artifact is two files or more: the counts lie in all stages.
+    told = _killed("files", tiny_file, tmp_path / "home", [2, 6, 14, 18, 28, 36, 46])
+    assert set(told["reached"]) >= {"data", "splits", "searches", "runs", "scores", "results"}
+
+
+@pytest.mark.slow
+def test_runs_killed_around_every_file_end_with_the_same_bytes(tiny_file, tmp_path):
+    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 51)))
+    assert set(told["reached"]) >= {
+        *("nothing", "experiment", "data", "splits", "searches", "runs", "scores", "results", "card")
+    }
+
+
+@pytest.mark.slow
+def test_two_hundred_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path):
+    told = _killed("times", tiny_file, tmp_path / "home", 200, seed=2)
+    assert told["killed"] == 200
+
+
+def test_control_c_stops_the_run_and_the_next_one_goes_on(tiny_file, tmp_path):
+    # For a minute in the second system, unless it is stopped.
+    code = """
+import signal, sys, time
+from cranfield.experiments import run
+from cranfield.recommenders.baselines import Random
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it aside
+score = Random.score
+if sys.argv[3] == "slow":
+    Random.score = lambda self, users: time.sleep(60) if len(users) > 12 else score(self, users)
+run(sys.argv[1], sys.argv[2])
+"""
+    out = tmp_path / "out"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tiny_file), str(out), "slow"], stderr=subprocess.PIPE, text=True
+    )
+    record = out / ".cranfield" / "records" / "runs" / "tiny" / "fold-1" / "popularity.json"
+    for _ in range(300):
+        if record.exists():
+            break
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in child.communicate(timeout=30)[1]
+    assert record.exists()
+    subprocess.run([sys.executable, "-c", code, str(tiny_file), str(out), "fast"], check=True, timeout=60)
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    again = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    assert {"artifact": "runs/tiny/fold-1/popularity", "did": "kept"}.items() <= next(
+        one for one in again if one.get("artifact") == "runs/tiny/fold-1/popularity"
+    ).items()

@@ -1,0 +1,128 @@
+"""What an artifact was made of: functions of one's own, names and members of files, versions."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from importlib import import_module
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.comparisons.student import student
+from cranfield.comparisons.verdict import tests as tests_by_name
+from cranfield.comparisons.wilcoxon import wilcoxon
+from cranfield.data import filters, simulate
+from cranfield.experiments import Decisions, Source, System, folder, run
+from cranfield.experiments.tuning import Tuning
+from cranfield.splits import registry as splits
+
+# The module, which the function has the name of.
+metrics = import_module("cranfield.measures.definition")
+
+_TWO = (System("popularity", "popularity"), System("random", "random"))
+
+
+def _first_made(out):
+    """Return the stage of the first artifact that the last run made."""
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    return next(one["artifact"].split("/")[0] for one in last if one["did"] == "made")
+
+
+def _filter(k):
+    @filters.registry.register
+    def my_filter(ratings):
+        return filters.k_core(ratings, k=k)
+
+
+def _split(k):
+    @splits.register
+    def my_split(ratings, *, seed=0):
+        return cf.splits.random(ratings, train=k / 10, seed=seed)
+
+
+def _metric(k):
+    @cf.metric("MyMetric", lower_is_better=k > 5)
+    def my_metric(judged):
+        return np.asarray(judged.n_hits >= 1, dtype=float)
+
+
+def _test(k):
+    @tests_by_name.register
+    def my_test(samples):
+        return student(samples) if k > 5 else wilcoxon(samples)
+
+
+@pytest.fixture
+def defined(monkeypatch):
+    """Functions of one's own are forgotten after the test."""
+    for registry in (filters.registry, splits, tests_by_name):
+        monkeypatch.setattr(registry, "_functions", dict(registry._functions))
+    for table in ("_DEFINITIONS", "_SPELLINGS"):
+        monkeypatch.setattr(metrics, table, dict(getattr(metrics, table)))
+    for define in (_filter, _split, _metric, _test):
+        define(5)
+
+
+@pytest.mark.usefixtures("defined")
+def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
+    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), test="my_test")
+    experiment = tiny(systems=_TWO, decisions=decisions)
+    run(experiment, tmp_path)
+    for define, stage in ((_test, "results"), (_metric, "scores"), (_split, "splits"), (_filter, "data")):
+        define(7)
+        run(experiment, tmp_path)
+        assert _first_made(tmp_path) == stage
+
+
+@pytest.mark.usefixtures("defined")
+def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp_path):
+    searched = System("liked", "average", tuning=Tuning({"damping": (0, 9)}, "MyMetric@5"))
+    assess = {"metrics": "MyMetric@5", "samples": 2, "sizes": [0.5]}
+    for systems, stage in ((_TWO, "assess"), ((_TWO[0], searched), "searches")):
+        experiment = tiny(systems=systems, assess=assess)
+        run(experiment, tmp_path / stage)
+        _metric(7)
+        run(experiment, tmp_path / stage)
+        assert _first_made(tmp_path / stage) == stage
+        _metric(5)
+
+
+def test_another_report_is_written(tiny, tmp_path):
+    def written(text):
+        def report(results):
+            (results.path / "report.html").write_text(text)
+            return [results.path / "report.html"]
+
+        return report
+
+    for text in ("one", "other"):
+        assert run(tiny(systems=_TWO), tmp_path, report=written(text)).pages[0].read_text() == text
+
+
+def test_files_of_other_names_are_read_and_told(tiny, tmp_path):
+    for name, seed in (("1/ratings", 1), ("2/ratings", 2), ("2/renamed", 2)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        cf.write(simulate.world(60, 40, 900, seed=seed).ratings, tmp_path / f"{name}.csv")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for path in sorted(tmp_path.glob("*/*.csv")):
+            archive.write(path, path.relative_to(tmp_path))
+    for file in ("1/ratings.csv", "2/ratings.csv", "2/renamed.csv"):
+        data = (Source("films", file=str(tmp_path / "all.zip" / file)),)
+        run(tiny(systems=_TWO, data=data), tmp_path / "out")
+        kept = pl.read_parquet(tmp_path / "out" / "data" / "films" / "ratings.parquet")
+        assert kept["rating"].to_list() == cf.read(tmp_path / file).frame()["rating"].to_list()
+        assert file.split("/")[1] in (tmp_path / "out" / "splits" / "films" / "split.json").read_text()
+
+
+def test_the_card_tells_every_version_that_something_was_made_with(tiny, tmp_path, monkeypatch):
+    def versions_after(version, **changes):
+        monkeypatch.setattr(folder, "versions", lambda: {"cranfield": "1", "numpy": version})
+        return run(tiny(systems=_TWO, **changes), tmp_path).card()["versions"]["numpy"]
+
+    assert versions_after("2.1") == "2.1"
+    assert versions_after("2.2") == "2.1"
+    assert versions_after("2.2", decisions=Decisions(threshold=3)) == "2.1, 2.2"

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cranfield._errors import CranfieldError
+from cranfield.experiments import Decisions, Source, plan, run
+
+
+def test_a_plan_writes_nothing(tiny, tmp_path):
+    found = plan(tiny(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert {task.state for task in found.tasks} == {"new"}
+    assert found.seconds > 0
+    assert "runs        3 to make, not made yet" in str(found)
+    assert "roughly" in str(found)
+
+
+def test_after_a_run_there_is_nothing_to_do(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*"))
+    assert str(plan(tiny(), tmp_path)).endswith("nothing to do")
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / "runs" / "tiny" / "near.parquet").unlink()
+    found = plan(tiny(), tmp_path)
+    states = {task.name: task.state for task in found.tasks}
+    assert states["runs/tiny/near"] == "damaged"
+    assert states["runs/tiny/random"] == "kept"
+    assert all(task.seconds is not None for task in found.tasks)
+    assert "1 to make, missing or damaged; 2 kept" in str(found)
+
+
+def test_a_plan_has_the_same_tasks_as_the_run(tiny, tmp_path):
+    names = [task.name for task in plan(tiny(repetitions=2), tmp_path / "out").tasks]
+    results = run(tiny(repetitions=2), tmp_path / "out")
+    assert sorted(names) == sorted(results.records)
+
+
+def test_ratings_that_do_not_admit_the_split_are_told_by_a_plan(tiny, tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,rating\n" + "".join(f"{k},{k % 3},4\n" for k in range(9)))
+    experiment = tiny(data=(Source("x", file=str(tmp_path / "r.csv")),), decisions=Decisions(split="temporal"))
+    with pytest.raises(CranfieldError, match="temporal needs times"):
+        plan(experiment, tmp_path / "out")
+
+
+def test_a_time_is_extrapolated_from_smaller_worlds_of_the_same_shape(monkeypatch):
+    module = sys.modules["cranfield.experiments.planning"]
+    worlds = []
+    true = module.simulate.world
+    monkeypatch.setattr(module.simulate, "world", lambda *size: worlds.append(size) or true(*size))
+    sizes = {"small": (200, 100, 4_000), "large": (7_000, 5_000, 1_000_000)}
+    small, large = (module._extrapolated(Decisions(), "popularity", size) for size in sizes.values())
+    assert worlds == [(200, 100, 4_000), (350, 250, 2_500), (700, 500, 10_000)]
+    assert large >= small
+
+
+def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(CranfieldError, match="holds other files"):
+        plan(tiny(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"split": "random(train=2)"}, r"decisions: split='random\(train=2\)': train=2 is not a share"),
+        ({"split": "k_fold(k=abc)"}, r"decisions: split='k_fold\(k=abc\)': k='abc' is not a whole number"),
+        ({"split": "leave_out(l=1000)"}, "fewer than the 1000 ratings to leave out"),
+        ({"filters": ["k_core(k=x)"]}, "decisions: filters: k='x' is not a whole number"),
+        (
+            {"min_ratings": 1000},
+            "none of the 59 users with test ratings is served: none has 1000 training ratings; lower",
+        ),
+    ],
+)
+def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_training(
+    tiny, tmp_path, monkeypatch, changes, said
+):
+    experiment = tiny(decisions=Decisions(**changes))
+    with pytest.raises(CranfieldError, match=said):
+        plan(experiment, tmp_path / "out")
+    monkeypatch.setattr("cranfield.experiments.stages.timed_each", None)
+    with pytest.raises(CranfieldError, match=said):
+        run(experiment, tmp_path / "out")
+
+
+def test_a_changed_split_is_tried_by_a_plan_after_a_run_too(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    with pytest.raises(CranfieldError, match="train=2 is not a share"):
+        plan(tiny(decisions=Decisions(split="random(train=2)")), tmp_path)
+
+
+@pytest.mark.parametrize("size", ["users=x", "users=-3", "users=3, items=2"])
+def test_a_world_that_cannot_be_is_told_by_a_plan(tiny, tmp_path, size):
+    with pytest.raises(CranfieldError):
+        plan(tiny(data=(Source("x", simulate=f"world({size})"),)), tmp_path)

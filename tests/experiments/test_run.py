@@ -1,0 +1,465 @@
+"""A run does what a user would do by hand, and no more of it than is needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import cranfield as cf
+from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
+from cranfield.data import simulate
+from cranfield.experiments import Decisions, Experiment, Source, System, plan, run
+from cranfield.splits import apply
+
+
+def _made(out):
+    """Return what the last run made, by the log."""
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    return {one["artifact"] for one in last if one["did"] == "made"}
+
+
+def _stages(out):
+    return {name.split("/")[0] for name in _made(out)}
+
+
+def _whole(frame):
+    return frame.filter(pl.col("fold").is_null()).drop("data", "repetition", "fold")
+
+
+def _by_hand(ratings, decisions, systems, seed):
+    """Return scores and comparison of one split, by the functions that users call."""
+    (split,) = apply(cf.filters.apply(ratings, decisions.filters, seed=seed), decisions.split, seed=seed)
+    runs = cf.recommend(split, systems, seed=seed, **decisions.recommending())
+    test = split.test
+    if decisions.min_ratings:
+        test = test.keep((split.train.user_counts >= decisions.min_ratings)[test.users])
+    return cf.measure(runs, test, train=split.train, **decisions.measuring())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"lists": "condensed", "metrics": ("P@5", "AP", "Tau"), "coverage": "reduced"},
+        {"filters": ("k_core(k=8)",), "split": "temporal(train=0.7)", "min_ratings": 6, "undefined": "leave out"},
+        {"relevant": "one", "nonrelevant": 20, "metrics": ("Recall@5", "RR")},
+        {"average": "weighted(by=judged)", "test": "permutation", "fill": "popularity", "candidates": "test"},
+        {"average": "geometric(form=adjusted, epsilon=0.01)", "test": "log_student(epsilon=0.01)", "baseline": "near"},
+        {"average": "median", "test": "sign", "metrics": ("nDCG@10", "ItemCoverage@10"), "keep_seen": True},
+    ],
+)
+def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, changes):
+    decisions = Decisions(**changes)
+    experiment = tiny(decisions=decisions, seed=5)
+    results = run(experiment, tmp_path / "out")
+    ratings = simulate.world(60, 40, 900).ratings.compact()
+    scores = _by_hand(ratings, decisions, {one.name: one.spelling for one in experiment.systems}, seed=5)
+    assert_frame_equal(_whole(results.averages()), scores.frame(**decisions.averaging()))
+    comparison = cf.compare(scores, seed=5, **decisions.comparing())
+    assert_frame_equal(_whole(results.comparisons()), comparison.frame())
+    assert results.sentences("tiny") == comparison.sentences()
+    found = results.findings("tiny")
+    np.testing.assert_array_equal(found.scores.values, scores.values)
+
+
+def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
+    decisions = Decisions(split="k_fold(k=3)", min_ratings=0)
+    results = run(tiny(decisions=decisions, repetitions=2, seed=3), tmp_path / "out")
+    ratings = simulate.world(60, 40, 900).ratings.compact()
+    values: dict[tuple[str, str], dict[object, list[float]]] = {}
+    for seed in (3, 4):
+        for split in apply(ratings, "k_fold(k=3)", seed=seed):
+            runs = cf.recommend(split, ["popularity"], seed=seed, **decisions.recommending())
+            scores = cf.measure(runs, split.test, train=split.train, **decisions.measuring())
+            for row in scores.per_user().iter_rows(named=True):
+                values.setdefault((row["system"], row["metric"]), {}).setdefault(row["user"], []).append(
+                    row["value"] or 0.0
+                )
+    averages = results.averages()
+    for (system, metric), users in values.items():
+        mean = np.mean([np.mean(one) for one in users.values()])
+        row = averages.filter(
+            (pl.col("system") == system) & (pl.col("metric") == metric) & pl.col("fold").is_null()
+        ).row(0, named=True)
+        assert row["mean"] == pytest.approx(mean, abs=1e-12)
+        assert row["lists"] == len(users)
+    apart = averages.filter(pl.col("fold").is_not_null())
+    assert apart.select("repetition", "fold").unique().height == 6
+    assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
+
+
+def test_a_second_run_makes_nothing(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*.parquet")}
+    run(tiny(), tmp_path)
+    assert _made(tmp_path) == set()
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*.parquet")} == files
+
+
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({"title": "Another"}, {"experiment", "card"}),
+        ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
+        ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
+        ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
+        ({"test": "permutation"}, {"experiment", "results", "card"}),
+        ({"fill": "popularity"}, {"experiment", "runs", "scores", "results", "card"}),
+        ({"seed": 7}, {"experiment", "splits", "runs", "scores", "results", "card"}),
+        ({"filters": ("k_core(k=8)",)}, {"experiment", "data", "splits", "runs", "scores", "results", "card"}),
+    ],
+)
+def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
+    run(tiny(), tmp_path)
+    own = {key: value for key, value in changes.items() if key in ("title", "seed")}
+    decisions = {key: value for key, value in changes.items() if key not in own}
+    changed = tiny(**own, decisions=Decisions(**decisions))
+    planned = plan(changed, tmp_path)
+    assert {task.stage for task in planned.tasks if task.state != "kept"} == made
+    run(changed, tmp_path)
+    assert _stages(tmp_path) == made
+    assert all(task.state == "kept" for task in plan(changed, tmp_path).tasks)
+
+
+def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny, tmp_path):
+    run(tiny(), tmp_path)
+    more = tiny(systems=(*tiny().systems, System("average", "average")))
+    run(more, tmp_path)
+    assert {name for name in _made(tmp_path) if name.startswith("runs")} == {"runs/tiny/average"}
+    run(tiny(), tmp_path)
+    assert _stages(tmp_path) == {"experiment", "scores", "results", "card"}
+    assert not (tmp_path / "runs" / "tiny" / "average.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["data/**/*.parquet", "splits/**/test.parquet", "runs/**/near.parquet",
+                "scores/*.parquet", "results/**/averages.parquet", "card.md", "tables/*.tex"]
+)  # fmt: skip
+@pytest.mark.parametrize("harm", ["truncate", "remove"])
+def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tmp_path, pattern, harm):
+    run(tiny(), tmp_path)
+    path = next(iter(sorted(tmp_path.glob(pattern))))
+    before = path.read_bytes()
+    if harm == "truncate":
+        path.write_bytes(before[: len(before) // 2])
+    else:
+        path.unlink()
+    run(tiny(), tmp_path)
+    assert path.read_bytes() == before
+    assert len(_made(tmp_path)) == 1  # what was made of it has not changed
+
+
+def test_the_normalised_file_runs_to_the_same_results(tiny_file, tmp_path):
+    run(tiny_file, tmp_path / "out")
+    run(tmp_path / "out" / "experiment.toml", tmp_path / "again")
+    for name in ("card.json", "results/tiny/results.json", "experiment.toml"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_by_default_the_folder_bears_the_name_of_the_file(tiny_file):
+    assert run(tiny_file).path == tiny_file.with_suffix("")
+
+
+@pytest.fixture
+def divided(tmp_path):
+    """A training and a test file, and a file of ranked lists."""
+    ratings = simulate.world(60, 40, 900).ratings
+    (split,) = apply(ratings, "random(train=0.6)", seed=2)
+    cf.write(split.train, tmp_path / "train.csv")
+    cf.write(split.test, tmp_path / "test.csv")
+    (mine,) = cf.recommend(split, {"mine": "knn(k=3)"}, n=20)
+    cf.write_run(mine, tmp_path / "mine.tsv")
+    text = """
+[decisions]
+split = "given"
+length = 20
+[data.films]
+train = "train.csv"
+test = "test.csv"
+[systems]
+popularity = "popularity"
+mine = { run = "mine.tsv" }
+"""
+    (tmp_path / "e.toml").write_text(text)
+    return tmp_path
+
+
+def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divided):
+    results = run(divided / "e.toml")
+    split = cf.splits.given(cf.read(divided / "train.csv"), cf.read(divided / "test.csv"))
+    runs = [
+        *cf.recommend(split, ["popularity"], **Decisions(length=20).recommending()),
+        cf.read_run(divided / "mine.tsv", name="mine"),
+    ]
+    test = split.test.keep((split.train.user_counts > 0)[split.test.users])
+    scores = cf.measure(runs, test, train=split.train, **Decisions().measuring())
+    assert_frame_equal(_whole(results.averages()), scores.frame(by="user"))
+    told, whole = results.card()["data"]["films"], simulate.world(60, 40, 900).ratings
+    assert (told["users"], told["items"], told["ratings"]) == (60, 40, 900)
+    assert told["density"] == cf.describe(whole).density
+    assert told["fingerprints"] == {"train": split.train.fingerprint, "test": split.test.fingerprint}
+    assert {"the systems and their hyper-parameters", "where the data can be had"} <= set(results.missing())
+
+
+def test_a_changed_file_is_noticed(divided):
+    run(divided / "e.toml")
+    lines = (divided / "mine.tsv").read_text().splitlines()
+    (divided / "mine.tsv").write_text("\n".join(lines[:-30]) + "\n")
+    run(divided / "e.toml")
+    assert _stages(divided / "e") == {"scores", "results", "card"}
+    ratings = (divided / "train.csv").read_text().splitlines()
+    (divided / "train.csv").write_text("\n".join(ratings[:-5]) + "\n")
+    run(divided / "e.toml")
+    assert _stages(divided / "e") == {"data", "splits", "runs", "scores", "results", "card"}
+
+
+def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, piped):
+    (divided / "mine.tsv").unlink()
+    pipe = piped(b"ann x 1\n")
+    pipe.rename(divided / "mine.tsv")
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: this is a pipe"):
+        run(divided / "e.toml")
+
+
+def test_a_file_that_is_not_there_is_told_before_anything_starts(divided):
+    (divided / "mine.tsv").unlink()
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; mend its name"):
+        run(divided / "e.toml")
+    assert not (divided / "e").exists()
+
+
+def test_a_file_inside_an_archive_and_a_folder_of_parts_are_read(divided):
+    import zipfile
+
+    plain = run(divided / "e.toml", divided / "plain")
+    with zipfile.ZipFile(divided / "both.zip", "w") as archive:
+        for name in ("train.csv", "test.csv"):
+            archive.write(divided / name, f"films/{name}")
+    (divided / "mine").mkdir()
+    rows = (divided / "mine.tsv").read_text().splitlines()
+    (divided / "mine" / "part-0").write_text("\n".join(rows[:300]) + "\n")
+    (divided / "mine" / "part-1").write_text("\n".join(rows[300:]) + "\n")
+    text = (divided / "e.toml").read_text().replace('"mine.tsv"', '"mine"')
+    for name in ("train.csv", "test.csv"):
+        text = text.replace(f'"{name}"', f'"both.zip/films/{name}"')
+    (divided / "e.toml").write_text(text)
+    assert_frame_equal(run(divided / "e.toml", divided / "packed").averages(), plain.averages())
+
+
+def test_pairs_in_both_parts_are_refused_or_dropped_and_told(divided):
+    twice = (divided / "test.csv").read_text().splitlines()[1]
+    with (divided / "train.csv").open("a") as file:
+        file.write(twice + "\n")
+    with pytest.raises(ImpossibleSplitError, match="drop them with overlap=test"):
+        run(divided / "e.toml")
+    assert not (divided / "e" / "runs").exists()
+    text = (divided / "e.toml").read_text()
+    (divided / "e.toml").write_text(text.replace('"given"', '"given(overlap=test)"'))
+    card = run(divided / "e.toml").card()
+    assert card["data"]["films"]["ratings"] == 900
+    assert card["data"]["films"]["notes"] == ["1 pairs were in more than one part; kept in test only"]
+
+
+def test_a_known_dataset_is_taken_as_it_was_published_or_split(tmp_path, monkeypatch):
+    from cranfield.data import datasets
+
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(1)
+    (tmp_path / "coat").mkdir()
+    for name, share in (("train", 0.4), ("test", 0.2)):
+        table = rng.integers(1, 6, (30, 25)) * (rng.random((30, 25)) < share)
+        np.savetxt(tmp_path / "coat" / f"{name}.ascii", table, fmt="%d")
+    datasets.fetch("coat", from_path=tmp_path / "coat", verify=False)
+    train, test = datasets.load_pair("coat")
+    text = "systems = ['popularity', 'random']\n[data.coat]\ndataset = 'coat'\n[decisions]\nsplit = '{}'\n"
+    (tmp_path / "e.toml").write_text(text.format("given(overlap=test)"))
+    card = run(tmp_path / "e.toml").card()
+    assert card["data"]["coat"]["fingerprints"]["test"] == test.fingerprint
+    assert card["data"]["coat"]["citation"] is not None
+    # The same folder, now split here: of the published parts only the training one counts.
+    (tmp_path / "e.toml").write_text(text.format("random(train=0.5)"))
+    card = run(tmp_path / "e.toml").card()
+    assert card["data"]["coat"]["fingerprints"] == {"ratings": train.fingerprint}
+    assert not (tmp_path / "e" / "data" / "coat" / "test.parquet").exists()
+    assert plan(tmp_path / "e.toml").seconds == 0
+
+
+def test_ids_as_text_and_as_numbers_meet(divided):
+    for name in ("train.csv", "test.csv"):
+        text = (divided / name).read_text().splitlines()
+        rows = [text[0], *(f"u{line}" if name == "train.csv" else line for line in text[1:])]
+        (divided / name).write_text("\n".join(rows) + "\n")
+    # Not one user in common, so nobody is left to be measured.
+    with pytest.raises(CranfieldError, match=r"none has a training rating; .* both parts need the same user ids"):
+        run(divided / "e.toml")
+
+
+def test_a_temporal_split_without_times_is_refused_before_any_training(tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,rating\n" + "".join(f"{u},{i},5\n" for u in range(9) for i in range(9)))
+    (tmp_path / "e.toml").write_text("[decisions]\nsplit = 'temporal'\n[data.r]\nfile = 'r.csv'\n")
+    with pytest.raises(ImpossibleSplitError, match="temporal needs times"):
+        run(tmp_path / "e.toml")
+    assert not (tmp_path / "e" / "runs").exists()
+
+
+def test_a_system_whose_library_is_missing_is_told_before_any_training(tiny, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "numba", None)
+    experiment = tiny(systems=(System("popularity", "popularity"), System("wrmf", "wrmf")))
+    with pytest.raises(MissingExtraError, match=r"cranfield\[recommend\]"):
+        run(experiment, tmp_path / "out")
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"decisions": Decisions(metrics="nDCG(gain=foo)@10")}, "gain=foo of nDCG is not known"),
+        ({"decisions": Decisions(test="permutation(method=foo)")}, "method='foo' is not one of exact"),
+        ({"assess": {"scenarios": ["ratingz"]}}, "did you mean 'ratings'?"),
+        ({"assess": {"samples": "x"}}, "samples='x' is not a whole number"),
+        ({"decisions": Decisions(split="random(train=1.5)")}, "train=1.5 is not a share"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_before_any_training(tiny, tmp_path, changes, said):
+    with pytest.raises(SettingError, match=re.escape(said)):
+        run(tiny(**changes), tmp_path)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_that_nobody_is_left_in_some_repetition_is_told_before_any_training(tiny, tmp_path):
+    world = (Source("tiny", simulate="world(users=12, items=30, ratings=60)"),)
+    experiment = tiny(data=world, repetitions=2, decisions=Decisions(split="random(train=0.9)", sample=1))
+    for call in (run, plan):
+        with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
+            call(experiment, tmp_path / call.__name__)
+    assert not (tmp_path / "run" / "runs").exists()
+    # Also where the ratings were divided before.
+    run(tiny(data=world, repetitions=2, decisions=Decisions(split="random(train=0.9)")), tmp_path / "kept")
+    with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
+        plan(experiment, tmp_path / "kept")
+
+
+def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
+    results = run(tiny(systems=(System("popularity", "popularity"),)), tmp_path)
+    assert results.comparisons().is_empty()
+    assert results.sentences("tiny")[0].startswith("P@10: popularity has 0.")
+    assert "a statistical test" in results.missing()
+
+
+def test_several_data_sets_are_kept_apart(tiny, tmp_path):
+    two = tiny(data=(*tiny().data, Source("other", simulate="world(users=50, items=30, ratings=700, seed=3)")))
+    results = run(two, tmp_path / "two")
+    alone = run(tiny(), tmp_path / "one")
+    assert results.data == ("tiny", "other")
+    assert results.sentences("tiny") == alone.sentences("tiny")
+    assert results.averages()["data"].unique(maintain_order=True).to_list() == ["tiny", "other"]
+    assert str(results).splitlines()[0].startswith("tiny: P@10: ")
+
+
+def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
+    asked = {"samples": 3, "scenarios": ["ratings", "users"]}
+    experiment = tiny(assess=asked)
+    results = run(experiment, tmp_path / "out")
+    read = results.assessment("tiny")
+    (part,) = results.measured("tiny")
+    made = cf.assess(
+        part.runs,
+        part.test,
+        list(experiment.decisions.metrics),
+        threshold=4,
+        train=part.train,
+        significance="student",
+        **asked,
+    )
+    assert (read.systems, read.metrics, read.averages) == (made.systems, made.metrics, made.averages)
+    assert read.sentences() == made.sentences()
+    np.testing.assert_array_equal(read.whole, made.whole)
+    for study in ("robustness", "power", "curves", "correlation", "groups", "advice", "samples"):
+        assert_frame_equal(read.frame(study), made.frame(study))
+    assert run(tiny(), tmp_path / "plain").assessment("tiny") is None
+
+
+def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
+    asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
+    results = run(tiny(assess=asked), tmp_path)
+    assert len(results.sentences("tiny")) > 2
+    assert results.sentences("tiny")[2:] == results.card()["results"]["tiny"]["assessed"]
+    assert "Of the metrics:" in (tmp_path / "card.md").read_text()
+    frame = pl.read_parquet(tmp_path / "results" / "tiny" / "assess-robustness.parquet")
+    assert set(frame["metric"]) == set(Decisions().metrics)
+    run(tiny(assess={**asked, "samples": 4}), tmp_path)
+    assert _stages(tmp_path) == {"experiment", "assess", "card"}
+    run(tiny(), tmp_path)
+    assert not (tmp_path / "results" / "tiny" / "assess-robustness.parquet").exists()
+
+
+def test_a_report_is_made_once_and_goes_with_its_results(tiny, tmp_path):
+    def report(results):
+        with (results.path / "calls").open("a") as calls:
+            calls.write("called\n")
+        (results.path / "report.html").write_text(str(results))
+        return [results.path / "report.html"]
+
+    assert run(tiny(), tmp_path, report=report).pages == [tmp_path / "report.html"]
+    run(tiny(), tmp_path, report=report)
+    assert (tmp_path / "calls").read_text().count("called") == 1
+    run(tiny(decisions=Decisions(threshold=3)), tmp_path, report=report)
+    assert (tmp_path / "calls").read_text().count("called") == 2
+    assert run(tiny(), tmp_path).pages == []
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_seed_that_is_given_counts_instead(tiny, tmp_path):
+    assert run(tiny(), tmp_path, seed=9).experiment == replace(tiny(), seed=9)
+
+
+def test_the_starting_configuration_of_the_paper_on_movielens(real_data, tmp_path):
+    experiment = Experiment(
+        data=(Source("movielens", file=str(real_data("ml-1m.parquet"))),),
+        systems=(System("kNN", "knn(k=100)"), System("popularity", "popularity")),
+    )
+    results = run(experiment, tmp_path)
+    found = {(row["system"], row["metric"]): row["mean"] for row in _whole(results.averages()).iter_rows(named=True)}
+    # Table 2 of the paper prints .416 and .452 for kNN.
+    assert found["kNN", "P@10"] == pytest.approx(0.416, abs=0.006)
+    assert found["kNN", "nDCG(gain=binary)@10"] == pytest.approx(0.452, abs=0.006)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monkeypatch, threads):
+    experiment = tiny(
+        decisions=Decisions(split="k_fold(k=2)", fill="random"),
+        systems=tuple(System(one, one) for one in ("random", "knn(k=5)", "bprmf(epochs=2)", "puresvd(factors=3)")),
+    )
+    run(experiment, tmp_path / "one", jobs=1)
+    monkeypatch.setattr(cf.settings, "threads", threads)
+    steps = []
+
+    @contextmanager
+    def stages(what, count=1):
+        yield lambda: steps.append(what)
+
+    run(experiment, tmp_path / "two", jobs=2, stages=stages)
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    differ = {"log.jsonl", ".cranfield/lock", ".cranfield/process"}
+    for file in (file for file in files if file.as_posix() not in differ):
+        assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
+    assert steps.count("Training and ranking") == 8
+    run(experiment, tmp_path / "two", jobs=2)
+    assert _made(tmp_path / "two") == set()
+
+
+def test_the_number_of_jobs_is_checked_first(tiny, tmp_path):
+    with pytest.raises(SettingError, match="jobs=0"):
+        run(tiny(), tmp_path / "out", jobs=0)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.measures import measure
+
+TEST = cf.Ratings.of(
+    ["ann", "ann", "ann", "bob", "bob", "cat"], ["v", "w", "x", "w", "y", "z"], [5, 2, 4, 4, 3, 2], None
+)
+RUNS = {
+    "full": {"ann": ["x", "q", "v"], "bob": ["y", "w"], "cat": ["z"]},
+    "part": {"ann": ["q", "v"], "zed": ["v"]},
+}
+
+
+def test_scores_are_labelled_and_in_the_order_given():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    assert scores.systems == ("full", "part")
+    assert scores.metrics == ("P@2", "RR")
+    assert scores.values.shape == (2, 2, 3)
+    assert scores.user_ids.ids(scores.users).to_list() == ["ann", "bob", "cat"]
+    assert scores.values[0, 1, :2].tolist() == [1.0, 0.5]
+    assert np.isnan(scores.values[0, 1, 2]), "cat has no relevant item"
+
+
+def test_full_is_coverage_times_reduced():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    full = scores.average(coverage="full")
+    reduced = scores.average(coverage="reduced")
+    assert full == pytest.approx(scores.user_coverage[:, None] * reduced)
+    assert scores.user_coverage == pytest.approx([1.0, 1 / 3])
+
+
+def test_an_undefined_value_is_zero_or_left_out_as_asked():
+    scores = measure(RUNS, TEST, "RR", threshold=4)
+    assert scores.average(undefined="zero")[0, 0] == pytest.approx(0.5)
+    assert scores.average(undefined="leave out")[0, 0] == pytest.approx(0.75)
+    rows = scores.frame(undefined="leave out").row(0, named=True)
+    assert (rows["lists"], rows["undefined"]) == (2, 1)
+
+
+def test_the_frame_is_tidy_with_interval_coverage_and_unjudged_share():
+    frame = measure(RUNS, TEST, ["P@2", "nDCG@2"], threshold=4).frame()
+    assert frame.shape == (4, 13)
+    row = frame.row(0, named=True)
+    assert row["lower"] <= row["mean"] <= row["upper"]
+    assert row["coverage"] == 1.0
+    assert row["filled"] == pytest.approx(5 / 6)
+    assert row["unjudged"] == pytest.approx(1 / 5)
+    assert row["item_coverage"] == pytest.approx(6 / 6)
+
+
+def test_what_happened_to_a_run_is_counted_and_said():
+    scores = measure(RUNS, TEST, ["P@2"], threshold=4)
+    assert scores.counts["part"]["users without test ratings"] == 1
+    assert scores.counts["part"]["test users without a list"] == 2
+    told = " ".join(scores.notes)
+    assert "part: 2 test users without a list" in told
+    assert "1 of 3 test users have no relevant item" in told
+
+
+def test_without_a_threshold_every_rating_is_relevant_and_the_reader_is_told():
+    scores = measure(RUNS, TEST, "Recall")
+    assert scores.values[0, 0].tolist() == pytest.approx([2 / 3, 1.0, 1.0])
+    assert "no threshold was given" in scores.notes[0]
+
+
+def test_implicit_feedback_needs_no_threshold():
+    test = cf.Ratings.of(["ann"], ["v"])
+    assert measure({"a": {"ann": ["v"]}}, test, "P@1").notes == ()
+
+
+def test_condensed_lists_are_those_without_unjudged_items():
+    condensed = measure(RUNS, TEST, "P@2", threshold=4, condensed=True)
+    alone = measure(RUNS, TEST, "P(condensed=true)@2", threshold=4)
+    assert condensed.values[0, 0, :2].tolist() == [1.0, 0.5]
+    assert np.array_equal(condensed.values, alone.values, equal_nan=True)
+    assert np.all(condensed.unjudged[0] == 0.0)
+
+
+def test_integer_and_text_ids_meet():
+    test = cf.Ratings.of([1, 2], [10, 20])
+    scores = measure({"a": {"1": {"10": 1.0}, "2": {"9": 1.0}}}, test, "P@1")
+    assert scores.values[0, 0].tolist() == [1.0, 0.0]
+
+
+def test_ties_across_the_cut_off_are_reported():
+    test = cf.Ratings.of(["u", "v"], ["a", "b"])
+    run = {"u": {"a": 1.0, "b": 1.0}, "v": {"a": 2.0, "b": 1.0}}
+    notes = measure({"s": run}, test, ["P@1"]).notes
+    assert notes == ("s: scores tie in 50.0% of the lists across rank 1",)
+
+
+def test_averaged_ties_are_an_expectation_and_metrics_without_one_are_named():
+    test = cf.Ratings.of(["u"], ["a"])
+    scores = measure({"s": {"u": {"a": 1.0, "b": 1.0}}}, test, ["P@1", "bpref"], ties="average")
+    assert scores.values[0, 0].tolist() == [0.5]
+    assert any("not averaged" in note and "bpref" in note for note in scores.notes)
+
+
+def test_any_frame_and_any_test_source_will_do(tmp_path):
+    pl.DataFrame({"user": ["ann"], "item": ["v"], "rating": [5]}).write_csv(tmp_path / "test.csv")
+    run = pl.DataFrame({"user": ["ann", "ann"], "item": ["v", "w"], "score": [0.2, 0.9]})
+    for frame in (run, run.to_pandas(), run.to_arrow()):
+        scores = measure({"mine": frame}, tmp_path / "test.csv", "RR", threshold=4)
+        assert scores.values[0, 0].tolist() == [0.5]
+
+
+def test_one_user_and_one_system_is_enough():
+    scores = measure({"s": {"u": ["a"]}}, cf.Ratings.of(["u"], ["a"]), "P@1")
+    row = scores.frame().row(0, named=True)
+    assert row["mean"] == 1.0
+    assert np.isnan(row["lower"])
+    assert "*" not in str(scores)
+
+
+@pytest.mark.parametrize(
+    ("runs", "test", "metrics", "message"),
+    [
+        ([], TEST, ["P@1"], "no run"),
+        (RUNS, cf.Ratings.of([], []), ["P@1"], "no rating"),
+        (RUNS, TEST, [], "no metric"),
+        (RUNS, TEST, ["Q@1"], "no metric 'Q'"),
+        (RUNS, TEST, ["P(k=3)@1"], "no parameter 'k'"),
+        (RUNS, TEST, ["P(rel=high)@1"], "not a number"),
+        (RUNS, TEST, ["P@0"], "not a positive whole number"),
+        (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
+        (RUNS, TEST, ["Rprec@5"], "takes no cut-off"),
+        (RUNS, TEST, ["P@3000000000"], "no list is as long"),
+        (RUNS, TEST, None, "no metric"),
+        (RUNS, TEST, ["RBP(p=2)"], "between 0 and 1"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(runs, test, metrics, message):
+    with pytest.raises(cf.CranfieldError, match=message):
+        measure(runs, test, metrics)
+
+
+def test_a_cut_off_beyond_every_list_costs_nothing():
+    deep = measure(RUNS, TEST, ["nDCG@2000000000", "nDCG@100"])
+    assert np.array_equal(deep.values[:, 0], deep.values[:, 1], equal_nan=True)
+
+
+@pytest.mark.parametrize("setting", [{"condensed": "no"}, {"bounds": 1}, {"ties": None}, {"threshold": "4"}])
+def test_a_setting_of_another_type_is_refused(setting):
+    with pytest.raises(cf.SettingError, match=next(iter(setting))):
+        measure(RUNS, TEST, ["P@1"], **setting)
+
+
+@pytest.mark.parametrize("setting", [{"level": "high"}, {"level": 1}, {"seed": -1}, {"seed": None}])
+def test_an_interval_that_cannot_be_made_is_refused(setting):
+    with pytest.raises(cf.SettingError, match=next(iter(setting))):
+        measure(RUNS, TEST, ["P@1"]).frame(interval="bootstrap", **setting)
+
+
+def test_the_level_of_an_interval_is_said_as_it_was_asked_for():
+    assert measure(RUNS, TEST, "P@1").frame(level=0.995)["interval"][0] == "99.5% Student's t"
+
+
+def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
+    runs = cf.read_runs({"a": {1: {"x": 1.0, "y": 1.0}}}, ties="average")
+    assert measure(runs, TEST, "P@1").step.settings["ties"] == "average"
+
+
+def test_two_runs_of_one_name_are_refused():
+    one = cf.read_run({"ann": ["v"]}, name="a")
+    with pytest.raises(cf.SettingError, match="2 runs are called 'a'"):
+        measure([one, one], TEST, "P@1")
+
+
+def test_the_best_is_marked_also_where_lower_is_better():
+    scores = measure(RUNS, TEST, ["P@2", "RBPresidual(p=0.5)@2"], threshold=4)
+    text = scores.table().latex()
+    assert r"\textbf{0.3333}" in text
+    assert scores.lower_is_better == (False, True)
+
+
+def test_per_user_values_come_with_ids():
+    frame = measure(RUNS, TEST, ["P@2"], threshold=4).per_user()
+    assert frame.columns == ["system", "metric", "user", "value", "covered"]
+    assert frame.filter(system="part", user="bob").row(0) == ("part", "P@2", "bob", 0.0, False)
+
+
+def test_some_metrics_can_be_taken_out_of_scores():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    assert scores.only(["RR"]).frame()["mean"].to_list() == scores.frame().filter(metric="RR")["mean"].to_list()
+    with pytest.raises(cf.SettingError, match="was not measured"):
+        scores.only(["AP"])
+
+
+def test_bounds_are_the_averages_if_unjudged_items_were_irrelevant_or_relevant():
+    scores = measure(RUNS, TEST, ["P@2", "Unjudged@2"], threshold=4, bounds=True)
+    rows = {(row["system"], row["metric"]): row for row in scores.frame(undefined="leave out").iter_rows(named=True)}
+    row = rows["full", "P@2"]
+    assert row["least"] <= row["mean"] <= row["most"]
+    assert (row["least"], row["most"]) == pytest.approx((0.5, 0.75))
+    assert rows["full", "Unjudged@2"]["most"] is None
+    assert "(0.5000–0.7500)" in scores.table(undefined="leave out").text()
+
+
+def test_scores_taken_for_predicted_ratings_are_said():
+    run = cf.read_run({"ann": {"v": 4.5, "x": 3.0}}, name="a")
+    assert "a: no predicted ratings were given: RMSE took the scores for them" in measure(run, TEST, "RMSE").notes
+
+
+def test_what_holds_for_every_run_is_said_once():
+    runs = {"a": {"ann": ["v"], "zed": ["v"]}, "b": {"ann": ["w"], "zed": ["v"]}}
+    told = [note for note in measure(runs, TEST, "P@1", threshold=4).notes if "without a test rating" in note]
+    assert told == ["every run: 1 list for users without a test rating, not measured"]
+
+
+def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin():
+    world = cf.simulate.world(80, 60, 1_600, seed=2)
+    split = cf.splits.random(world.ratings, train=0.7, seed=2)
+    runs = cf.recommend(split, ["popularity", "random"], relevant="one", nonrelevant=20, threshold=4, seed=5)
+    scores = measure(runs, split.test, ["P@5", "RR"], threshold=4)
+    positive = split.test.keep(split.test.values >= 4)
+    assert scores.n_lists == len(positive)
+    # 1RP@n = (1/|PR_test|) Σ_u Σ_r P@n(T_u^r), and P@n of a list with one relevant item is 1/n within the first n.
+    for s, run in enumerate(runs):
+        inside = (run.ranks >= 1) & (run.ranks <= 5)
+        assert scores.average()[s, 0] == pytest.approx(inside.sum() / 5 / len(positive))
+    by_user = scores.average(by="user")[0, 0]
+    users, values = scores.users, scores.values[0, 0]
+    assert by_user == pytest.approx(np.mean([values[users == u].mean() for u in np.unique(users)]))
+
+
+def test_one_relevant_lists_meet_whatever_the_order_of_their_rows():
+    test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 4, 5])
+    rows = {"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rank": [1, 2, 4], "length": [9, 9, 9]}
+    frame = pl.DataFrame(rows)
+    runs = {"sorted": frame, "shuffled": frame[[2, 1, 0]]}
+    assert measure(runs, test, "RR", threshold=4).values[:, 0].tolist() == [[1.0, 0.5, 0.25]] * 2
+    assert measure({"alone": frame[[2, 0, 1]]}, test, "RR", threshold=4).values[0, 0].tolist() == [1.0, 0.5, 0.25]
+
+
+def test_one_relevant_lists_must_be_those_of_the_test_set_and_of_the_first_run():
+    test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 4])
+    frame = pl.DataFrame({"user": ["ann", "ann"], "item": ["x", "y"], "rank": [1, 2], "length": [9, 9]})
+    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+        measure({"a": frame[:1], "b": frame}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+        measure({"a": frame, "b": frame[:1]}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="1 one-relevant lists whose item is not in the test set"):
+        measure({"a": frame.with_columns(item=pl.Series(["x", "z"]))}, test, "RR", threshold=4)
+    with pytest.raises(cf.InputError, match="the run a has several lists for one user and item"):
+        measure({"a": frame[[0, 1, 0]]}, test, "RR", threshold=4)
+
+
+def test_a_metric_asked_for_twice_under_any_name_is_measured_once():
+    scores = cf.measure({"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}, ["P@1", "Precision@1", "RR", "P@1"])
+    assert scores.metrics == ("P@1", "RR")
+
+
+def test_a_metric_of_ones_own_that_asks_for_the_cut_off_needs_one():
+    @cf.metric("Deep")
+    def deep(judged, *, cutoff):
+        return judged.n_hits / cutoff
+
+    run, test = {"mine": {"ann": ["x"]}}, {"ann": {"x": 1}}
+    assert cf.measure(run, test, "Deep@2").values.tolist() == [[[0.5]]]
+    with pytest.raises(cf.SettingError, match="Deep needs a cut-off; write Deep@10"):
+        cf.measure(run, test, "Deep")
+
+
+@pytest.mark.parametrize("wrong", [lambda judged: 0.5, lambda judged: [1.0] * 7, lambda judged: ["a", "b", "c"]])
+def test_a_metric_of_ones_own_must_return_a_number_for_each_list(wrong):
+    cf.metric("Wrong")(wrong)
+    with pytest.raises(cf.SettingError, match="return a number for each"):
+        measure(RUNS, TEST, "Wrong")
+
+
+def test_a_metric_of_ones_own_needs_a_name_that_can_be_spelled_and_the_parameters_it_asks_for():
+    with pytest.raises(cf.SettingError, match="cannot be the name"):
+        cf.metric("Mine@3")
+    cf.metric("Steep")(lambda judged, *, k: judged.n_hits**k)
+    with pytest.raises(cf.SettingError, match="needs k; write Steep"):
+        measure(RUNS, TEST, "Steep")

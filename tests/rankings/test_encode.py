@@ -1,0 +1,88 @@
+"""Ids become codes, whatever they are and however they arrive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import InputError
+from cranfield.data.vocabulary import UNKNOWN
+from cranfield.rankings.encode import encode
+
+
+@given(
+    st.one_of(
+        st.lists(st.integers(-5, 5), min_size=1),
+        st.lists(st.integers(-(2**62), 2**62), min_size=1),
+        st.lists(st.text(max_size=3), min_size=1),
+    ),
+    st.integers(1, 6),
+)
+def test_the_codes_lead_back_to_the_ids(ids, run):
+    ids = [one for one in ids for _ in range(run)]
+    vocabulary, codes = encode(ids)
+    assert vocabulary.ids(codes).to_list() == ids
+    assert vocabulary.all.to_list() == sorted(set(ids))
+    assert codes.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["b", None, "a", "b"], dtype=object),
+        pd.Series(["b", None, "a", "b"], dtype="str"),
+        pd.Series(["b", None, "a", "b"], dtype="category"),
+        pl.Series(["b", None, "a", "b"]),
+        pl.Series(["b", None, "a", "b"], dtype=pl.Categorical),
+        pl.Series(["b", None, "a", "b"], dtype=pl.Enum(["b", "a", "z"])),
+    ],
+    ids=str,
+)
+def test_text_of_every_kind_is_encoded_alike(column):
+    vocabulary, codes = encode(column)
+    assert vocabulary.all.to_list() == ["a", "b"]
+    assert codes.tolist() == [1, UNKNOWN, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([7, 300, 7], dtype=np.uint16),
+        np.array([7.0, 300.0, 7.0]),
+        pd.Series([7, 300, 7], dtype="Int64"),
+        pd.Series([7, 300, 7], dtype=object),
+    ],
+    ids=str,
+)
+def test_whole_numbers_of_every_kind_are_the_same_ids(column):
+    vocabulary, codes = encode(column)
+    assert vocabulary.dtype == pl.Int64
+    assert vocabulary.all.to_list() == [7, 300]
+    assert codes.tolist() == [0, 1, 0]
+
+
+def test_small_integers_far_apart_do_not_overflow():
+    vocabulary, codes = encode(np.array([-128, 127, 0], dtype=np.int8))
+    assert vocabulary.ids(codes).to_list() == [-128, 127, 0]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("run", [1, 6])
+def test_objects_in_runs_are_encoded_as_others(missing, run):
+    ids = [one for one in ["b", missing, "a", "b", missing] for _ in range(run)]
+    vocabulary, codes = encode(pd.Series(ids, dtype=object, index=range(7, 7 + len(ids))))
+    assert vocabulary.all.to_list() == ["a", "b"]
+    assert codes.tolist() == [code for code in [1, UNKNOWN, 0, 1, UNKNOWN] for _ in range(run)]
+
+
+def test_a_missing_number_is_unknown():
+    assert encode(np.array([3.0, np.nan, 4.0]))[1].tolist() == [0, UNKNOWN, 1]
+
+
+def test_ids_of_mixed_types_are_refused():
+    with pytest.raises(InputError, match="one type"):
+        encode(pd.Series(["a", 1], dtype=object))

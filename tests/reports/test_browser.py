@@ -1,0 +1,393 @@
+"""The page in a real browser: Chromium of the system, driven by Playwright; skipped where one of them is absent."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cranfield as cf
+from cranfield.reports import report
+from cranfield.reports.explore import explore, label_of
+from cranfield.reports.sections.users import quantiles
+from cranfield.reports.tables import leaderboard_frame, leaderboard_table
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SYSTEMS = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "plain")
+METRICS = ("P@5", "P@10", "nDCG@5", "nDCG(gain=exp)@5", "RR@10")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def measured(make_scores):
+    return make_scores(systems=SYSTEMS, metrics=METRICS)
+
+
+@pytest.fixture(scope="module")
+def variants(make_scores):
+    return [
+        make_scores(systems=SYSTEMS, metrics=METRICS, threshold=threshold, condensed=condensed)
+        for threshold, condensed in ((4, True), (2, False), (2, True))
+    ]
+
+
+@pytest.fixture(scope="module")
+def path(measured, variants, assessment, tmp_path_factory):
+    written = tmp_path_factory.mktemp("report") / "report.html"
+    written.write_text(report(measured, cf.compare(measured), assessment, variants=variants), encoding="utf-8")
+    return written
+
+
+@pytest.fixture
+def open_page(browser, path):
+    """Return a function that opens the page and fails the test if it complains or asks for anything."""
+    opened, faults = [], []
+
+    def open_it(file=path, **options):
+        context = browser.new_context(**options)
+        one = context.new_page()
+        one.on("console", lambda message: faults.append(message.text))
+        one.on("pageerror", lambda error: faults.append(str(error)))
+        one.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+        one.on("request", lambda request: faults.append(request.url) if request.url != file.as_uri() else None)
+        one.goto(file.as_uri())
+        opened.append(context)
+        return one
+
+    yield open_it
+    for context in opened:
+        context.close()
+    assert faults == []
+
+
+def order(page) -> list[str]:
+    return page.eval_on_selector_all(".ranking li", "items => items.map(item => item.dataset.system)")
+
+
+def test_the_page_opens_from_disk_without_complaint_or_request(open_page):
+    page = open_page()
+    assert page.locator("h1").inner_text() == "Which system is better?"
+    assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
+    assert "<script>alert(1)</script>" in page.locator("#leaderboard tbody").inner_text()
+
+
+def test_the_policy_stops_a_script_that_slipped_in(browser, path, tmp_path):
+    bad = tmp_path / "bad.html"
+    bad.write_text(path.read_text().replace("</main>", "<script>document.title = 'run'</script></main>"))
+    page = browser.new_page()
+    page.goto(bad.as_uri())
+    assert page.title() == "Which system is better?"
+    page.close()
+
+
+def test_headings_sort_the_table_and_say_so(open_page, measured):
+    page = open_page()
+    heading = page.locator("#leaderboard thead th", has_text="P@10")
+    means = dict(zip(SYSTEMS, measured.average()[:, METRICS.index("P@10")]))
+    for state, reverse in (("descending", True), ("ascending", False)):
+        heading.locator("button").focus()
+        page.keyboard.press("Enter")
+        assert heading.get_attribute("aria-sort") == state
+        shown = page.locator("#leaderboard tbody th").all_inner_texts()
+        assert [means[one] for one in shown] == sorted(means.values(), reverse=reverse)
+    assert page.locator("#leaderboard thead th[aria-sort='none']").count() > 0
+
+
+def test_a_metric_can_be_hidden(open_page):
+    page = open_page()
+    cell = page.locator("#leaderboard td[data-group='RR@10']").first
+    assert cell.is_visible()
+    page.get_by_role("checkbox", name="RR@10").uncheck()
+    assert not cell.is_visible()
+
+
+def test_the_explorer_shows_the_order_that_the_numbers_say(open_page, measured, variants):
+    explored = explore([("test", one) for one in (measured, *variants)])
+    page = open_page()
+
+    def expected(scores, metric, average="mean", coverage="full"):
+        choices = {**label_of("test", scores, metric), "average": average, "coverage": coverage}
+        means = explored.means[explored.find(**choices)].astype(np.float32)
+        return [SYSTEMS[s] for s in np.argsort(-means, kind="stable")]
+
+    assert order(page) == expected(measured, "P@5")
+    assert page.locator(".ranking .value").first.inner_text() == f"{measured.average()[:, 0].max():.4f}"
+    page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").check()
+    assert order(page) == expected(measured, "nDCG@5")
+    page.locator("[data-dimension='parameters'] label", has_text="gain=exp").locator("input").check()
+    assert order(page) == expected(measured, "nDCG(gain=exp)@5")
+    page.locator("[data-dimension='lists'] label", has_text="condensed").locator("input").check()
+    assert order(page) == expected(variants[0], "nDCG(gain=exp)@5")
+    page.locator("[data-dimension='threshold'] label", has_text="2").locator("input").check()
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5")
+    page.locator("select[data-dimension='average']").select_option(label="median")
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5", "median")
+    assert "no paired test" in page.locator(".said-live").inner_text()
+    page.locator("[data-dimension='coverage'] label", has_text="left out").locator("input").check()
+    assert order(page) == expected(variants[2], "nDCG(gain=exp)@5", "median", "reduced")
+    page.get_by_text("Back to the decisions of this page").click()
+    assert order(page) == expected(measured, "P@5")
+
+
+def test_a_choice_that_does_not_go_with_the_others_takes_them_along(open_page):
+    page = open_page()
+    page.locator("[data-dimension='parameters'] label", has_text="gain=exp").locator("input").check()
+    assert page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").is_checked()
+
+
+def download(page, button, folder):
+    with page.expect_download() as waiting:
+        button.click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def numbers(frame: pl.DataFrame) -> dict[str, list[float | None]]:
+    """Return the columns of numbers; NaN is null, as it is in CSV."""
+    kinds = pl.selectors.numeric()
+    return frame.select(kinds.cast(pl.Float64).fill_nan(None)).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize(
+    ("lists", "average", "policy"),
+    [
+        ("full", "mean", "count as 0"),
+        ("condensed", "mean", "are left out"),
+        ("full", "geometric(form=adjusted, epsilon=0.01)", "count as 0"),
+    ],
+)
+def test_significance_follows_the_decisions_as_compare_finds_it(
+    open_page, measured, variants, lists, average, policy, tmp_path
+):
+    page = open_page()
+    page.locator("[data-dimension='lists'] label", has_text=lists).locator("input").check()
+    page.locator("select[data-dimension='average']").select_option(label=average)
+    page.locator("[data-dimension='coverage'] label", has_text=policy).locator("input").check()
+    scores = measured if lists == "full" else variants[0]
+    best, *others = order(page)
+    coverage = "full" if policy == "count as 0" else "common"
+    options = {"test": "student", "baseline": best, "average": average, "coverage": coverage, "metrics": ["P@5"]}
+    found = cf.compare(scores, **options).frame()
+    p = dict(zip(found["system_a"], found["p_corrected"]))
+    back = pl.read_csv(download(page, page.locator("#explorer-save"), tmp_path))
+    assert back["p_corrected"].to_list() == [None, *(pytest.approx(p[one], rel=1e-6) for one in others)]
+    for k, system in enumerate(others, start=1):
+        shown = page.locator(".ranking li").nth(k).get_attribute("class")
+        assert ("level" in shown) == (p[system] >= 0.05), system
+
+
+def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, measured, assessment, tmp_path):
+    page = open_page()
+    frames = {
+        "leaderboard": leaderboard_frame(measured, cf.compare(measured)),
+        "pairs": cf.compare(measured).frame(),
+        "quantiles": quantiles(measured),
+        "per-user": measured.per_user(),
+        **{f"trust-{study}": assessment.frame(study) for study in ("advice", "robustness", "power", "correlation")},
+    }
+    buttons = page.locator("button[data-save-file]")
+    names = {buttons.nth(k).inner_text() for k in range(buttons.count())}
+    assert names == {"leaderboard.tex", "leaderboard.md", *(f"{name}.csv" for name in frames)}
+    for name, frame in frames.items():
+        path = download(page, page.locator(f"button[data-save-file='{name}.csv']"), tmp_path)
+        assert path.name == f"{name}.csv"
+        back = pl.read_csv(path, infer_schema_length=None, schema_overrides=frame.schema, null_values=["", "NaN"])
+        assert numbers(back) == numbers(frame), name
+    table = leaderboard_table(measured, cf.compare(measured))
+    for name, content in (("leaderboard.tex", table.latex()), ("leaderboard.md", table.markdown())):
+        assert download(page, page.locator(f"button[data-save-file='{name}']"), tmp_path).read_text() == content
+    assert not re.search(r"(^|,)=", (tmp_path / "pairs.csv").read_text(), re.M)
+
+
+def test_every_figure_can_be_downloaded_as_it_is_drawn_also_after_it_was_pointed_at(open_page, tmp_path):
+    page = open_page(color_scheme="dark")
+    buttons = page.locator("button[data-save-figure]")
+    assert buttons.count() == page.locator("figure").count() == 8
+    page.locator("figure .drawing").first.hover()
+    page.locator("figure .awake").first.wait_for()
+    for k in range(buttons.count()):
+        path = download(page, buttons.nth(k), tmp_path)
+        assert path.name == buttons.nth(k).inner_text()
+        root = ET.parse(path).getroot()
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert [one for one in root.itertext() if one.strip()]
+
+
+def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path):
+    page = open_page()
+    back = pl.read_csv(download(page, page.locator("#explorer-save"), tmp_path))
+    assert back["system"].to_list() == [f"'{one}" if one.startswith("=") else one for one in order(page)]
+    means = dict(zip(SYSTEMS, measured.average()[:, 0]))
+    assert back["average"].to_list() == pytest.approx([means[one] for one in order(page)], rel=1e-6)
+    best = order(page)[0]
+    found = cf.compare(measured, test="student", baseline=best, metrics=["P@5"]).frame()
+    p = dict(zip(found["system_a"], found["p_corrected"]))
+    assert back["p_corrected"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
+    assert back["metric"].unique().to_list() == ["P"]
+
+
+def test_a_figure_that_is_pointed_at_tells_its_numbers(open_page, measured):
+    page = open_page(color_scheme="dark")
+    figure = page.locator("figure").first
+    height = figure.bounding_box()["height"]
+    figure.locator(".drawing").hover()
+    figure.locator(".awake").wait_for()
+    assert figure.bounding_box()["height"] == pytest.approx(height, abs=1)
+    figure.locator(".live .mark-symbol path").first.hover()
+    page.locator("#tip.visible").wait_for()
+    best = int(np.argmax(measured.average()[:, 0]))
+    shown = dict(line.split("\t") for line in page.locator("#tip").inner_text().splitlines())
+    assert shown["system"] == SYSTEMS[best]
+    assert shown["P@5"] == f"{measured.average()[best, 0]:.4f}"
+    label = figure.locator(".live .role-axis-label text").first
+    assert label.evaluate("node => getComputedStyle(node).fill") == "rgb(155, 166, 180)"  # --muted of the dark page
+
+
+def test_figures_are_seen_without_a_script(open_page):
+    page = open_page(java_script_enabled=False)
+    assert page.locator("figure .drawing svg").first.is_visible()
+    assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
+    assert "The matrix needs the script" in page.locator("#pairs").inner_text()
+    for dead in ("#theme", ".downloads button", ".choices", "figcaption button"):
+        assert not page.locator(dead).first.is_visible()
+
+
+def test_the_matrix_follows_the_chosen_metric(open_page):
+    page = open_page()
+    assert page.locator(".matrix tbody tr").count() == len(SYSTEMS)
+    page.locator("#pairs-metric").select_option(label="RR@10")
+    page.locator("#pairs-show").select_option(label="effect size d_z")
+    assert page.locator(".matrix caption").inner_text().startswith("RR@10: effect size d_z")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_system_and_the_switch(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+
+    def dark() -> bool:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) < 200
+
+    assert dark() == (scheme == "dark")
+    label = page.locator(".drawing text").first
+    before = label.evaluate("node => getComputedStyle(node).fill")
+    page.locator("#theme").click()
+    assert dark() == (scheme == "light")
+    assert label.evaluate("node => getComputedStyle(node).fill") != before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+
+    def light(name: str) -> float:
+        """Return the relative luminance of a colour of the style sheet (WCAG 2.2)."""
+        code = page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+        parts = [int(code[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one: str, other: str) -> float:
+        high, low = sorted((light(one), light(other)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for ink in ("ink", "muted", "accent", "warn"):
+        assert contrast(ink, "paper") >= 4.5, ink
+    assert contrast("muted", "raised") >= 4.5
+    # Lines and bars need less, 3.
+    for colour in ("blue", "vermilion", "green"):
+        assert contrast(colour, "paper") >= 3, colour
+
+
+def test_the_page_can_be_walked_and_worked_with_the_keyboard(open_page):
+    page = open_page()
+    focused = "document.activeElement"
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{focused}.textContent") == "Skip to the results"
+    assert page.evaluate(f"{focused}.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#main"
+    seen = []
+    while page.keyboard.press("Tab") or page.evaluate(f"{focused} !== document.body"):
+        seen.append(page.evaluate(f"{focused}.tagName + '|' + {focused}.textContent.trim().slice(0, 20)"))
+        assert page.evaluate(f"getComputedStyle({focused}).outlineStyle") != "none", seen[-1]
+    assert "BUTTON|P@5" in seen
+    assert "BUTTON|leaderboard.csv" in seen
+    assert seen.index("BUTTON|P@5") < seen.index("BUTTON|leaderboard.csv")
+    before = page.locator(".said-live").inner_text()
+    page.locator("[data-dimension='lists'] input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-dimension='lists'] label", has_text="condensed").locator("input").is_checked()
+    assert page.locator(".said-live").inner_text() != before
+    assert page.evaluate(f"{focused}.name") == "explore-lists"
+
+
+def test_everything_that_can_be_worked_has_a_name_and_every_change_is_told(open_page):
+    page = open_page()
+    nameless = page.evaluate(
+        """[...document.querySelectorAll('button, select, input, a, [role=region], [role=img]')].filter(one =>
+        !(one.getAttribute('aria-label') || one.textContent.trim() || (one.labels && one.labels.length))).length"""
+    )
+    assert nameless == 0
+    status = page.locator(".said-live")
+    assert (status.get_attribute("role"), status.get_attribute("aria-live")) == ("status", "polite")
+    assert page.locator(".matrix th[scope='row']").count() == page.locator(".matrix th[scope='col']").count() == 4
+    levels = page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
+    page = open_page(viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator(".ranking li").first.is_visible()
+    # Long names leave room for numbers, and what is said above a table can be read without moving it.
+    assert page.locator("#leaderboard tbody th").first.bounding_box()["width"] < 360 / 2
+    assert page.locator("#leaderboard caption").bounding_box()["width"] <= 360
+    # However long a name is.
+    page.evaluate(
+        "for (const one of document.querySelectorAll('p, .notes li, figcaption')) one.prepend('x'.repeat(300))"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_page_prints_dark_on_white_within_the_sheet(open_page):
+    page = open_page(color_scheme="dark", viewport={"width": 680, "height": 900})
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680
+    assert not page.locator("nav").is_visible()
+
+
+@pytest.mark.slow
+def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_scores, tmp_path):
+    big = tmp_path / "big.html"
+    big.write_text(report(many_scores, cf.compare(many_scores, metrics=["P@5"], test="student")), encoding="utf-8")
+    page = open_page(big)
+    page.locator("#leaderboard thead th button").nth(1).click()
+    assert page.locator("#leaderboard tbody tr").count() == 200
+    page.locator("select[data-dimension='metric']").select_option(label="RR")
+    means = many_scores.average()[:, many_scores.metrics.index("RR@1")].astype(np.float32)
+    assert order(page) == [many_scores.systems[s] for s in np.argsort(-means, kind="stable")]
+    page.get_by_role("checkbox", name="AP@10", exact=True).check()
+    assert page.locator("#leaderboard td[data-group='AP@10']").first.is_visible()

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.reports.demo_page import demo_page
+from cranfield.reports.demonstration import HELD_OUT, METRIC, RANDOM_ITEMS, TRUTH, demo
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Return the stages that the demo told of: name, steps, steps done."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(told):
+    @contextmanager
+    def stages(what, steps=1):
+        told.append([what, steps, 0])
+
+        def advance():
+            told[-1][2] += 1
+
+        yield advance
+
+    return demo("small", seed=0, stages=stages)
+
+
+def test_the_truth_is_what_the_world_says_of_the_lists(found):
+    for s, run in enumerate(found.runs):
+        expected = found.world.true_value(run, METRIC, exclude=found.split.train).mean()
+        assert found.averages(TRUTH)[s] == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_test_set_holds_a_training_pair_and_the_truth_holds_all_others(found):
+    train = found.split.train
+    lists = {name: scores.judged.sum() for name, scores in found.scores.items()}
+    assert lists[TRUTH] == train.n_users * train.n_items - len(train)
+    assert lists[HELD_OUT] == len(found.split.test)
+    assert lists[RANDOM_ITEMS] == train.n_users * np.ceil(0.05 * train.n_items)
+
+
+def test_the_published_order_is_further_from_the_truth_than_that_on_random_items(found):
+    assert found.tau(HELD_OUT) < 0.5 < found.tau(RANDOM_ITEMS)
+
+
+def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):
+    true = dict(zip(found.systems, found.averages(TRUTH)))
+    rows = found.comparisons[HELD_OUT].of_metric(METRIC).rows(named=True)
+    wrong = 0
+    for row in rows:
+        loser = row["system_b"] if row["better"] == row["system_a"] else row["system_a"]
+        wrong += row["better"] is not None and true[row["better"]] < true[loser]
+    assert found.claims(HELD_OUT) == (28, sum(row["significant"] for row in rows), wrong)
+
+
+def test_the_sentences_name_the_published_and_the_true_winner(found):
+    said = str(found)
+    assert f"has {found.order(HELD_OUT)[0]} first" in said
+    assert f"Truly best is {found.order(TRUTH)[0]}" in said
+    assert f"{found.tau(HELD_OUT):.2f} on held-out ratings" in said
+
+
+def test_the_same_seed_gives_the_same_demo_and_another_another(found):
+    again, other = demo("small", seed=0), demo("small", seed=1)
+    assert np.array_equal(again.averages(HELD_OUT), found.averages(HELD_OUT))
+    page = demo_page(found)
+    assert demo_page(again) == page
+    assert str(Path.cwd()) not in page
+    assert not np.array_equal(other.averages(HELD_OUT), found.averages(HELD_OUT))
+
+
+def test_an_unknown_size_is_refused():
+    with pytest.raises(cf.SettingError, match="size"):
+        demo("huge")
+
+
+def test_stages_are_told_in_the_order_of_the_line(told, found):
+    assert [what for what, _, _ in told] == [
+        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
+    ]  # fmt: skip
+    assert all(done in (0, steps) for _, steps, done in told)
+    assert len(found.variants) == 15

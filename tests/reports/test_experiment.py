@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
+from cranfield.reports import report_experiment
+
+_WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
+
+
+@pytest.mark.parametrize(
+    ("sets", "split", "pages", "varied"),
+    [
+        ("[data.tiny]\n" + _WORLD, "random", ["report.html"], True),
+        (f"[data.one]\n{_WORLD}[data.two]\n{_WORLD}", "k_fold(k=2)", ["report-one.html", "report-two.html"], False),
+    ],
+    ids=["one set", "two sets in folds"],
+)
+def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decisions(tmp_path, sets, split, pages, varied):
+    file = tmp_path / "e.toml"
+    file.write_text(f'systems = ["popularity", "random"]\n{sets}[decisions]\nsplit = "{split}"\n')
+    results = run(read_experiment(file), tmp_path / "out")
+    paths = report_experiment(results)
+    assert [path.name for path in paths if path.suffix == ".html"] == pages
+    for path in paths:
+        text = path.read_text()
+        if path.suffix == ".html":
+            assert ('"options":["full","condensed"]' in text) == varied
+        else:
+            assert text.startswith("<svg")
+    for data in results.data:
+        assert results.path / "figures" / f"{data}-averages.svg" in paths
+
+
+def _explorer(page):
+    """Return what the explorer of a page offers, and the averages it starts with by system."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)[1])["explorer"]
+    means = np.frombuffer(base64.b64decode(data["means"]), dtype="<f4").reshape(-1, len(data["systems"]))
+    offered = {one["name"]: one["options"] for one in data["dimensions"]}
+    return offered, dict(zip(data["systems"], means[data["start"]].tolist()))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "thresholds", "lists"),
+    [
+        ({"split": "k_fold(k=2)", "undefined": "leave out", "metrics": ("Recall@5",)}, ["4"], ["full"]),
+        ({"average": "weighted(by=judged)", "nonrelevant": 9, "coverage": "reduced"}, ["4"], ["full"]),
+        ({"lists": "condensed", "average": "trimmed", "test": "sign"}, ["2", "3", "4", "5"], ["condensed"]),
+    ],
+)
+def test_the_explorer_starts_with_the_leaderboard_and_offers_what_the_lists_were_made_for(
+    tmp_path, decisions, thresholds, lists
+):
+    experiment = Experiment(
+        data=(Source("tiny", simulate="world(users=40, items=30, ratings=400)"),),
+        systems=(System("popularity", "popularity"), System("near", "knn(k=2)")),
+        decisions=Decisions(**decisions),
+    )
+    results = run(experiment, tmp_path)
+    (page,) = (path for path in report_experiment(results) if path.suffix == ".html")
+    offered, starts = _explorer(page)
+    told = results.averages().filter(pl.col("fold").is_null(), metric=experiment.decisions.metrics[0])
+    assert starts == pytest.approx(dict(zip(told["system"], told["mean"])), rel=1e-6)
+    assert (offered["threshold"], offered["lists"]) == (thresholds, lists)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.assessments.folds import join_folds
+from cranfield.comparisons.samples import as_scores
+from cranfield.reports.explore import AVERAGES, explore, label_of
+
+SYSTEMS = ("a", "b", "c", "d")
+
+
+@pytest.fixture(scope="module")
+def variants(make_scores):
+    metrics = ("P@5", "nDCG(gain=exp)@5")
+    return [
+        ("test", make_scores(systems=SYSTEMS, metrics=metrics, threshold=threshold, condensed=condensed))
+        for threshold in (4, 3)
+        for condensed in (False, True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def explored(variants):
+    return explore(variants)
+
+
+def test_every_combination_of_decisions_is_there_once(explored):
+    assert explored.options[1] == (3, 4)
+    assert len(explored.rows) == 2 * 2 * 2 * len(AVERAGES) * 2
+    assert len(np.unique(explored.rows, axis=0)) == len(explored.rows)
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("policy", ["full", "reduced"])
+def test_averages_are_those_of_the_scores(explored, variants, average, policy):
+    scores = variants[1][1]
+    row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
+    assert explored.means[row].tolist() == scores.average(average, coverage=policy)[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("average", "policy", "coverage"), [("mean", "full", "full"), (AVERAGES[-1], "reduced", "common")]
+)
+def test_p_values_are_those_of_a_comparison_with_the_best(explored, variants, average, policy, coverage):
+    scores = variants[0][1]
+    row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
+    best = SYSTEMS[int(np.argmax(explored.means[row]))]
+    found = cf.compare(
+        scores, test="student", baseline=best, average=average, coverage=coverage, metrics=["P@5"]
+    ).frame()
+    expected = dict(zip(found["system_a"], found["p_corrected"]))
+    for s, system in enumerate(SYSTEMS):
+        assert np.isnan(explored.p[row, s]) if system == best else explored.p[row, s] == expected[system]
+
+
+def test_averages_without_a_paired_test_have_no_p_value(explored, variants):
+    row = explored.find(**{**label_of("test", variants[0][1], "P@5"), "average": "median", "coverage": "full"})
+    assert np.isnan(explored.p[row]).all()
+
+
+def test_packed_numbers_come_back(explored):
+    packed = explored.as_dict()
+    back = np.frombuffer(base64.b64decode(packed["means"]), dtype="<f4").reshape(explored.means.shape)
+    assert np.allclose(back, explored.means, rtol=1e-6, equal_nan=True)
+    sizes = [len(one["options"]) for one in packed["dimensions"]]
+    for key, row in zip(packed["keys"], explored.rows):
+        assert [key // int(np.prod(sizes[:d])) % sizes[d] for d in range(len(sizes))] == row.tolist()
+
+
+def test_other_systems_are_refused(make_scores):
+    with pytest.raises(cf.SettingError, match="same systems"):
+        explore([("a", make_scores(systems=("a", "b"))), ("b", make_scores(systems=("b", "a")))])
+
+
+def test_what_a_page_cannot_hold_is_left_out_and_named(variants, monkeypatch):
+    numbers = len(SYSTEMS) * 2 * 2  # systems, metrics, coverage policies
+    monkeypatch.setattr("cranfield.reports.explore._MOST_NUMBERS", 4 * numbers)
+    found = explore(variants)
+    assert (len(found.rows), found.left_out) == (4 * 2 * 2, "other kinds of average than the mean")
+    monkeypatch.setattr("cranfield.reports.explore._MOST_NUMBERS", 3 * numbers)
+    found = explore(variants)
+    assert (len(found.rows), found.left_out.endswith("and 1 sets of other decisions")) == (3 * 2 * 2, True)
+    monkeypatch.setattr("cranfield.reports.explore._MOST_NUMBERS", 1)
+    assert explore(variants).options[1] == (4,)
+
+
+def test_the_decisions_of_the_page_are_among_them(make_scores):
+    folds = [make_scores(systems=SYSTEMS, metrics=("Recall@5",), users=users, seed=users) for users in (40, 20)]
+    scores = join_folds(folds)
+    asked = {"average": "weighted(by=judged)", "undefined": "leave out", "by": "user"}
+    found = explore([("test", scores)], **asked)
+    for average in (*AVERAGES, asked["average"]):
+        row = found.find(**label_of("test", scores, "Recall@5", average=average))
+        assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
+    row = found.find(**label_of("test", scores, "Recall@5"))
+    best = SYSTEMS[int(np.argmax(found.means[row]))]
+    told = cf.compare(scores, test="student", baseline=best, undefined="leave out").frame()
+    assert sorted(one for one in found.p[row] if one == one) == sorted(told["p_corrected"])
+
+
+def test_of_averages_that_a_page_cannot_tell_apart_the_first_is_the_best():
+    values = {"a": [0.1, 0.9, 0.4, 0.9], "b": [0.9, 0.4, 0.1, 0.9], "c": [0.0, 0.0, 0.0, 0.0]}
+    assert np.mean(values["a"]) < np.mean(values["b"])
+    found = explore([("test", as_scores(values))])
+    assert np.isnan(found.p[0]).tolist() == [True, False, False]

@@ -1,0 +1,100 @@
+"""Splits on disk."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from cranfield import CranfieldError, Ratings, SettingError, __version__, splits
+from cranfield.data import filters
+
+RATINGS = Ratings.of([u for u in range(6) for _ in range(5)], [*range(5)] * 6, range(30), range(30))
+
+
+def _read(path):
+    separator = "\t" if path.suffix == ".tsv" else ","
+    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, separator=separator)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "tsv"])
+def test_the_parts_come_back_and_the_record_says_how_they_were_made(tmp_path, form):
+    ratings = filters.min_ratings(RATINGS, user=2)
+    made = splits.percentiles(ratings, groups=2, train=0.6, seed=7, validation=0.2)
+    record = json.loads(splits.write(made, tmp_path, format=form, fingerprint=ratings.fingerprint).read_text())
+    for name, part in made.parts.items():
+        assert _read(tmp_path / f"{name}.{form}").rows() == part.frame().rows()
+        assert record["splits"][0]["fingerprints"][name] == part.fingerprint
+    assert _read(tmp_path / f"groups.{form}").columns == ["item", "group"]
+    assert record["cranfield"] == __version__
+    assert record["data"]["fingerprint"] == ratings.fingerprint
+    assert [step["action"] for step in record["data"]["history"]] == ["min_ratings"]
+    assert record["splits"][0]["split"]["settings"] == {"groups": 2, "train": 0.6, "seed": 7, "validation": 0.2}
+    assert record["splits"][0]["split"]["notes"] == list(made.notes)
+    assert sorted(record["files"]) == sorted(path.name for path in tmp_path.iterdir() if path.name != "split.json")
+
+
+def test_folds_have_folders_and_an_earlier_split_makes_room(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    splits.write(splits.k_fold(RATINGS, k=3, validation=0.3), tmp_path)
+    assert (tmp_path / "fold-3" / "validation.parquet").exists()
+    splits.write(splits.k_fold(RATINGS, k=2), tmp_path, force=True)
+    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    folds = [f"fold-{fold}/{part}.parquet" for fold in (1, 2) for part in ("test", "train")]
+    assert files == [*folds, "mine.txt", "split.json"]
+    assert len(json.loads((tmp_path / "split.json").read_text())["splits"]) == 2
+    assert not (tmp_path / "fold-3").exists()
+
+
+def test_another_split_stays_unless_forced(tmp_path):
+    splits.write(splits.random(RATINGS, seed=1), tmp_path)
+    before = (tmp_path / "train.parquet").read_bytes()
+    for other in (splits.random(RATINGS, seed=2), splits.k_fold(RATINGS, k=2)):
+        with pytest.raises(SettingError, match=r"holds another split already; choose another folder .* --force"):
+            splits.write(other, tmp_path)
+    assert (tmp_path / "train.parquet").read_bytes() == before
+    assert (tmp_path / "split.json").exists()
+    splits.write(splits.random(RATINGS, seed=2), tmp_path, force=True)
+    assert (tmp_path / "train.parquet").read_bytes() != before
+
+
+def test_the_same_split_is_written_anew_in_any_format(tmp_path):
+    for made in (splits.random(RATINGS, seed=1), splits.k_fold(RATINGS, k=2)):
+        for form in ("parquet", "parquet", "csv"):
+            record = splits.write(made, tmp_path / made.__class__.__name__, format=form)
+        assert {path.suffix for path in record.parent.rglob("*.*")} == {".csv", ".json"}
+
+
+@pytest.mark.parametrize("name", ["train.csv", "split.json", "groups.csv"])
+def test_files_that_are_of_no_split_stay_unless_forced(tmp_path, name):
+    (tmp_path / name).write_text("[1]")
+    made = splits.percentiles(RATINGS, groups=2)
+    with pytest.raises(SettingError, match=f"{name} is there already"):
+        splits.write(made, tmp_path, format="csv")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    splits.write(made, tmp_path, format="csv", force=True)
+
+
+def test_splits_that_are_not_folds_do_not_replace_each_other(tmp_path):
+    with pytest.raises(SettingError, match="2 splits that are not folds"):
+        splits.write([splits.random(RATINGS, seed=seed) for seed in (1, 2)], tmp_path)
+
+
+def test_a_record_cannot_make_us_delete_other_files(tmp_path):
+    home, outside = tmp_path / "home", tmp_path / "train.csv"
+    home.mkdir()
+    outside.write_text("precious")
+    (home / "split.json").write_text(json.dumps({"files": ["../train.csv", str(outside), "notes.csv", 7, ""]}))
+    (home / "notes.csv").write_text("mine")
+    splits.write(splits.random(RATINGS), home, force=True)
+    assert outside.exists()
+    assert (home / "notes.csv").exists()
+
+
+def test_a_wrong_format_or_folder_is_named(tmp_path):
+    with pytest.raises(SettingError, match="format='xls' is not one of parquet, csv, tsv"):
+        splits.write(splits.random(RATINGS), tmp_path, format="xls")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CranfieldError, match="cannot be written"):
+        splits.write(splits.random(RATINGS), tmp_path / "file")
