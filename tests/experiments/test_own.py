@@ -17,7 +17,7 @@ from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
 from cranfield.experiments import Decisions, Source, System, folder, run
 from cranfield.experiments.tuning import Tuning
-from cranfield.splits import registry as splits
+from cranfield.splits import registry as split_registry
 
 # The module, which the function has the name of.
 metrics = import_module("cranfield.measures.definition")
@@ -39,7 +39,7 @@ def _filter(k):
 
 
 def _split(k):
-    @splits.register
+    @split_registry.register
     def my_split(ratings, *, seed=0):
         return cf.splits.random(ratings, train=k / 10, seed=seed)
 
@@ -59,7 +59,7 @@ def _test(k):
 @pytest.fixture
 def defined(monkeypatch):
     """Functions of one's own are forgotten after the test."""
-    for registry in (filters.registry, splits, tests_by_name):
+    for registry in (filters.registry, split_registry, tests_by_name):
         monkeypatch.setattr(registry, "_functions", dict(registry._functions))
     for table in ("_DEFINITIONS", "_SPELLINGS"):
         monkeypatch.setattr(metrics, table, dict(getattr(metrics, table)))

@@ -59,7 +59,7 @@ def test_the_record_tells_how_each_part_came():
     data = made.record()["data"]
     assert [step["action"] for step in data["history"]] == ["min_ratings"]
     assert [step["action"] for step in data["parts"]["test"]["history"]] == ["positives"]
-    assert [step.action for step in made.test.history] == ["positives", "splits.given"]
+    assert [step.action for step in made.test.history] == ["positives", "split.given"]
 
 
 def test_validation_is_given_or_drawn_from_training():

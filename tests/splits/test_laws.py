@@ -228,7 +228,7 @@ def test_without_times_nothing_is_said_about_leakage():
 def test_the_steps_before_the_split_stay_in_the_record():
     made = splits.random(filters.min_ratings(_grid(), user=3), train=0.5, seed=1)
     assert [step["action"] for step in made.record()["data"]["history"]] == ["min_ratings"]
-    assert made.record()["split"]["action"] == "splits.random"
+    assert made.record()["split"]["action"] == "split.random"
 
 
 def test_parts_over_different_vocabularies_are_refused():

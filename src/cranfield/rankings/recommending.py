@@ -22,7 +22,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serve import served_users
 from cranfield.rankings.targets import Candidates, Drawn, Relevant, Targets
 from cranfield.rankings.top import TieOrder, ranks_among, top
-from cranfield.rankings.workers import Done, side_by_side
+from cranfield.rankings.workers import Done, run_in_workers
 from cranfield.recommenders.adapters import checked_scores, named_systems
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import Recommender
@@ -208,7 +208,7 @@ class _Asked:
             # What learns on one thread takes longest: started last, it would be waited for alone.
             beside.sort(key=lambda one: not getattr(one[1][1], "one_thread", False))
             with progress("Training and ranking", total=len(beside), unit="systems") as bar:
-                for done in side_by_side(self.ranked, [pair for _, pair in beside], jobs):
+                for done in run_in_workers(self.ranked, [pair for _, pair in beside], jobs):
                     place, (name, _) = beside[done.place]
                     yield Done(place, self.run(name, *done.result), done.seconds)
                     bar.advance()

@@ -44,7 +44,7 @@ class Done(NamedTuple):
     seconds: float
 
 
-def side_by_side(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
+def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
     """Call ``function(name, thing)`` for each task, in ``jobs`` processes that share the threads of the settings.
 
     Each result is given as soon as it is there, in whatever order. An error in a worker is raised here; leaving the

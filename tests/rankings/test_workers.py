@@ -15,7 +15,7 @@ import pytest
 import cranfield as cf
 from cranfield import CranfieldError, InputError, MissingExtraError, SettingError
 from cranfield.rankings.recommending import jobs_for, recommend_each, timed_each
-from cranfield.rankings.workers import side_by_side
+from cranfield.rankings.workers import run_in_workers
 from cranfield.recommenders import recommender
 
 SYSTEMS = ["popularity", "knn(k=5)", "random", "puresvd(factors=4)", "bprmf(epochs=3)"]
@@ -102,7 +102,7 @@ def _fails(name, thing):
 def importable(monkeypatch):
     """Make this file a module that a worker can import too."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    import test_side_by_side as module
+    import test_workers as module
 
     return module
 
@@ -118,14 +118,14 @@ def importable(monkeypatch):
 )
 def test_what_goes_wrong_in_a_worker_is_told_here(importable, name, kind, said):
     with pytest.raises(kind, match=said) as raised:
-        list(side_by_side(importable._fails, [("good", 1), (name, 2)], 1))
+        list(run_in_workers(importable._fails, [("good", 1), (name, 2)], 1))
     if name == "bug":
         assert "return [][1]" in raised.value.__notes__[0]
 
 
 def test_what_a_library_prints_does_not_come_between(importable):
     tasks = [(f"task {k}", k) for k in range(5)]
-    done = list(side_by_side(importable._fails, tasks, 2))
+    done = list(run_in_workers(importable._fails, tasks, 2))
     assert sorted((one.place, one.result) for one in done) == [(k, k) for k in range(5)]
     assert all(one.seconds >= 0 for one in done)
 
@@ -143,7 +143,7 @@ def _limits(name, thing):
 def test_workers_share_the_threads(importable, monkeypatch):
     for threads, each in ((1, 1), (4, 2)):
         monkeypatch.setattr(cf.settings, "threads", threads)
-        done = list(side_by_side(importable._limits, [("a", 0), ("b", 0)], 2))
+        done = list(run_in_workers(importable._limits, [("a", 0), ("b", 0)], 2))
         assert {number for one in done for number in one.result} == {each}
 
 
@@ -158,7 +158,7 @@ def _children(process: int) -> list[int]:
     listed = Path(f"/proc/{process}/task/{process}/children")
     if not listed.exists():
         pytest.skip("this system does not list the children of a process")
-    return [int(one) for one in listed.read_text().split() if b"side_by_side" in _command(int(one))]
+    return [int(one) for one in listed.read_text().split() if b"rankings.workers" in _command(int(one))]
 
 
 def _command(process: int) -> bytes:
