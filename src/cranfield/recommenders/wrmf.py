@@ -13,9 +13,11 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommenders.factors import check_settled
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
+@register("wrmf")
 @dataclass
 class WeightedFactors(Model):
     r"""Factors that fit all cells of the matrix, the rated ones with more confidence.
@@ -43,7 +45,6 @@ class WeightedFactors(Model):
         Fixes the start.
     """
 
-    name: ClassVar[str] = "wrmf"
     needs_positive: ClassVar[bool] = True
 
     factors: int = setting(50, low=1)
