@@ -42,7 +42,13 @@ def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, meth
 
 @pytest.mark.parametrize(
     "asked",
-    [{}, {"fill": "random"}, {"condensed": True}, {"relevant": "one", "nonrelevant": 5, "threshold": 3.0}, {"n": 3}],
+    [
+        {},
+        {"fill": "random"},
+        {"lists": "condensed"},
+        {"relevant": "one", "nonrelevant": 5, "threshold": 3.0},
+        {"length": 3},
+    ],
 )
 @pytest.mark.parametrize("system", ["popularity", "average", "knn(k=2)"])
 def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, system):
@@ -61,7 +67,7 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
 
 def test_scores_come_back_with_what_is_undefined(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
-    runs = cf.recommend(split, ["popularity", "knn(k=2)"], n=5)
+    runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5)
     scores = cf.measure(runs, split.test, ["P@3", "nDCG@3", "RMSE", "ItemCoverage@3"], threshold=5.0, train=split.train)
     assert np.isnan(scores.values).any()
     again = read_scores(*save_scores(scores, tmp_path / "s.parquet"))

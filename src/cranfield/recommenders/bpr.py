@@ -90,6 +90,6 @@ class BayesianPersonalizedRanking(Model):
                 bar.advance(drawn.shape[1])
         check_settled(self.name, (self._users, self._items, self._bias), rate=self.rate)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._users[users] @ self._items.T + self._bias
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])

@@ -61,8 +61,8 @@ class _Topics(Model):
     def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
         return self._mixtures(of_users), self._distributions(of_items)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._theta[users] @ self._phi.T).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._theta[users] @ self._phi.T
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
 
 

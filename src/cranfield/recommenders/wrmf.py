@@ -86,6 +86,6 @@ class WeightedFactors(Model):
         target = ratings.data if self.target == "rating" else 1.0
         return ratings, extra.astype(np.float32), ((1 + extra) * target).astype(np.float32)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._users[users] @ self._items.T).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._users[users] @ self._items.T
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])

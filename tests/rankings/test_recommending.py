@@ -80,7 +80,7 @@ def test_lists_are_the_best_scored_unseen_items(seed, n, keep):
 
 def test_runs_share_the_vocabularies_and_tell_how_they_were_made():
     split = _world()
-    first, second = recommend(split, ["popularity", "knn(k=3)"], n=5, min_ratings=2)
+    first, second = recommend(split, ["popularity", "knn(k=3)"], length=5, min_ratings=2)
     assert first.user_ids is split.train.user_ids
     assert second.item_ids is split.train.item_ids
     assert (first.name, second.name) == ("popularity", "knn(k=3)")
@@ -92,10 +92,10 @@ def test_runs_share_the_vocabularies_and_tell_how_they_were_made():
 def test_lists_do_not_depend_on_threads_or_blocks(monkeypatch):
     split = _world(3, users=40)
     systems = ["popularity", "knn(k=3)", "random", "puresvd(factors=3)"]
-    whole = recommend(split, systems, n=7, fill="random")
+    whole = recommend(split, systems, length=7, fill="random")
     monkeypatch.setattr(sys.modules["cranfield.recommenders.work"], "_CELLS", 1)
     monkeypatch.setattr(settings, "threads", 3)
-    for one, other in zip(whole, recommend(split, systems, n=7, fill="random"), strict=True):
+    for one, other in zip(whole, recommend(split, systems, length=7, fill="random"), strict=True):
         assert one.items.tolist() == other.items.tolist()
 
 
@@ -117,7 +117,7 @@ def test_candidates_may_be_the_items_of_the_test_set(seed):
 @given(seed=st.integers(0, 30))
 def test_condensed_lists_hold_what_the_user_rated_in_the_test_set(seed):
     split, scores = _world(seed), _scores(_world(seed), seed)
-    (run,) = recommend(split, Given(scores), 5, condensed=True)
+    (run,) = recommend(split, Given(scores), 5, lists="condensed")
     for user, found in _lists(run).items():
         assert found == _ranked(split, scores, user, _profile(split.test, user))[:5]
 
@@ -159,12 +159,12 @@ def test_a_users_draw_does_not_depend_on_who_else_is_served():
     nonrelevant=st.sampled_from([None, 4]),
     n=st.sampled_from([None, 3]),
     candidates=st.sampled_from(["all", "test"]),
-    condensed=st.booleans(),
+    lists=st.sampled_from(["full", "condensed"]),
     fill=st.sampled_from([None, "popularity"]),
 )
-def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrelevant, n, candidates, condensed, fill):
+def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrelevant, n, candidates, lists, fill):
     split, scores = _world(seed), _scores(_world(seed), seed)
-    options = {"nonrelevant": nonrelevant, "candidates": candidates, "condensed": condensed, "fill": fill}
+    options = {"nonrelevant": nonrelevant, "candidates": candidates, "lists": lists, "fill": fill}
     (run,) = recommend(split, Given(scores), n, relevant="one", threshold=4, seed=seed, **options)
     # The same pool as one list a user: all targets without the relevant items.
     (whole,) = recommend(split, Given(scores), None, threshold=4, seed=seed, **options)
@@ -215,7 +215,7 @@ def test_minus_infinity_is_a_gap_and_a_user_without_scores_has_an_empty_list():
 
 def test_only_predictors_of_ratings_give_predictions():
     split = _world()
-    runs = recommend(split, ["svd(epochs=2)", "average", "popularity"], n=5)
+    runs = recommend(split, ["svd(epochs=2)", "average", "popularity"], length=5)
     assert [run.predictions is not None for run in runs] == [True, True, False]
 
 
@@ -239,8 +239,10 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "n=0"),
-        ({"n": 2.5}, "n=2.5"),
+        ({"length": 0}, "length=0"),
+        ({"length": 2.5}, "length=2.5"),
+        ({"n": 5}, "n= is now length=...; write that instead"),
+        ({"condensed": True}, "condensed= is now lists='condensed'; write that instead"),
         ({"min_ratings": -1}, "min_ratings=-1"),
         ({"sample": 0}, "sample=0"),
         ({"sample": 1.5}, "sample=1.5"),
@@ -251,7 +253,7 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
         ({"relevant": "one"}, "give the threshold"),
         ({"fill": "populartiy"}, "did you mean 'popularity'"),
         ({"threshold": "4"}, "threshold='4'"),
-        ({"condensed": "no"}, "condensed='no'"),
+        ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
         ({"keep_seen": "false"}, "keep_seen='false'"),
         ({"seed": -1}, "seed=-1"),
         ({"min_ratings": 99}, "nobody has 99 training ratings"),
@@ -281,7 +283,9 @@ def test_a_wrong_fill_is_refused_before_anything_is_trained():
         recommend_each(_world(), {"mine": waste}, fill="populartiy")
 
 
-@pytest.mark.parametrize("options", [{"candidates": "test"}, {"condensed": True}, {"relevant": "one", "threshold": 4}])
+@pytest.mark.parametrize(
+    "options", [{"candidates": "test"}, {"lists": "condensed"}, {"relevant": "one", "threshold": 4}]
+)
 def test_what_needs_a_test_set_says_so(options):
     with pytest.raises(SettingError, match="needs the test ratings"):
         recommend(_world().train, "popularity", **options)
