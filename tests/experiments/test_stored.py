@@ -38,6 +38,23 @@ def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, meth
         _same(again.train, split.train)
         _same(again.test, split.test)
         assert again.step == split.step
+        assert again.item_groups is None
+
+
+def test_the_popularity_groups_of_a_split_come_back(ratings, tmp_path):
+    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
+    write(split, tmp_path)
+    again = read_split(tmp_path, ratings, 0, 1)
+    assert again.item_groups.dtype == split.item_groups.dtype
+    assert again.item_groups.tolist() == split.item_groups.tolist()
+
+
+def test_the_groups_of_lists_come_back(ratings, tmp_path):
+    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
+    (run,) = cf.recommend(split, "popularity", relevant="one", candidates="group", nonrelevant=5, threshold=3.0)
+    again = read_own_run(cf.write_run(run, tmp_path / "run.parquet"), "popularity", split, run.counts)
+    assert again.frame().equals(run.frame())
+    assert "group" in again.frame().columns
 
 
 @pytest.mark.parametrize(

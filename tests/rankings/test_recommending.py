@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse
 from cranfield import InputError, SettingError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
+from cranfield.rankings import Ranking, Targets
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
@@ -321,3 +323,42 @@ def test_an_unknown_user_gets_what_needs_no_profile():
     popularity, knn = recommend(train, ["popularity", "knn"])
     assert len(_lists(popularity)[2]) == 3
     assert _lists(knn)[2] == []
+
+
+def _grouped(seed, groups=4):
+    split = _world(seed)
+    draw = np.random.default_rng(seed)
+    return replace(split, item_groups=draw.permutation(np.arange(25) % groups).astype(np.int16))
+
+
+@given(seed=st.integers(0, 30), nonrelevant=st.sampled_from(["all", 3]), length=st.sampled_from(["all", 2]))
+def test_a_relevant_item_is_ranked_among_those_of_its_popularity_group(seed, nonrelevant, length):
+    split, scores = _grouped(seed), _scores(_world(seed), seed)
+    options = {"relevant": "one", "threshold": 4, "nonrelevant": nonrelevant, "seed": seed}
+    (run,) = recommend(split, Given(scores), length, candidates="group", **options)
+    assert run.groups.tolist() == split.item_groups[run.items].tolist()
+    assert run.group_names == ("0", "1", "2", "3")
+    targets = Targets(
+        split.train,
+        split.test,
+        Ranking(relevant="one", candidates="group", threshold=4, nonrelevant=nonrelevant),
+        seed,
+        split.item_groups,
+    ).drawn_for(np.arange(split.train.n_users, dtype=np.int32))
+    pool = targets.pool(np.arange(split.train.n_users, dtype=np.int32))
+    for user, item, rank, size in zip(run.users, run.items, run.ranks, run.lengths, strict=True):
+        alike = split.item_groups == split.item_groups[item]
+        alone = _ranked(split, scores, user, {int(i) for i in np.flatnonzero(pool[user] & alike)} | {int(item)})
+        expected = alone.index(item) + 1 if item in alone else 0
+        most = 25 if length == "all" else length
+        assert (rank, size) == (expected if expected <= most else 0, min(len(alone), most))
+
+
+def test_lists_for_one_relevant_item_know_its_group_and_others_have_none():
+    split = _grouped(0)
+    (one,), (whole,) = recommend(split, "popularity", relevant="one", threshold=4), recommend(split, "popularity")
+    assert one.groups.tolist() == split.item_groups[one.items].tolist()
+    assert whole.groups is None
+    (plain,) = recommend(_world(0), "popularity", relevant="one", threshold=4)
+    assert plain.groups is None
+    np.testing.assert_array_equal(plain.ranks, one.ranks)
