@@ -138,9 +138,7 @@ NASTY = {
         rng.random(n) < 0.5, rng.integers(-3, 4, n) * 10.0 ** rng.integers(5, 14), rng.integers(-3, 4, n) / 4
     ),
     "lattice": thirds_and_tenths,
-    "reciprocals": lambda rng, n: [
-        Fraction(1, int(a)) - Fraction(1, int(b)) for a, b in rng.integers(1, 13, (n, 2))
-    ],
+    "reciprocals": lambda rng, n: [Fraction(1, int(a)) - Fraction(1, int(b)) for a, b in rng.integers(1, 13, (n, 2))],
     "tiny": lambda rng, n: rng.integers(-4, 5, n) * 2.0 ** -rng.integers(900, 930),
     "zeros": lambda rng, n: np.where(rng.random(n) < 0.7, 0.0, rng.integers(-3, 4, n) * 10.0 ** rng.integers(0, 15, n)),
 }

@@ -171,13 +171,16 @@ class Sample:
         noise = np.maximum(np.abs(a, out=a), np.abs(b, out=b), out=a)
         if not self.same_users:
             noise[np.isnan(noise)] = 0.0
-        size = np.abs(d, out=b)
-        lost = size <= (_CANCELLED * np.nanmax(noise, axis=1, initial=0.0))[:, None]
-        same = size <= _SAME * noise
-        lost &= ~same
-        hidden = np.where(lost, size, 0.0).sum(axis=1) if lost.any() else np.zeros(len(d))
-        d[lost | same] = 0.0
         noise *= ROUNDING
+        size = np.abs(d, out=b)
+        floor = _CANCELLED / ROUNDING * np.fmax.reduce(noise, axis=1, initial=0.0)
+        zero = size <= np.maximum(_SAME / ROUNDING * noise, floor[:, None])
+        d[zero] = 0.0
+        zero &= size > 0
+        hidden = np.zeros(len(d))
+        if zero.any():
+            zero &= size > _SAME / ROUNDING * noise
+            hidden += np.where(zero, size, 0.0).sum(axis=1)
         return d, noise, hidden
 
     def system_averages(self) -> Floats:

@@ -22,12 +22,18 @@ TINY = 1e-11
 _FEW, _EASY = 64, 32.0
 # Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
 _TABLE = 20_000_000
+# Where differences are larger or smaller than this, their squares might not fit a float.
+_SQUARED = 1e120
 # A few differences without a common step tell that all have none.
 _A_LOOK = 64
 
 
 def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
-    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs whose error is not within ``tolerance``."""
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which sampling might do better.
+
+    These are the pairs whose error is not within ``tolerance``, unless all sums were counted: what rounding leaves open
+    then, it leaves open for samples too.
+    """
     step = common_step(sample.tested) or 0.0
     with ThreadPoolExecutor(settings.workers) as pool:
         solved = pool.map(
@@ -35,7 +41,8 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
         )
         blocks = list(solved)
     p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
-    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), np.flatnonzero(error > tolerance)
+    unsettled = np.flatnonzero((error > tolerance) & (method != "enumeration"))
+    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), unsettled
 
 
 @dataclass(eq=False)
@@ -46,15 +53,32 @@ class _Block:
     step: float
 
     def __post_init__(self) -> None:
-        self.signed, self.noise, self.hidden = self.differences
-        self.slack = self.differences.slack
-        self.d = np.abs(self.signed)
-        self.s = np.abs(self.signed.sum(axis=1))
-        self.s[(self.s <= self.slack) & ~self.differences.vague] = 0.0
-        self.n = np.count_nonzero(self.d, axis=1)
-        self.sigma = np.sqrt(np.einsum("pu,pu->p", self.d, self.d))
+        self._take(self.differences)
+        if (self.sigma[self.n > 0] < 1 / _SQUARED).any() or not (self.sigma < _SQUARED).all():
+            self._take(self._in_range())
+        near = np.flatnonzero(self.s <= self.slack)
+        clear = ~Differences(self.signed[near], self.noise[near], self.hidden[near]).vague
+        self.s[near[clear]] = 0.0
         self.p, self.error = np.ones(len(self.s)), np.zeros(len(self.s))
         self.method = np.full(len(self.s), None, dtype=object)
+
+    def _take(self, differences: Differences) -> None:
+        self.signed, self.noise, self.hidden = differences
+        self.slack = differences.slack
+        self.d = np.abs(self.signed)
+        self.s = np.abs(self.signed.sum(axis=1))
+        self.n = np.count_nonzero(self.d, axis=1)
+        self.sigma = np.sqrt(np.einsum("pu,pu->p", self.d, self.d))
+
+    def _in_range(self) -> Differences:
+        """Return the differences times a power of 2, which changes no p-value, so that their squares fit a float."""
+        exponents = np.frexp(self.d.max(axis=1, initial=0.0))[1]
+        if self.step:
+            exponents[:] = np.frexp(self.step)[1]
+            self.step = float(np.ldexp(self.step, -exponents[0]))
+        d, noise, hidden = self.differences
+        shift = -exponents[:, None]
+        return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
     def solve(self, tolerance: float) -> _Block:
         """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
