@@ -153,6 +153,46 @@ def test_the_error_bound_holds_against_rational_arithmetic(kind):
         assert abs(p - float(in_rationals(truth))) <= error, list(truth)
 
 
+@pytest.mark.parametrize("kind", NASTY)
+def test_the_error_bound_holds_on_every_way_against_rational_arithmetic(kind, monkeypatch):
+    monkeypatch.setattr(sys.modules["cranfield.compare.permutation.exact"], "_FEW", 0)
+    rng = np.random.default_rng(15)
+    for _ in range(40):
+        truth = NASTY[kind](rng, int(rng.integers(3, 13)))
+        d, p = [float(one) for one in truth], float(in_rationals(truth))
+        for method in ("exact", "monte-carlo"):
+            verdict = permutation([sample_of(d)], method=method, samples=500)[0]
+            assert abs(verdict.p[0] - p) <= verdict.error[0], (method, list(truth))
+
+
+@pytest.mark.parametrize("giants", [[1e12], [1e15], [3e9, -3e9], [1e15, -1e15], [1e15, 1e15]])
+def test_the_error_bound_holds_with_giants_among_many_differences(giants):
+    rng = np.random.default_rng(16)
+    small = rng.integers(-9, 10, 100)
+    steps = np.stack([np.append(small, np.zeros(len(giants), int)), np.append(0 * small, np.sign(giants).astype(int))], 1)
+    # Small sums are whole numbers up to 900, so giants beyond that order the sums as a giant of 10^4 does.
+    truth = counted_in_two_units(steps, np.array([1.0, 1e4]))
+    p, _, error = exact_p(np.append(small, giants))
+    assert abs(p - truth) <= error
+
+
+def test_values_nearly_on_a_lattice_are_not_moved_onto_it():
+    assert common_step(np.array([1.0, 1 + 5e-8])) is None
+    assert common_step(np.array([1.0, 2.0, 1e-12])) is None
+    rng = np.random.default_rng(17)
+    d = np.where(rng.random(80) < 0.5, 1.0, -(1 + 2.0**-26))
+    d[:2] = 1.0, 1.0
+    steps = np.stack([np.sign(d), np.where(d < 0, -1, 0)], axis=1).astype(int)
+    p, _, error = exact_p(d)
+    assert abs(p - counted_in_two_units(steps, np.array([1.0, 2.0**-26]))) <= error
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-150, 1e150, 1e250])
+def test_very_small_and_very_large_differences_have_the_p_of_their_shape(scale):
+    for d in (np.random.default_rng(18).normal(0.1, 1, 100), np.arange(-40.0, 61.0)):
+        assert exact_p(d * scale)[0] == pytest.approx(exact_p(d)[0], abs=1e-12)
+
+
 @pytest.mark.parametrize("giant", [1e11, 1e13, 1e15, -1e15])
 def test_one_huge_difference_does_not_make_others_equal(giant):
     p, method, error = exact_p([giant, 3, 2, 0, -1 if giant > 0 else 1])
