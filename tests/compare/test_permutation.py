@@ -169,7 +169,9 @@ def test_the_error_bound_holds_on_every_way_against_rational_arithmetic(kind, mo
 def test_the_error_bound_holds_with_giants_among_many_differences(giants):
     rng = np.random.default_rng(16)
     small = rng.integers(-9, 10, 100)
-    steps = np.stack([np.append(small, np.zeros(len(giants), int)), np.append(0 * small, np.sign(giants).astype(int))], 1)
+    steps = np.stack(
+        [np.append(small, np.zeros(len(giants), int)), np.append(0 * small, np.sign(giants).astype(int))], 1
+    )
     # Small sums are whole numbers up to 900, so giants beyond that order the sums as a giant of 10^4 does.
     truth = counted_in_two_units(steps, np.array([1.0, 1e4]))
     p, _, error = exact_p(np.append(small, giants))
@@ -439,3 +441,16 @@ def test_by_definition_is_the_definition():
     d = np.array([0.5, -0.2, 0.3])
     signs = np.array(list(itertools.product([-1, 1], repeat=3)))
     assert by_definition(d) == np.mean(np.abs(signs @ d) >= 0.6 - 1e-9)
+
+
+def test_the_saddlepoint_takes_over_below_1e_11_and_its_bound_covers_p():
+    from scipy.stats import binom
+
+    for plus in range(870, 895):
+        d = np.concatenate([np.ones(plus), -np.ones(1500 - plus)])
+        truth = 2 * binom.sf(plus - 1, 1500, 0.5)
+        p, method, error = exact_p(d)
+        assert method == ("lattice" if truth >= 1e-11 else "saddlepoint")
+        assert p == pytest.approx(truth, rel=0.01)
+        assert abs(p - truth) <= error
+        assert error == (1e-13 if method == "lattice" else 1e-11)
