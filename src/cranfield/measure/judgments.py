@@ -130,7 +130,11 @@ class Judgments:
     @cached_property
     def top_grades(self) -> NDArray[np.float64]:
         """The highest rating of each list."""
-        return np.maximum.reduceat(self.grades, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
+        return self.highest(self.grades)
+
+    def highest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the highest of the values of each list, given one for each judgment."""
+        return np.maximum.reduceat(values, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
 
     def at(self, threshold: float) -> Judgments:
         """Return the same judgments with another threshold."""
@@ -156,6 +160,12 @@ class Judgments:
         )
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 
+    def gains(self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the gain of each judgment, kept under ``name`` and the threshold if there is a name."""
+        if name is None:
+            return gain(self)
+        return once(self._sorted_gains, ("gains", name, self.threshold), lambda: gain(self))
+
     def ideal(
         self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -170,7 +180,7 @@ class Judgments:
         kept, key = {} if name is None else self._sorted_gains, (name, self.threshold)
 
         def best() -> NDArray[np.float64]:
-            gains = once(kept, key, lambda: self._descending(gain(self)))
+            gains = once(kept, key, lambda: self._descending(self.gains(name, gain)))
             weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
             return np.add.reduceat(gains * weights, self.indptr[:-1])
 
@@ -184,8 +194,11 @@ class Judgments:
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sort the gains of each list in descending order: by one key of list and gain where a float holds it."""
         room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
-        fine = gains * _GRAIN
-        if self.n_lists * room * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
+        if self.n_lists * room * _GRAIN < 2.0**53 and _is_whole(gains * _GRAIN):
             base = self.lists.astype(np.float64) * room
             return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
         return gains[np.lexsort((-gains, self.lists))]
+
+
+def _is_whole(values: NDArray[np.float64]) -> bool:
+    return bool((values == np.rint(values)).all())

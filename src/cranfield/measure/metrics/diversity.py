@@ -22,7 +22,15 @@ _CELLS = 1 << 22
 _PAIRS = 1 << 15
 
 
-@metric("ILD", family="beyond-accuracy", needs=("whole lists", "similarity"), aliases=("IntraListDiversity",))
+@metric(
+    "ILD",
+    family="beyond-accuracy",
+    requires="items in the list",
+    zero_if_undefined=False,
+    bounds=False,
+    needs=("whole lists", "similarity"),
+    aliases=("IntraListDiversity",),
+)
 def intra_list_diversity(judged: Judged) -> Values:
     """Intra-list diversity: the mean of 1 − sim over the pairs of a list, 2/(n(n − 1)) Σ_{k<l} [1 − sim(i_k, i_l)].
 

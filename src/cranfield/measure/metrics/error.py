@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,16 @@ from cranfield.measure.judged import Judged
 from cranfield.measure.metric import Values, metric
 from cranfield.measure.metrics.graded import logarithmic
 from cranfield.rank.lists import stable_argsort
+
+_of_predictions = partial(
+    metric,
+    family="error",
+    requires="judged items in the list",
+    zero_if_undefined=False,
+    bounds=False,
+    needs=("predictions",),
+    condensed=True,
+)
 
 # An error beyond the margin by less than this is within it.
 _ROUNDING = 1e-6
@@ -95,9 +105,7 @@ def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
-    return metric(
-        name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, aliases=tuple(aliases)
-    )
+    return _of_predictions(name, lower_is_better=True, aliases=tuple(aliases))
 
 
 @_error("CSE")
@@ -135,7 +143,7 @@ def standard_discounted_error(judged: Judged) -> Values:
     return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
 
 
-@metric("SDCSEacc", family="error", needs=("predictions",), condensed=True, aliases=("SDCSEaccuracy",))
+@_of_predictions("SDCSEacc", aliases=("SDCSEaccuracy",))
 def standard_discounted_accuracy(judged: Judged) -> Values:
     """The accuracy form of SDCSE, 1 − SDCSE: higher is better. The form of the paper's tables and examples."""
     return 1.0 - standard_discounted_error(judged)
@@ -169,7 +177,7 @@ def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     return predicted.mean(predicted.errors > margin)
 
 
-@metric("PerfectSell", family="error", needs=("predictions",), condensed=True)
+@_of_predictions("PerfectSell")
 def perfect_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
@@ -194,7 +202,7 @@ def mean_absolute_error(judged: Judged) -> Values:
 
 
 def _pooled(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    return metric(name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, whole_system=True)
+    return _of_predictions(name, lower_is_better=True, whole_system=True)
 
 
 @_pooled("PooledRMSE")

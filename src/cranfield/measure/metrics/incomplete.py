@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cranfield.measure.judged import Judged
@@ -10,13 +12,15 @@ from cranfield.measure.metrics._ratio import ratio
 
 _EPSILON = 1e-5
 
+_incomplete = partial(metric, family="incomplete", requires="relevant items", zero_if_undefined=True, bounds=True)
+
 
 def _mean_over_relevant(judged: Judged, terms: Values) -> Values:
     """Return (1/R) Σ over the relevant hits of their terms."""
     return ratio(judged.total(terms, where=judged.relevant), judged.n_relevant)
 
 
-@metric("bpref", family="incomplete")
+@_incomplete("bpref")
 def bpref(judged: Judged) -> Values:
     """Binary preference (Buckley and Voorhees 2004): how seldom a judged non-relevant item is above a relevant one.
 
@@ -31,7 +35,7 @@ def bpref(judged: Judged) -> Values:
     return _mean_over_relevant(judged, terms)
 
 
-@metric("infAP", family="incomplete")
+@_incomplete("infAP")
 def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
     """Inferred average precision (Yilmaz and Aslam 2008): AP, with precision above each item estimated.
 
