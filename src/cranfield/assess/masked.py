@@ -117,6 +117,9 @@ class MaskedScores:
     def _is_walked(self, metric: Metric) -> bool:
         if compiled() is None or not (is_known(metric) and is_summable(metric, self.judgments)):
             return False
+        # The walk knows neither ties nor items that were pooled and not judged.
+        if metric.definition.name == "infAP" and any(one.pooled_above is not None for one in self.judged):
+            return False
         return all(one.tied_from is None for one in self.judged)
 
     def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], Plan]]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from cranfield._errors import SettingError
 from cranfield.cli._reading import repeated_option
+from cranfield.measure.judgments import NegativeGrades
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,6 +30,7 @@ class Measuring:
     run_format: str | None
     test_format: Any
     repeated: str
+    negative_grades: Any
     tag: bool
 
     def load(self) -> dict[str, Any]:
@@ -43,6 +45,7 @@ class Measuring:
             "train": None if self.train is None else read(self.train),
             "threshold": self.threshold,
             "condensed": self.condensed,
+            "negative_grades": self.negative_grades,
         }
 
 
@@ -64,6 +67,13 @@ _OPTIONS = (
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
     repeated_option,
+    click.option(
+        "--negative-grades",
+        type=click.Choice(get_args(NegativeGrades)),
+        default="judged",
+        show_default=True,
+        help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+    ),
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 

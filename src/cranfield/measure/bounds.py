@@ -109,6 +109,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         tied_from=tied_from,
         tied_to=tied_to,
         places=hits,
+        pooled_above=None,  # what was pooled is judged now
         _views={},
     )
 

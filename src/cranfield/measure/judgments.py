@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measure._once import once
+
+NegativeGrades = Literal["judged", "unjudged", "pooled"]
+"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool, and not judged."""
 
 # Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
 _GRAIN = 2.0**20
@@ -38,6 +42,8 @@ class Judgments:
         A judgment is relevant if its rating is at least this.
     user_ids, item_ids
         The vocabularies of the codes.
+    pool
+        The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
     """
 
     users: NDArray[np.int32]
@@ -47,11 +53,27 @@ class Judgments:
     threshold: float
     user_ids: Vocabulary
     item_ids: Vocabulary
+    pool: NDArray[np.int64] | None = None
     _sorted_gains: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, test: Ratings, threshold: float) -> Judgments:
-        """Make the judgments of a test set: one list for each user with a test rating."""
+    def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
+        """Make the judgments of a test set: one list for each user with a test rating.
+
+        Where ``negative_grades`` are not judged, a user without any other has no list.
+        """
+        pool = None
+        if negative_grades != "judged" and (test.values < 0).any():
+            judged = test.values >= 0
+            if negative_grades == "pooled":
+                users = np.repeat(np.arange(test.n_users), test.user_counts)
+                pool = (users * len(test.item_ids) + test.items)[~judged]
+            test = test.keep(judged)
+            if len(test) == 0:
+                raise SettingError(
+                    f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is "
+                    "judged; read them as judged"
+                )
         some = np.flatnonzero(test.user_counts)
         return cls(
             users=some.astype(np.int32),
@@ -61,6 +83,7 @@ class Judgments:
             threshold=threshold,
             user_ids=test.user_ids,
             item_ids=test.item_ids,
+            pool=pool,
         )
 
     def __len__(self) -> int:

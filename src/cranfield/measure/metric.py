@@ -61,9 +61,9 @@ class Definition:
         The page of the documentation that holds its formula.
     requires
         Without what it is undefined for a list: ``relevant items`` of the user in the test set; ``gains``, a test item
-        that is worth something in it; ``judgments``, a test rating whatever it is; ``judged items in the list``; ``items in the
-        list``; or ``nothing``. A list without it has the value NaN whatever the function returns. A metric may be
-        undefined for other reasons as well, as a correlation is for equal ratings.
+        that is worth something in it; ``judgments``, a test rating whatever it is; ``judged items in the list``;
+        ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the function returns. A
+        metric may be undefined for other reasons as well, as a correlation is for equal ratings.
     zero_if_undefined
         Whether an undefined value may count 0 in an average, as of a gain that an empty list earns as well.
     bounds

@@ -73,7 +73,7 @@ def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
     judgments = judged.judgments
     top: Values | float
     if rmax == "user":
-        top = judgments.top_grades[judged.lists]
+        top = np.maximum(judgments.top_grades, 0.0)[judged.lists]
     elif rmax == "dataset":
         top = judgments.top_grade
     elif isinstance(rmax, int | float) and np.isfinite(rmax):
