@@ -96,8 +96,8 @@ def _on_scale(judgments: Judgments, metrics: Sequence[Metric]) -> Iterator[str]:
     top = judgments.top_grade
     if exponential and top > _LONG_SCALE:
         yield (
-            f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing beside it: only the "
-            f"highest count in {', '.join(map(str, exponential))}; use gain=rating, or ratings on a shorter scale"
+            f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing beside it: only "
+            f"the highest count in {', '.join(map(str, exponential))}; use gain=rating, or ratings on a shorter scale"
         )
     above_one = [str(metric) for metric in exponential if dict(metric.parameters).get("gain") in ("exp1", "exp1full")]
     if above_one and top <= 1.0:

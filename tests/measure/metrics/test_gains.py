@@ -19,8 +19,10 @@ from cranfield.measure.averages import Average
 
 THRESHOLD = 3.0
 _RATINGS = st.sampled_from(
-    [-1e300, -7.0, -1.0, 0.0, 1e-300, 1e-9, 0.3, 1.0, 2.5, 3.0, 4.0, 5.0, 37.0, 60.5, 1000.0, 1023.0, 1023.75]
-    + [1024.0, 1025.0, 5000.0, 5001.0, 123456.0, 1e15, 1e300]
+    [
+        *(-1e300, -7.0, -1.0, 0.0, 1e-300, 1e-9, 0.3, 1.0, 2.5, 3.0, 4.0, 5.0, 37.0, 60.5, 1000.0, 1023.0, 1023.75),
+        *(1024.0, 1025.0, 5000.0, 5001.0, 123456.0, 1e15, 1e300),
+    ]
 )
 _WORLDS = st.dictionaries(
     st.integers(0, 3), st.dictionaries(st.integers(0, 5), _RATINGS, min_size=1), min_size=1, max_size=3
