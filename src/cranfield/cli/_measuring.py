@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from cranfield._errors import SettingError
+from cranfield._settings import settings
 from cranfield.cli._reading import repeated_option
 from cranfield.measure.judgments import NegativeGrades
 
@@ -107,6 +108,21 @@ def _check_outputs(measuring: Measuring, outputs: Mapping[str, str]) -> None:
         if Path(path).resolve() in taken:
             raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
         taken.add(Path(path).resolve())
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Write notes beside the output, unless nothing is to be said."""
+    if not settings.quiet:
+        for note in notes:
+            click.echo(f"· {note}", err=True)
+
+
+def tell_of_grades(loaded: Mapping[str, Any], metrics: Sequence[str]) -> None:
+    """Tell what a reader should know of the scale of the test set, where the output has no room for it."""
+    from cranfield.measure._inputs import as_metrics
+    from cranfield.measure.notes import notes_on_grades
+
+    tell(notes_on_grades(loaded["test"], as_metrics(metrics), loaded["negative_grades"]))
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:

@@ -21,7 +21,7 @@ from cranfield.measure.judge import judge
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments, NegativeGrades
 from cranfield.measure.metric import Metric
-from cranfield.measure.notes import notes_on, notes_on_negative_grades
+from cranfield.measure.notes import notes_on, notes_on_grades
 from cranfield.measure.scores import Scores
 from cranfield.rank.lists import Ties
 from cranfield.rank.run import Run
@@ -112,7 +112,7 @@ def measure(
         counts={run.name: one.counts for run, one in zip(runs, measured)},
         bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
         notes=(
-            *notes_on_negative_grades(test, judgments, negative_grades),
+            *notes_on_grades(test, wanted, negative_grades),
             *notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
         ),
     )

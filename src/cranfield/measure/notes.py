@@ -50,7 +50,6 @@ def notes_on(
     everybody = len(runs) if len(runs) > 1 else 0
     return (
         *_on_judgments(judgments, threshold),
-        *_on_scale(judgments, metrics),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
 
@@ -71,29 +70,31 @@ def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
     return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
 
 
-def notes_on_negative_grades(test: Ratings, judgments: Judgments, reading: NegativeGrades) -> tuple[str, ...]:
-    """Return what became of grades below 0, where they were read from relevance judgments or not as judged."""
-    count = int((test.values < 0).sum())
+def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
+    """Return what a reader should know of the scale of a test set: grades below 0, and powers of high ones."""
+    return (*_on_negative_grades(test, negative_grades), *_on_scale(float(test.values.max(initial=0.0)), metrics))
+
+
+def _on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
+    """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
+    negative = test.values < 0
+    count = int(negative.sum())
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
     if count == 0 or (reading == "judged" and not is_qrels):
-        return ()
-    grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0"
+        return
+    grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0, read as"
     if reading == "judged":
-        return (
-            f"{grades}, read as judged and not relevant; some collections mean pooled and not judged: see "
-            "negative_grades",
-        )
-    without = int(np.count_nonzero(test.user_counts)) - len(np.unique(judgments.users))
+        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
+        return
+    without = int(np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts))
     many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
     gone = f"; {many} not measured" if without else ""
-    meaning = "not judged" if reading == "unjudged" else "pooled and not judged"
-    return (f"{grades}, read as {meaning}{gone}",)
+    yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"
 
 
-def _on_scale(judgments: Judgments, metrics: Sequence[Metric]) -> Iterator[str]:
+def _on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
     """Yield what exponential gains make of the scale of the ratings, where that is little."""
     exponential = [metric for metric in metrics if _is_exponential(metric)]
-    top = judgments.top_grade
     if exponential and top > _LONG_SCALE:
         yield (
             f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing beside it: only "
