@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.assess._plan import Hits, Plan, compiled, is_known
+from cranfield.assess._plan import Hits, Plan, compiled, is_known, is_summable
 from cranfield.measure.averages import Average
 from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
@@ -115,7 +115,12 @@ class MaskedScores:
         return found
 
     def _is_walked(self, metric: Metric) -> bool:
-        return compiled() is not None and is_known(metric) and all(one.tied_from is None for one in self.judged)
+        if compiled() is None or not (is_known(metric) and is_summable(metric, self.judgments)):
+            return False
+        # The walk knows neither ties nor items that were pooled and not judged.
+        if metric.definition.name == "infAP" and any(one.pooled_above is not None for one in self.judged):
+            return False
+        return all(one.tied_from is None for one in self.judged)
 
     def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], Plan]]:
         if not walked:

@@ -150,6 +150,7 @@ def command(
         trains=[one["train"] for one in loaded],
         threshold=measuring.threshold,
         condensed=measuring.condensed,
+        negative_grades=measuring.negative_grades,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),

@@ -12,7 +12,7 @@ import polars as pl
 from cranfield._table import Table
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell_of_grades, undefined_option
 from cranfield.cli._output import output_options, put, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.compare import Comparison
@@ -112,6 +112,7 @@ def command(
     loaded = measuring.load()
     scores = measure(**loaded, metrics=metrics)
     result = compare(scores, test=significance, **options)
+    tell_of_grades(loaded, metrics)
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
     elif power is not None:

@@ -8,7 +8,7 @@ from cranfield.measure.judged import Judged
 from cranfield.measure.judgments import Judgments
 from cranfield.measure.measure import DEFAULT_METRICS, measure
 from cranfield.measure.metric import Metric, known_metrics, metric
-from cranfield.measure.metrics.graded import gain
+from cranfield.measure.metrics.gains import gain
 from cranfield.measure.risk import risk
 from cranfield.measure.scores import Scores
 from cranfield.measure.standardise import standardise

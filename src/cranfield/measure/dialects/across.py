@@ -16,6 +16,7 @@ from cranfield._table import Cell, Table
 from cranfield.data import Ratings
 from cranfield.measure._inputs import as_metrics
 from cranfield.measure.dialects.tool import Dialect, Users, tools
+from cranfield.measure.judgments import NegativeGrades
 from cranfield.measure.measure import measure
 from cranfield.measure.metric import Metric
 from cranfield.measure.scores import Scores
@@ -36,12 +37,13 @@ def dialects(
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     published: float | str | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, condensed, ties
+    runs, test, threshold, condensed, ties, negative_grades
         As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
@@ -69,7 +71,10 @@ def dialects(
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
     asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
-    scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train)
+    scores = measure(
+        runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train,
+        negative_grades=negative_grades,
+    )  # fmt: skip
     rows = [
         row
         for s in range(len(scores.systems))
