@@ -10,6 +10,7 @@ from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
 from cranfield._version import __version__
 from cranfield.cli._group import LazyGroup, common_options
+from cranfield.cli._notes import print_notes
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -49,6 +50,7 @@ Examples:
 @common_options
 def cranfield(seed: int) -> None:
     """Compare recommender systems offline: which is better, by which metric, and how sure that is."""
+    print_notes()
 
 
 def main(arguments: list[str] | None = None) -> None:
