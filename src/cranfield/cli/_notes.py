@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -10,16 +12,21 @@ import click
 from cranfield._errors import CranfieldWarning
 
 
-def print_notes() -> None:
-    """Print cranfield's warnings as notes, each once, with no file of Python's and no line number."""
-    python, said = warnings.showwarning, set()
+@contextmanager
+def printed_notes() -> Iterator[None]:
+    """Print cranfield's warnings as notes, each once and in one line, without the place in the code."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        python = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if not issubclass(category, CranfieldWarning):
-            python(message, category, *place, **more)
-        elif str(message) not in said:
-            said.add(str(message))
-            click.echo(f"note: {' '.join(str(message).split())}", err=True)
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            note = " ".join(str(message).split())
+            if not issubclass(category, CranfieldWarning):
+                python(message, category, *place, **more)
+            elif note not in said:
+                said.add(note)
+                click.echo(f"note: {note}", err=True)
 
-    warnings.simplefilter("always", CranfieldWarning)
-    warnings.showwarning = show
+        warnings.showwarning = show
+        warnings.simplefilter("always", CranfieldWarning)
+        yield
