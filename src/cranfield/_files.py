@@ -80,7 +80,7 @@ def sweep(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-TEMPORARY = ".cranfield-"
+TEMPORARY = ".cranfield-half-"
 """How the name of a temporary file begins."""
 
 _TEMPORARIES: dict[Path, Path] = {}
