@@ -29,8 +29,10 @@ def made(tmp_path, cranfield):
 
 def _change(path):
     data = bytearray(path.read_bytes())
-    place = data.rindex(b"5") if path.suffix == ".tsv" else len(data) // 3
-    data[place] ^= 1
+    if path.suffix == ".tsv":
+        data += b"\n"
+    else:
+        data[len(data) // 3] ^= 1
     path.write_bytes(data)
 
 
