@@ -110,3 +110,13 @@ def test_a_record_that_holds_something_else_is_no_traceback(tmp_path, text):
     record(path).write_text(text)
     with pytest.warns(CranfieldWarning, match="has changed since"):
         check_unchanged(path)
+
+
+@pytest.mark.parametrize("length", [200, 249, 250, 251, 255])
+def test_a_name_of_any_length_that_the_system_takes_is_written_and_recorded(tmp_path, length):
+    path = tmp_path / ("n" * (length - 4) + ".csv")
+    write_text(path, "user,item\n1,2\n")
+    record(path, {"seed": 1})
+    assert is_as_written(path)
+    write_text(path, "user,item\n1,3\n")
+    assert made_of(path) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -101,7 +102,10 @@ RECORDS = ".cranfield-records"
 
 def record_path(path: Path) -> Path:
     """Return where the record of a file lies."""
-    return path.parent / RECORDS / f"{path.name}.json"
+    name = os.fsencode(path.name)
+    # With its ending, the name of the record may not be longer than file systems allow: 255 bytes.
+    stem = path.name if len(name) <= 250 else hashlib.sha256(name).hexdigest()
+    return path.parent / RECORDS / f"{stem}.json"
 
 
 def remove_record(path: Path) -> None:
