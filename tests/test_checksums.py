@@ -88,7 +88,7 @@ def test_what_cranfield_writes_over_a_file_makes_its_old_record_go(tmp_path):
     record(path, {"seed": 1})
     assert made_of(path) == {"seed": 1}
     write_text(path, "user,item\n1,3\n")
-    assert not record_path(path).parent.exists()
+    assert not record_path(path).exists()
     assert made_of(path) is None
     assert len(cf.read(path)) == 1
 

@@ -90,7 +90,7 @@ _TEMPORARIES: dict[Path, Path] = {}
 def _place(path: Path) -> Path:
     """Return the folder for the temporary file of ``path``: on the same file system, or it could not be renamed."""
     above = path.absolute().parents
-    for root, folder in _TEMPORARIES.items():
+    for root, folder in list(_TEMPORARIES.items()):
         if root in above and folder.stat().st_dev == path.parent.stat().st_dev:
             return folder
     return path.parent
@@ -110,11 +110,8 @@ def record_path(path: Path) -> Path:
 
 def remove_record(path: Path) -> None:
     """Remove the record of a file, if there is one."""
-    record = record_path(path)
     with suppress(FileNotFoundError, NotADirectoryError):
-        record.unlink()
-        with suppress(OSError):  # other records are in it
-            record.parent.rmdir()
+        record_path(path).unlink()
 
 
 def meant(name: str | Path, base: Path = Path()) -> Path:
@@ -132,7 +129,7 @@ def meant(name: str | Path, base: Path = Path()) -> Path:
         return path
     try:
         return base / Path(name).expanduser()
-    except RuntimeError:  # there is no such person
+    except RuntimeError:  # there is no such user
         return path
 
 

@@ -14,7 +14,7 @@ from cranfield import _checks as check
 from cranfield._checksums import is_as_written
 from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
-from cranfield._files import remove_record, write_text
+from cranfield._files import record_path, remove_record, write_text
 from cranfield._progress import progress
 from cranfield.data.write import FORMATS, write_table
 from cranfield.data.write import write as write_ratings
@@ -108,6 +108,7 @@ def _remove(path: Path, folder: Path) -> None:
     path.unlink()
     if path.parent != folder:
         with suppress(OSError):
+            record_path(path).parent.rmdir()
             path.parent.rmdir()
 
 
