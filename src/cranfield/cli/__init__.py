@@ -10,6 +10,7 @@ from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
 from cranfield._version import __version__
 from cranfield.cli._group import LazyGroup, common_options
+from cranfield.cli._notes import printed_notes
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -55,7 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
     vars(settings).update(vars(Settings()))
     try:
-        cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
+        with printed_notes():
+            cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -13,6 +13,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
+from cranfield._polars import write_csv, write_parquet
 from cranfield._table import Table, csv_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -86,10 +87,10 @@ def put_frame(frame: pl.DataFrame, out: str) -> None:
     ending = check_frame_file(out)
     with whole_file(out) as temporary:
         if ending == ".parquet":
-            frame.write_parquet(temporary)
+            write_parquet(frame, temporary)
         elif ending == ".json":
             temporary.write_text(written(frame, "json"), encoding="utf-8")
         elif ending == ".tsv":
-            frame.write_csv(temporary, separator="\t")
+            write_csv(frame, temporary, separator="\t")
         else:
             temporary.write_text(written(frame, "csv"), encoding="utf-8")

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._polars import scan_parquet
 from cranfield.data._columns import ROLES, Role
 from cranfield.data._values import Fault
 
@@ -81,7 +82,7 @@ class FrameTable:
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
     """Return the table of a Parquet file, given by its path or open for reading."""
-    return FrameTable(pl.scan_parquet(source), label)
+    return FrameTable(scan_parquet(source), label)
 
 
 def frame_table(source: Any) -> FrameTable:

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._checksums import file_checksum
 from cranfield._table import Table
-from cranfield.experiment.folder import file_checksum
 from cranfield.experiment.plan import STAGES, about
 from cranfield.experiment.results import Results
 

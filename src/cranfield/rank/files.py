@@ -11,7 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError
+from cranfield._polars import readable, scan_parquet
 from cranfield._table import shown
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable
@@ -55,11 +57,11 @@ def open_file(
     if path.is_dir() and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
         if any(text is None for text in texts):
-            return _of_frame(pl.scan_parquet(parts), str(path))
+            return _of_frame(scan_parquet(parts), str(path))
         return _of_text(b"\n".join(text[0] for text in texts if text), str(path), separator, header, wanted)
     text = file_text(path)
     if text is None:
-        return _of_frame(pl.scan_parquet(path), str(path))
+        return _of_frame(scan_parquet(path), str(path))
     return open_bytes(*text, separator=separator, header=header, wanted=wanted)
 
 
@@ -68,7 +70,7 @@ def open_bytes(
 ) -> Table | Mapping[str, Any]:
     """Return the table in what a file holds, or the dictionary if it is JSON."""
     if data.startswith(PARQUET):
-        return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
+        return _of_frame(scan_parquet(io.BytesIO(data)), label)
     if data.startswith(_ARROW):
         return _of_frame(pl.scan_ipc(io.BytesIO(data)), label)
     lists = json_lists(data, label)
@@ -78,6 +80,7 @@ def open_bytes(
 def file_text(path: Path) -> tuple[bytes, str] | None:
     """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
     path, member = file_and_member(path)
+    check_unchanged(path)
     if is_parquet(path):
         return None
     data, label = unpacked(contents(path), str(path), member)
@@ -101,7 +104,8 @@ def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
 
 def _of_frame(frame: pl.LazyFrame, label: str) -> Table:
     table = FrameTable(frame, label)
-    head = frame.head(1).collect()
+    with readable(label):
+        head = frame.head(1).collect()
     return Table(head.to_dict(), label, True, *_access(table, head.columns))
 
 

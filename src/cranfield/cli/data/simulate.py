@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
@@ -81,7 +82,7 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
 
     record = write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     if truth and whole is not None:
-        write(whole, truth)
+        record_checksum(write(whole, truth))
     if settings.quiet:
         return
     click.echo(f"{out}: {ratings}")
