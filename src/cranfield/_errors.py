@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cranfield._shown import shown
+
 
 class CranfieldError(Exception):
-    """Anything that went wrong and that the user can put right; the command line exits with 2."""
+    r"""Anything that went wrong and that the user can put right; the command line exits with 2.
+
+    Its message is one line, in which nothing from a file, a name or a server commands a terminal.
+
+    Examples
+    --------
+    >>> print(CranfieldError("the file \x1b[31mmine.csv\nis empty"))
+    the file �[31mmine.csv is empty
+    """
+
+    def __str__(self) -> str:
+        return shown(" ".join(line.strip() for line in super().__str__().splitlines()))
 
 
 class InputError(CranfieldError):

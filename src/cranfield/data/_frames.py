@@ -44,6 +44,10 @@ class FrameTable:
         """The places of the columns where they have no names: user, item, rating, time."""
         return dict(zip(ROLES, range(self.width)))
 
+    def head(self) -> pl.DataFrame:
+        """Return the first row."""
+        return self._collected(self._frame.head(1))
+
     def load(self, places: Mapping[Role, int]) -> None:
         """Keep in mind which columns are wanted."""
         self._places = places

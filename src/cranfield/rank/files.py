@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._table import shown
+from cranfield._shown import shown
 from cranfield.data._compressed import unpacked
 from cranfield.data._frames import FrameTable
 from cranfield.data._layout import Layout, is_number
@@ -92,7 +92,7 @@ def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
         return None
     try:
         lists: Mapping[str, Any] = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"the JSON cannot be read ({error})", source=label, remedy="write one object, {user: {item: score}}"
         ) from error
@@ -101,7 +101,7 @@ def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
 
 def _of_frame(frame: pl.LazyFrame, label: str) -> Table:
     table = FrameTable(frame, label)
-    head = frame.head(1).collect()
+    head = table.head()
     return Table(head.to_dict(), label, True, *_access(table, head.columns))
 
 

@@ -132,7 +132,7 @@ def _left_by_earlier(address: str, part: Path) -> tuple[int, str | None]:
         left = json.loads(_note(part).read_text(encoding="utf-8"))
         if left["address"] == address and left["validator"] and _size(part):
             return _size(part), str(left["validator"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return 0, None
 
