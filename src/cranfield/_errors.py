@@ -82,6 +82,7 @@ class MissingExtraError(CranfieldError, ImportError):
     """
 
     def __init__(self, feature: str, *, library: str, extra: str) -> None:
+        self.library, self.extra = library, extra
         super().__init__(
             f"{feature} needs {library}, which is not installed; get it with: pip install 'cranfield[{extra}]'"
         )

@@ -1,8 +1,8 @@
 """Damage good files at random and read them: what comes back is data, or one line that says what is wrong.
 
-Run as a script: ``python tests/fuzz/fuzz.py --seconds 600 --findings found``. The reading is done in children, each with
-a limit on its memory and a time after which a reading is killed, so that a finding may also be an abort or a hang. What
-goes wrong is kept in the folder of findings, as the file that was read; move it to ``tests/fuzz/cases`` with the mend.
+Run as a script: ``python tests/fuzz/fuzz.py --seconds 600 --findings found``. The reading is done in children, with a
+limit on its memory and a time after which a reading is killed, so that a finding may also be an abort or a hang. What
+goes wrong is kept in the folder of findings, as the file that was read: it goes to ``tests/fuzz/cases`` with the mend.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def ratings() -> Iterator[Seed]:
     yield Seed("colons.dat", _lines(rows, "::"))
     yield Seed("pairs.txt", _lines([row[:2] for row in rows], " "))
     yield Seed("semicolons.csv", _lines([row[:3] for row in rows], ";", "user;item;rating"))
-    yield Seed("lines.jsonl", b"\n".join(json.dumps(dict(zip("user item rating".split(), row))).encode() for row in rows))
+    yield Seed(
+        "lines.jsonl", b"\n".join(json.dumps(dict(zip(["user", "item", "rating"], row))).encode() for row in rows)
+    )
     yield Seed("named.csv.gz", named, gzip.compress)
     yield Seed("named.csv.bz2", named, bz2.compress)
     yield Seed("named.csv.xz", named, lzma.compress)
@@ -110,7 +112,9 @@ def runs() -> Iterator[Seed]:
     yield Seed("run.trec", _lines([(u, "Q0", i, r, s, "knn") for u, i, r, s in rows], " "))
     yield Seed("table.csv", _lines(rows, ",", "user,item,rank,score"))
     yield Seed("elliot.tsv", _lines([(u, i, s) for u, i, _, s in rows], "\t"))
-    yield Seed("recbole.csv", _lines([(u, i, s) for u, i, _, s in rows], ",", "user_id:token,item_id:token,score:float"))
+    yield Seed(
+        "recbole.csv", _lines([(u, i, s) for u, i, _, s in rows], ",", "user_id:token,item_id:token,score:float")
+    )
     yield Seed("rectools.csv", _lines(rows, ",", "user_id,item_id,rank,score"))
     mahout = [(u, "[" + ",".join(f"{i}:{s}" for i, s in items.items()) + "]") for u, items in lists.items()]
     yield Seed("ranksys.txt", _lines(mahout, "\t"))
@@ -340,7 +344,26 @@ READERS = {
 
 
 TOKENS = [
-    *(b'"', b"'", b"\n", b"\r", b"\r\n", b"\t", b",", b";", b"|", b" ", b":", b"::", b"{", b"}", b"[", b"]", b"(", b")"),
+    *(
+        b'"',
+        b"'",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\t",
+        b",",
+        b";",
+        b"|",
+        b" ",
+        b":",
+        b"::",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"(",
+        b")",
+    ),
     *(b"", b"0", b"-1", b"1e309", b"-1e309", b"nan", b"NaN", b"inf", b"null", b"None", b"true", b"1.5", b"007", b"+5"),
     *(b"99999999999999", b"9223372036854775808", b"-9223372036854775809", b"18446744073709551616", b"9" * 5000),
     *(b"\x00", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\x1b[31m", b"\x9b", b"\xc2\x9b", b"\xe2\x80\xae", b"\xc2\xb2"),
@@ -374,7 +397,7 @@ def _insert(content: bytearray, _: list[bytes], chance: random.Random) -> bytes:
 
 
 def _replace_word(content: bytearray, _: list[bytes], chance: random.Random) -> bytes:
-    words = list(re.finditer(rb"[^\s,;:|\[\]{}()\"]+", content))
+    words = list(re.finditer(rb"[^\s,;:|@=\[\]{}()\"]+", content))
     if not words:
         return content
     word = chance.choice(words)
@@ -459,7 +482,11 @@ def _child(asked: argparse.Namespace) -> None:
     for number in range(asked.first, asked.first + asked.rounds):
         seed = chance.choice(seeds)
         inside = chance.random() < 0.5 or seed.pack is bytes
-        content = seed.pack(damaged(seed.content, others, chance)) if inside else damaged(seed.pack(seed.content), others, chance)
+        content = (
+            seed.pack(damaged(seed.content, others, chance))
+            if inside
+            else damaged(seed.pack(seed.content), others, chance)
+        )
         path, way = home / seed.name, chance.randrange(1 << 30)
         path.write_bytes(content)
         print(json.dumps({"round": number, "name": seed.name}), flush=True)
@@ -481,9 +508,7 @@ def _batch(reader: str, first: int, rounds: int, seed: int, findings: dict[str, 
     with tempfile.TemporaryDirectory() as work:
         command = [sys.executable, __file__, "--child", reader, "--first", first, "--rounds", rounds, "--seed", seed]
         environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "POLARS_MAX_THREADS": "2"}
-        done = subprocess.run(
-            [*map(str, command), "--work", work], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-        )
+        done = subprocess.run([*map(str, command), "--work", work], capture_output=True, env=environment)
         told = [json.loads(line) for line in done.stdout.splitlines()]
         for one in told:
             if "problem" in one:
@@ -496,7 +521,9 @@ def _batch(reader: str, first: int, rounds: int, seed: int, findings: dict[str, 
             raise RuntimeError(done.stderr.decode(errors="replace")[-2000:])
         content = (Path(work) / last["name"]).read_bytes()
         why = f"{signal.Signals(-done.returncode).name} {done.stderr.decode(errors='replace')[-200:]!r}"
-        findings.setdefault(f"{reader}: {why}", {"name": last["name"], "reader": reader, "problem": why, "hex": content.hex()})
+        findings.setdefault(
+            f"{reader}: {why}", {"name": last["name"], "reader": reader, "problem": why, "hex": content.hex()}
+        )
         return int(last["round"]) - first + 1
 
 
@@ -529,7 +556,7 @@ def main() -> None:
     if asked.child:
         return _child(asked)
     findings = fuzz(asked.reader or list(READERS), seed=asked.seed, rounds=asked.rounds, seconds=asked.seconds)
-    for number, (what, one) in enumerate(findings.items()):
+    for number, one in enumerate(findings.values()):
         print(f"{one['reader']}: {one['problem']}")
         if asked.findings is not None:
             asked.findings.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from cranfield._errors import SettingError
+from cranfield.cli._group import unpack_option
 from cranfield.cli._reading import repeated_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -77,6 +78,7 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
+    with_measuring = unpack_option(with_measuring)
     for option in reversed(_OPTIONS):
         with_measuring = option(with_measuring)
     return with_measuring

@@ -10,7 +10,7 @@ import click
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, say, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.measure import DEFAULT_METRICS
 from cranfield.measure.measure import measure
@@ -95,7 +95,7 @@ def command(
         put(written(scores.frame(**how), format), out)
         if not settings.quiet:
             for note in scores.notes:
-                click.echo(f"· {note}", err=True)
+                say(f"· {note}", err=True)
     else:
         put_table(scores.table(**how, services=True), format, out)
     write_page(report, loaded, scores, metrics, **average)

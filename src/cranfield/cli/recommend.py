@@ -11,7 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder
+from cranfield.cli._output import make_folder, say
 from cranfield.cli._reading import reading_options
 from cranfield.data import read
 from cranfield.rank import file_name, recommend_each, write_run
@@ -129,11 +129,9 @@ def command(
             again = " (replaced)" if files[run.name].exists() else ""
             write_run(run, files[run.name])
             if not settings.quiet:
-                click.echo(
-                    f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}{again}"
-                )
+                say(f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}{again}")
     if not settings.quiet and len(wanted) < len(files):
-        click.echo(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+        say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 
 
 def _remark(counts: Any) -> str:

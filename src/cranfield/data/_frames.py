@@ -20,7 +20,7 @@ _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of
 # What Polars and PyArrow raise where they do not know a type.
 _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
-    *(TypeError, ValueError, NotImplementedError),
+    *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
 # The units of NumPy's dates that Polars knows.
 _UNITS = ("D", "ms", "us", "ns")
