@@ -26,12 +26,12 @@ import time
 import traceback
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-CASES = Path(__file__).parent / "cases"
 LONGEST, MOST_MEMORY = 10, 1 << 30
-ROUNDS_PER_CHILD = 1500
+ROUNDS_PER_CHILD = 300
 
 Packing = Callable[[bytes], bytes]
 
@@ -464,38 +464,53 @@ def complaint(read: Callable[[], Any]) -> str | None:
     return None
 
 
+class Work(NamedTuple):
+    """A reader with its good files."""
+
+    name: str
+    reader: Reader
+    seeds: list[Seed]
+
+    def warm_up(self, home: Path) -> None:
+        """Read the good files, so that whatever is made but once is made before memory is limited."""
+        for seed in self.seeds:
+            path = home / seed.name
+            path.write_bytes(seed.pack(seed.content))
+            for way in range(2):
+                problem = complaint(partial(self.reader.read, path, random.Random(way)))
+                if problem is not None:
+                    raise SystemExit(f"a good file cannot be read: {seed.name}: {problem}")
+            path.unlink()
+
+    def damaged_file(self, chance: random.Random) -> tuple[str, bytes]:
+        """Return the name and the content of a file that was damaged, or packed after it was."""
+        others = [seed.content for seed in self.seeds]
+        seed = chance.choice(self.seeds)
+        if seed.pack is bytes or chance.random() < 0.5:
+            return seed.name, seed.pack(damaged(seed.content, others, chance))
+        return seed.name, damaged(seed.pack(seed.content), others, chance)
+
+
 def _child(asked: argparse.Namespace) -> None:
     """Read damaged files, and print what went wrong; the file that is being read is in the work folder."""
-    reader, chance = READERS[asked.child], random.Random(f"{asked.seed} {asked.child} {asked.first}")
-    seeds = list(reader.seeds())
     home = Path(asked.work)
-    for seed in seeds:  # good files are read; and whatever is made but once is made before memory is limited
-        path = home / seed.name
-        path.write_bytes(seed.pack(seed.content))
-        for number in range(6):
-            problem = complaint(lambda: reader.read(path, random.Random(number)))  # noqa: B023
-            if problem is not None:
-                raise SystemExit(f"a good file cannot be read: {seed.name}: {problem}")
-        path.unlink()
+    works = [Work(name, READERS[name], list(READERS[name].seeds())) for name in asked.reader]
+    for work in works:
+        work.warm_up(home)
     _limit_memory()
-    others = [seed.content for seed in seeds]
     for number in range(asked.first, asked.first + asked.rounds):
-        seed = chance.choice(seeds)
-        inside = chance.random() < 0.5 or seed.pack is bytes
-        content = (
-            seed.pack(damaged(seed.content, others, chance))
-            if inside
-            else damaged(seed.pack(seed.content), others, chance)
-        )
-        path, way = home / seed.name, chance.randrange(1 << 30)
-        path.write_bytes(content)
-        print(json.dumps({"round": number, "name": seed.name}), flush=True)
-        signal.alarm(LONGEST)
-        problem = complaint(lambda: reader.read(path, random.Random(way)))  # noqa: B023
-        signal.alarm(0)
-        if problem is not None:
-            print(json.dumps({"name": seed.name, "problem": problem, "hex": content.hex(), "way": way}), flush=True)
-        path.unlink()
+        for work in works:
+            chance = random.Random(f"{asked.seed} {work.name} {number}")
+            name, content = work.damaged_file(chance)
+            (home / name).write_bytes(content)
+            told = {"round": number, "reader": work.name, "name": name}
+            print(json.dumps(told), flush=True)
+            signal.alarm(LONGEST)
+            problem = complaint(partial(work.reader.read, home / name, chance))
+            signal.alarm(0)
+            if problem is not None:
+                print(json.dumps({**told, "problem": problem, "hex": content.hex()}), flush=True)
+            (home / name).unlink()
 
 
 def _limit_memory() -> None:
@@ -503,41 +518,39 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, resource.RLIM_INFINITY))
 
 
-def _batch(reader: str, first: int, rounds: int, seed: int, findings: dict[str, dict[str, Any]]) -> int:
-    """Let a child read so many files; return how many it came to."""
+Findings = dict[str, dict[str, Any]]
+
+
+def _batch(readers: list[str], first: int, rounds: int, seed: int, findings: Findings) -> int:
+    """Let a child read so many files for each reader; return how many it came to."""
     with tempfile.TemporaryDirectory() as work:
-        command = [sys.executable, __file__, "--child", reader, "--first", first, "--rounds", rounds, "--seed", seed]
+        command = ["--first", first, "--rounds", rounds, "--seed", seed, "--work", work]
+        command += [part for reader in readers for part in ("--reader", reader)]
         environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "POLARS_MAX_THREADS": "2"}
-        done = subprocess.run([*map(str, command), "--work", work], capture_output=True, env=environment)
+        done = subprocess.run([sys.executable, __file__, *map(str, command)], capture_output=True, env=environment)
         told = [json.loads(line) for line in done.stdout.splitlines()]
         for one in told:
             if "problem" in one:
                 kind = re.sub(r"(?s)^(\w+): .* at ", r"\1 at ", one["problem"])
-                findings.setdefault(f"{reader}: {kind}", one | {"reader": reader})
-        last = next((one for one in reversed(told) if "round" in one), None)
+                findings.setdefault(f"{one['reader']}: {kind}", one)
         if done.returncode == 0:
             return rounds
-        if last is None or done.returncode > 0:
+        if not told or done.returncode > 0:
             raise RuntimeError(done.stderr.decode(errors="replace")[-2000:])
+        last, why = told[-1], signal.Signals(-done.returncode).name
         content = (Path(work) / last["name"]).read_bytes()
-        why = f"{signal.Signals(-done.returncode).name} {done.stderr.decode(errors='replace')[-200:]!r}"
-        findings.setdefault(
-            f"{reader}: {why}", {"name": last["name"], "reader": reader, "problem": why, "hex": content.hex()}
-        )
+        problem = f"{why} {done.stderr.decode(errors='replace')[-200:]!r}"
+        findings.setdefault(f"{last['reader']}: {why}", {**last, "problem": problem, "hex": content.hex()})
         return int(last["round"]) - first + 1
 
 
-def fuzz(readers: list[str], *, seed: int, rounds: int, seconds: float) -> dict[str, dict[str, Any]]:
+def fuzz(readers: list[str], *, seed: int = 0, rounds: int = 500, seconds: float = 0) -> Findings:
     """Read damaged files, in rounds for each reader until the time is over; return what went wrong, each kind once."""
-    findings: dict[str, dict[str, Any]] = {}
+    findings: Findings = {}
     begun, first = time.monotonic(), 0
     while True:
-        for reader in readers:
-            come = 0
-            while come < rounds:
-                come += _batch(reader, first + come, min(rounds - come, ROUNDS_PER_CHILD), seed, findings)
-        first += rounds
-        if time.monotonic() - begun >= seconds:
+        first += _batch(readers, first, min(rounds, ROUNDS_PER_CHILD), seed, findings)
+        if first >= rounds and time.monotonic() - begun >= seconds:
             return findings
 
 
@@ -546,18 +559,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reader", action="append", choices=list(READERS), help="all by default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=500, help="files for each reader, before time is looked at")
-    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--rounds", type=int, default=500, help="files for each reader, at least")
+    parser.add_argument("--seconds", type=float, default=0, help="how long, at least")
     parser.add_argument("--findings", type=Path, help="a folder for the files that were read wrongly")
-    for internal in ("--child", "--work"):
-        parser.add_argument(internal, help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--work", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.child:
+    if asked.work:
         return _child(asked)
     findings = fuzz(asked.reader or list(READERS), seed=asked.seed, rounds=asked.rounds, seconds=asked.seconds)
     for number, one in enumerate(findings.values()):
-        print(f"{one['reader']}: {one['problem']}")
+        print(f"{one['reader']}: {one['problem']}", flush=True)
         if asked.findings is not None:
             asked.findings.mkdir(parents=True, exist_ok=True)
             (asked.findings / f"{one['reader']}--{number}--{one['name']}").write_bytes(bytes.fromhex(one["hex"]))

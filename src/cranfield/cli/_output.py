@@ -72,6 +72,11 @@ def put_table(table: Table, format: str, out: str | None) -> None:
     put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
 
 
+def put_text(result: object, out: str | None) -> None:
+    """Print a result for people, or write it to a file; nothing in it commands a terminal."""
+    put(shown_lines(result), out)
+
+
 def put(text: str, out: str | None) -> None:
     """Print a text, or write it whole to a file."""
     if out is None:

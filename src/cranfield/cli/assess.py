@@ -14,6 +14,7 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
+from cranfield._shown import shown_lines
 from cranfield.assess.assess import NINE, assess_folds
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
@@ -157,7 +158,7 @@ def command(
         out=None if out is None else Path(out) / "samples",
         **asking,
     )
-    put(str(found) if format == "table" else written(_plain(found.frame(study)), format), None)
+    put(shown_lines(found) if format == "table" else written(_plain(found.frame(study)), format), None)
     if out is not None:
         files = found.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
