@@ -8,6 +8,7 @@ import io
 import lzma
 import zipfile
 
+import polars as pl
 import pytest
 import zstandard
 
@@ -84,3 +85,13 @@ def test_a_limit_that_is_not_a_number_of_bytes_is_refused(tmp_path, limit):
     cf.settings.unpack_limit = limit
     with pytest.raises(SettingError, match="unpack_limit"):
         cf.read(path)
+
+
+@pytest.mark.parametrize("read", [cf.read, cf.read_run, cf.read_test])
+def test_a_small_parquet_file_with_very_many_rows_is_refused_unless_that_is_allowed(tmp_path, read):
+    path = tmp_path / "ratings.parquet"
+    pl.DataFrame({"user": range(40_000), "item": range(40_000)}).write_parquet(path)
+    assert read(path) is not None
+    cf.settings.unpack_limit = 500_000
+    with pytest.raises(InputError, match="unpacks to more than 500,000 bytes"):
+        read(path)

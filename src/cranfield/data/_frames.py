@@ -14,6 +14,7 @@ import polars as pl
 
 from cranfield._errors import InputError
 from cranfield.data._columns import ROLES, Role
+from cranfield.data._compressed import too_large, unpack_limit
 from cranfield.data._values import Fault
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
@@ -22,6 +23,8 @@ _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
     *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
+# The bytes that a value takes once it is read.
+_VALUE = 8
 # The units of NumPy's dates that Polars knows.
 _UNITS = ("D", "ms", "us", "ns")
 
@@ -47,6 +50,12 @@ class FrameTable:
     def head(self) -> pl.DataFrame:
         """Return the first row."""
         return self._collected(self._frame.head(1))
+
+    def check_size(self, limit: int) -> None:
+        """Refuse a table whose rows take more than ``limit`` bytes; in a Parquet file, what repeats takes next to none."""
+        rows = self._collected(self._frame.select(pl.len())).item()
+        if rows * _VALUE * min(self.width, len(ROLES)) > limit:
+            raise too_large(limit, self.label)
 
     def load(self, places: Mapping[Role, int]) -> None:
         """Keep in mind which columns are wanted."""
@@ -85,7 +94,10 @@ class FrameTable:
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
     """Return the table of a Parquet file, given by its path or open for reading."""
-    return FrameTable(pl.scan_parquet(source), label)
+    table = FrameTable(pl.scan_parquet(source), label)
+    size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
+    table.check_size(unpack_limit(size))
+    return table
 
 
 def frame_table(source: Any) -> FrameTable:
