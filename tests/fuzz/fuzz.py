@@ -26,6 +26,7 @@ import time
 import traceback
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -497,7 +498,6 @@ def _child(asked: argparse.Namespace) -> None:
     works = [Work(name, READERS[name], list(READERS[name].seeds())) for name in asked.reader]
     for work in works:
         work.warm_up(home)
-    _limit_memory()
     for number in range(asked.first, asked.first + asked.rounds):
         for work in works:
             chance = random.Random(f"{asked.seed} {work.name} {number}")
@@ -505,17 +505,22 @@ def _child(asked: argparse.Namespace) -> None:
             (home / name).write_bytes(content)
             told = {"round": number, "reader": work.name, "name": name}
             print(json.dumps(told), flush=True)
-            signal.alarm(LONGEST)
-            problem = complaint(partial(work.reader.read, home / name, chance))
-            signal.alarm(0)
+            with _limits():
+                problem = complaint(partial(work.reader.read, home / name, chance))
             if problem is not None:
                 print(json.dumps({**told, "problem": problem, "hex": content.hex()}), flush=True)
             (home / name).unlink()
 
 
-def _limit_memory() -> None:
+@contextmanager
+def _limits() -> Iterator[None]:
+    """Give a reading so much time, and so much memory beyond what the process has by now."""
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, resource.RLIM_INFINITY))
+    signal.alarm(LONGEST)
+    yield
+    signal.alarm(0)
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 Findings = dict[str, dict[str, Any]]

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._panics import panics_unheard
 from cranfield.data._columns import ROLES, Role
 from cranfield.data._compressed import too_large, unpack_limit
 from cranfield.data._values import Fault
@@ -52,7 +53,7 @@ class FrameTable:
         return self._collected(self._frame.head(1))
 
     def check_size(self, limit: int) -> None:
-        """Refuse a table whose rows take more than ``limit`` bytes; in a Parquet file, what repeats takes next to none."""
+        """Refuse a table whose rows take more than ``limit`` bytes; in a Parquet file what repeats takes hardly any."""
         rows = self._collected(self._frame.select(pl.len())).item()
         if rows * _VALUE * min(self.width, len(ROLES)) > limit:
             raise too_large(limit, self.label)
@@ -83,7 +84,8 @@ class FrameTable:
 
     def _collected(self, frame: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return frame.collect()
+            with panics_unheard():
+                return frame.collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise InputError(
                 f"the data cannot be read ({str(error).splitlines()[0]})",
