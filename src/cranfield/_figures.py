@@ -18,7 +18,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
-from cranfield._table import shown
+from cranfield._shown import shown
 
 Style = Literal["screen", "paper"]
 STYLES: tuple[Style, ...] = ("screen", "paper")

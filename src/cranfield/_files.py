@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +39,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     'all of it'
     """
     path = Path(path)
+    if _is_device(path):
+        with _sent_to(path) as temporary:
+            yield temporary
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # The ending stays last: some writers choose their format by it.
@@ -131,6 +136,24 @@ def meant(name: str | Path, base: Path = Path()) -> Path:
         return base / Path(name).expanduser()
     except RuntimeError:  # there is no such user
         return path
+
+
+def _is_device(path: Path) -> bool:
+    """Tell whether a path is a device, a pipe or the like, which is written to and never replaced."""
+    return path.exists() and not path.is_dir() and (not path.is_file() or path.parent == Path("/dev"))
+
+
+@contextmanager
+def _sent_to(device: Path) -> Iterator[Path]:
+    """Give a temporary path, whose content goes to a device."""
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / device.name
+        yield temporary
+        try:
+            with temporary.open("rb") as content, device.open("wb") as file:
+                shutil.copyfileobj(content, file)
+        except OSError as error:
+            raise UnwrittenError(device, error) from error
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -12,6 +12,8 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
+from cranfield.cli._group import unpack_option
+from cranfield.cli._output import say
 from cranfield.cli._reading import repeated_option
 from cranfield.measure.judgments import NegativeGrades
 
@@ -88,6 +90,7 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
+    with_measuring = unpack_option(with_measuring)
     for option in reversed(_OPTIONS):
         with_measuring = option(with_measuring)
     return with_measuring
@@ -114,7 +117,7 @@ def tell(notes: Iterable[str]) -> None:
     """Write notes beside the output, unless nothing is to be said."""
     if not settings.quiet:
         for note in notes:
-            click.echo(f"· {note}", err=True)
+            say(f"· {note}", err=True)
 
 
 def tell_of_grades(loaded: Mapping[str, Any], metrics: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
+from cranfield._shown import shown_lines
 from cranfield.assess.assess import NINE, assess_folds
 from cranfield.assess.assessment import STUDIES
 from cranfield.assess.scenarios import SCENARIOS, SIZES
@@ -21,7 +22,7 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import put, written
+from cranfield.cli._output import put, say, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measure.measure import measure
 
@@ -158,11 +159,11 @@ def command(
         out=None if out is None else Path(out) / "samples",
         **asking,
     )
-    put(str(found) if format == "table" else written(_plain(found.frame(study)), format), None)
+    put(shown_lines(found) if format == "table" else written(_plain(found.frame(study)), format), None)
     if out is not None:
         files = found.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
-            click.echo(f"{len(files)} files in {out}")
+            say(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], measure(**loaded[0], metrics=metrics), metrics, assessment=found)
 

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
-from cranfield._polars import readable, scan_parquet
 from cranfield._record import Step
 from cranfield.data import Ratings, read
+from cranfield.data._frames import parquet_table
 from cranfield.data.vocabulary import as_series
 from cranfield.rank.dicts import rows_of_dict
 from cranfield.rank.encode import encode
@@ -71,10 +71,10 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
 
 def _columns(source: Any) -> dict[str, str]:
     """Name the users and items of a frame or a Parquet file that calls them queries and documents, as ranx does."""
-    if isinstance(source, (str, pl.LazyFrame)):
-        with readable(str(source) if isinstance(source, str) else "the LazyFrame"):
-            frame = scan_parquet(source) if isinstance(source, str) else source
-            names: Any = frame.collect_schema().names()
+    if isinstance(source, str):
+        names: Any = parquet_table(Path(source), source).names
+    elif isinstance(source, pl.LazyFrame):
+        names = source.collect_schema().names()
     else:
         names = getattr(source, "column_names", None) or getattr(source, "columns", ())
     roles = find_roles([str(name) for name in names], {}, "the test set")

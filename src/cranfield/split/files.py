@@ -139,7 +139,7 @@ class _Earlier(NamedTuple):
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
             files = {folder / name for name in record["files"] if _is_ours(name)}
             return cls(files, [one["fingerprints"] for one in record["splits"]])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls(set(), [])
 
 

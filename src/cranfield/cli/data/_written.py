@@ -50,5 +50,5 @@ def _is_record(path: Path, out: str) -> bool:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return "cranfield" in record and bool(record["ratings"] == Path(out).name)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._table import shown
+from cranfield._shown import shown
 from cranfield.compare import Comparison
 from cranfield.report import figures
 from cranfield.report.markup import downloads, figure, notes, paragraphs, text
