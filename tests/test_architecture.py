@@ -49,7 +49,7 @@ def test_a_stage_imports_only_what_stands_to_its_left(stage):
 
 
 def test_the_folders_are_the_stages_of_the_line():
-    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name[0] != "_"}
     assert folders == set(LINE)
 
 
