@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from cranfield._polars import read_parquet
 from cranfield.assessments import Assessment
 from cranfield.comparisons.verdict import tests
 from cranfield.data.writing import write_table
@@ -85,6 +85,6 @@ def read_assessment(folder: Path, artifact: Artifact) -> Assessment:
     """Return the assessment that `assessed` kept."""
     files = {Path(file).stem.removeprefix("assess-"): folder / file for file in artifact.files}
     named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}
-    frames: dict[str, Any] = {name: pl.read_parquet(files[name]) for name in ("samples", "power", "curves")}
+    frames: dict[str, Any] = {name: read_parquet(files[name]) for name in ("samples", "power", "curves")}
     whole = np.array(artifact.facts["whole"], dtype=np.float64)
     return Assessment(**named, **frames, whole=whole, step=step_of(artifact.facts["step"]))

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._files import write_text
+from cranfield._polars import read_parquet
 from cranfield.experiments.checklist import checklist
 from cranfield.experiments.folder import Made
 from cranfield.experiments.markdown import COMPARED, markdown
@@ -23,7 +24,7 @@ def card(line: Pipeline) -> dict[str, Any]:
     """Return the card of an experiment that has gone through all stages, ready for JSON."""
     experiment = line.experiment
     averages = {
-        source.name: pl.read_parquet(line.folder.path / "results" / source.name / "averages.parquet")
+        source.name: read_parquet(line.folder.path / "results" / source.name / "averages.parquet")
         for source in experiment.data
     }
     told: dict[str, Any] = {
@@ -124,7 +125,7 @@ def _results(line: Pipeline, source: Source) -> dict[str, Any]:
     path = line.folder.path / "results" / source.name / "comparisons.parquet"
     rows: list[dict[str, Any]] = []
     if f"results/{source.name}/comparisons.parquet" in line.made[f"results/{source.name}"].files:
-        whole = pl.read_parquet(path).filter(pl.col("fold").is_null())
+        whole = read_parquet(path).filter(pl.col("fold").is_null())
         rows = whole.select("metric", "system_a", "system_b", *COMPARED).to_dicts()
     assessed = line.made.get(f"assess/{source.name}")
     return {

@@ -12,9 +12,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from cranfield._errors import CranfieldError
-from cranfield._files import UnwrittenError, write_text
+from cranfield._checksums import file_checksum
+from cranfield._errors import CranfieldError, CranfieldWarning
+from cranfield._files import UnwrittenError, sweep, temporaries_in, write_text
 from cranfield._version import __version__
 from cranfield.experiments.versions import versions
 
@@ -31,8 +32,10 @@ FORMAT = 1
 """Raise it when the files of an experiment change their columns or names, so that old folders are not mixed in."""
 
 HOME, LOG = ".cranfield", "log.jsonl"
-# What `whole_file` leaves behind when a process is killed.
-_LEFT_BEHIND = re.compile(r"\..+\.[a-z0-9_]{8}(\.[a-z]+)?")
+TEMPORARIES = "temporary"
+"""The folder in `HOME` of files that are being written: all that is swept after a process was killed."""
+
+_UNFINISHED = re.compile(r"[0-9a-f]{64}\.json")
 
 State = Literal["kept", "new", "changed", "damaged"]
 Made = tuple[Iterable[Path], Mapping[str, Any]]
@@ -135,8 +138,7 @@ class Folder:
             self._record_path(name).unlink(missing_ok=True)
             paths, facts = make()
             files = {path.relative_to(self.path).as_posix(): file_checksum(path) for path in paths}
-            for file in set(before.files if before else ()) - set(files):
-                self._remove(file)
+            self._remove({file: made for file, made in (before.files if before else {}).items() if file not in files})
             # What JSON makes of the facts now is what the next run reads.
             told = {"key": key, "made_of": made_of, "versions": versions(), "files": files, "facts": facts}
             body = json.loads(json.dumps(told))
@@ -178,11 +180,14 @@ class Folder:
         return self.path / HOME / "records" / f"{name}.json"
 
     def _record(self, name: str) -> dict[str, Any] | None:
+        """Return a record that is whole and of this version, or None."""
         try:
             record: dict[str, Any] = json.loads(self._record_path(name).read_text(encoding="utf-8"))
             body = {key: record[key] for key in ("key", "made_of", "versions", "files", "facts")}
-            return body if record["sha256"] == fingerprint(body) else None
-        except (OSError, ValueError, KeyError, TypeError):
+            # The key is a hash of the version too, so that every record says by itself what made it.
+            ours = record["sha256"] == fingerprint(body) and record["key"] == _key(record["made_of"])
+            return body if ours else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def unfinished(self, made_of: Mapping[str, Any]) -> Path:
@@ -205,19 +210,33 @@ class Folder:
             for name, record in self.records().items():
                 if name in self.needed:
                     continue
-                for file in set(record["files"]) - kept:
-                    self._remove(file)
+                self._remove({file: made for file, made in record["files"].items() if file not in kept})
                 self._record_path(name).unlink(missing_ok=True)
-            shutil.rmtree(self.path / HOME / "unfinished", ignore_errors=True)
+            self._forget_unfinished()
 
-    def _remove(self, file: str) -> None:
-        path = self.path / file
-        # A record that names a file elsewhere is not ours.
-        if self.path.resolve() not in path.resolve().parents:
+    def _remove(self, files: Mapping[str, str]) -> None:
+        """Remove files that are as they were made, and the folders that held nothing else.
+
+        A file that somebody has changed since is no longer ours, nor is one elsewhere, whatever a record says.
+        """
+        for file, checksum in sorted(files.items(), reverse=True):
+            path = self.path / file
+            if self.path.resolve() not in path.resolve().parents or not self._whole(file, checksum):
+                continue
+            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                for parent in path.relative_to(self.path).parents[:-1]:
+                    (self.path / parent).rmdir()
+
+    def _forget_unfinished(self) -> None:
+        home = self.path / HOME / "unfinished"
+        if home.is_symlink() or not home.is_dir():
             return
-        path.unlink(missing_ok=True)
+        for path in home.iterdir():
+            if _UNFINISHED.fullmatch(path.name) and not path.is_dir():
+                path.unlink(missing_ok=True)
         with suppress(OSError):
-            path.parent.rmdir()
+            home.rmdir()
 
     def log(self, **entry: Any) -> None:
         """Add a line to the log, which holds all that differs from one run to the next."""
@@ -246,12 +265,6 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def file_checksum(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _key(made_of: Mapping[str, Any]) -> str:
     return fingerprint({"cranfield": __version__, "format": FORMAT, "made_of": made_of})
 
@@ -260,13 +273,14 @@ def _key(made_of: Mapping[str, Any]) -> str:
 def open_folder(path: str | Path) -> Iterator[Folder]:
     """Make or open the folder of an experiment, and hold it: nobody else can until this process is done.
 
-    A folder of something else, of another version, in use, or that cannot be written is refused.
+    A folder of something else, of another version, in use, or that cannot be written is refused. What is written into
+    it lies in a folder of its own until it is whole; what a killed process left there is removed, and nothing else is.
     """
     path = Path(path)
     check_folder(path)
     folder = Folder(path)
     with folder.writing():
-        (path / HOME).mkdir(parents=True, exist_ok=True)
+        (path / HOME / TEMPORARIES).mkdir(parents=True, exist_ok=True)
         handle = (path / HOME / "lock").open("a+b")
     with handle:
         with folder.writing():
@@ -277,11 +291,12 @@ def open_folder(path: str | Path) -> Iterator[Folder]:
             )
         with folder.writing():
             (path / HOME / "process").write_text(str(os.getpid()), encoding="utf-8")
-            _sweep(path)
-            made = path / HOME / "folder.json"
-            if not made.exists():
-                write_text(made, json.dumps({"cranfield": __version__, "format": FORMAT}))
-        yield folder
+            sweep(path / HOME / TEMPORARIES)
+        with temporaries_in(path / HOME / TEMPORARIES, path):
+            if _made_by(path) != (__version__, FORMAT):
+                with folder.writing():
+                    _rebuild(folder)
+            yield folder
 
 
 def check_folder(path: Path) -> None:
@@ -294,19 +309,40 @@ def check_folder(path: Path) -> None:
         raise CranfieldError(f"{path} cannot be read ({error.strerror}); choose another folder with --out") from error
     if there and not (path / HOME).is_dir():
         raise CranfieldError(f"{path} holds other files ({there[0].name}); choose an empty or new folder with --out")
-    made = path / HOME / "folder.json"
-    if not made.exists():
+    made_by = _made_by(path)
+    # The records say by themselves whether they are of this version: they count for more than one small file.
+    if made_by in (None, (__version__, FORMAT)) or Folder(path).records():
         return
+    raise CranfieldError(
+        f"{path} was made by cranfield {made_by[0]} and this is {__version__}; choose another folder with --out, or "
+        "remove it to make it anew"
+    )
+
+
+def _made_by(path: Path) -> tuple[str, Any] | None:
+    """Return the version and format that ``folder.json`` names, or None where it is missing or damaged."""
     try:
-        record = json.loads(made.read_text(encoding="utf-8"))
-        version, form = record["cranfield"], record["format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        version, form = "an unknown version", None
-    if (version, form) != (__version__, FORMAT):
-        raise CranfieldError(
-            f"{path} was made by cranfield {version} and this is {__version__}; choose another folder with --out, or "
-            "remove it to make it anew"
+        stated = json.loads((path / HOME / "folder.json").read_text(encoding="utf-8"))
+        return str(stated["cranfield"]), stated["format"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _rebuild(folder: Folder) -> None:
+    """Write ``folder.json``; where work is there already, say what of it can be verified and stays."""
+    home = folder.path / HOME
+    there = sum(1 for _ in (home / "records").rglob("*.json"))
+    if there:
+        records = folder.records().items()
+        whole = sum(folder.whole(Artifact(name, record["files"], record["facts"])) for name, record in records)
+        folder.log(did="rebuilt", artifacts=there, whole=whole)
+        warnings.warn(
+            f"{home / 'folder.json'} was missing or damaged and is written anew; {whole} of {there} artifacts are "
+            "whole and made by this version, so they are kept, and the others are made anew",
+            CranfieldWarning,
+            stacklevel=4,
         )
+    write_text(home / "folder.json", json.dumps({"cranfield": __version__, "format": FORMAT}))
 
 
 def _held(handle: IO[bytes]) -> bool:
@@ -333,14 +369,3 @@ def _holder(path: Path) -> str:
         return f" (process {int((path / HOME / 'process').read_text(encoding='utf-8'))})"
     except (OSError, ValueError):
         return ""
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed process left half written."""
-    for parent, folders, files in os.walk(path):
-        for name in files:
-            if _LEFT_BEHIND.fullmatch(name):
-                (Path(parent) / name).unlink(missing_ok=True)
-        for name in [one for one in folders if _LEFT_BEHIND.fullmatch(one)]:
-            shutil.rmtree(Path(parent) / name, ignore_errors=True)
-            folders.remove(name)

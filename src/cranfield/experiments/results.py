@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
+from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield.assessments import Assessment
@@ -100,7 +101,7 @@ class Results:
     def _frames(self, name: str) -> pl.DataFrame:
         found = (self._artifact(f"results/{one}").files for one in self.data)
         files = [file for one in found for file in one if file.endswith(f"/{name}.parquet")]
-        return pl.concat([pl.read_parquet(self.path / file) for file in files]) if files else pl.DataFrame()
+        return pl.concat([read_parquet(self.path / file) for file in files]) if files else pl.DataFrame()
 
     def _artifact(self, name: str) -> Artifact:
         """Return an artifact that is there and whole, or say that it is not."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._checksums import file_checksum
 from cranfield._table import Table
-from cranfield.experiments.folder import file_checksum
 from cranfield.experiments.planning import STAGES, about
 from cranfield.experiments.results import Results
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
+from cranfield._files import record_path
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.data.writing import write_table
@@ -164,7 +165,8 @@ class Pipeline:
         home = self.folder.path / "splits" / part.split_place
         record = write_split(made, home, fingerprint=fingerprint, force=True)
         told = json.loads(record.read_text(encoding="utf-8"))
-        return [record, *(record.parent / file for file in told["files"])], {"splits": told["splits"]}
+        parts = [record.parent / file for file in told["files"]]
+        return [record, *parts, *map(record_path, parts)], {"splits": told["splits"]}
 
     def _read_split(self, source: str, split_place: str, fold: int) -> Split:
         whole = next(iter(self._last_data(source).values()))

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary
 from cranfield.data.writing import write_table
@@ -28,7 +29,7 @@ def step_of(record: Mapping[str, Any]) -> Step:
 
 def read_parts(files: Mapping[str, Path], name: str, history: Sequence[Step]) -> dict[str, Ratings]:
     """Return the ratings of an experiment, whole or in parts, over one vocabulary."""
-    frames = {part: pl.read_parquet(path) for part, path in files.items()}
+    frames = {part: read_parquet(path) for part, path in files.items()}
     users, items = (Vocabulary.of(pl.concat([one[role] for one in frames.values()])) for role in ("user", "item"))
     return {part: _ratings(frame, users, items, name, history) for part, frame in frames.items()}
 
@@ -40,7 +41,7 @@ def read_split(folder: Path, whole: Ratings, fold: int, folds: int) -> Split:
     home = folder / f"fold-{fold + 1}" if folds > 1 else folder
     parts = {
         name: _ratings(
-            pl.read_parquet(home / f"{name}.parquet"),
+            read_parquet(home / f"{name}.parquet"),
             whole.user_ids,
             whole.item_ids,
             whole.name,
@@ -57,7 +58,7 @@ def _item_groups(path: Path, items: Vocabulary) -> NDArray[np.int16] | None:
     """Return the popularity group of each item, if the split has such groups."""
     if not path.exists():
         return None
-    frame = pl.read_parquet(path)
+    frame = read_parquet(path)
     groups = np.full(len(items), NO_GROUP, dtype=np.int16)
     groups[items.codes(frame["item"])] = frame["group"].to_numpy()
     return groups
@@ -92,7 +93,7 @@ def read_own_run(path: Path, name: str, split: Split, counts: Mapping[str, int])
     >>> read_own_run(path, "popularity", split, run.counts).frame().equals(run.frame())
     True
     """
-    frame = pl.read_parquet(path)
+    frame = read_parquet(path)
     train = split.train
     users, items = train.user_ids.codes(frame["user"]), train.item_ids.codes(frame["item"])
     one_relevant = "length" in frame.columns
@@ -160,7 +161,7 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 
 def read_scores(path: Path, facts: Mapping[str, Any]) -> Scores:
     """Return the scores that `save_scores` wrote."""
-    frame = pl.read_parquet(path)
+    frame = read_parquet(path)
     systems, metrics = facts["systems"], facts["metrics"]
     lists = len(frame) // len(systems)
     first = frame.head(lists)
