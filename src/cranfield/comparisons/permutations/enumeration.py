@@ -63,12 +63,13 @@ def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) 
         return None
     slack = float(noise.sum()) + hidden
     total, near = float(d.sum()), 2 * slack + sums.drift
-    p = certain + share * sums.at_least(total - near)
-    tied = share * (sums.at_least(total - near) - sums.at_least(total + near))
-    around = share * (sums.at_least(total - _CLEAR * near) - sums.at_least(total + _CLEAR * near)) - tied
+    reached = sums.at_least(total - near)
+    tied = reached - sums.at_least(total + near)
     smallest = float(np.abs(d).min(initial=np.inf))
-    unsure = tied if smallest <= 2 * near or hidden > 0 else min(tied, around)
-    return Count(min(p, 1.0), min(max(unsure, 0.0), 1.0))
+    if smallest > 2 * near and hidden == 0:
+        around = sums.at_least(total - _CLEAR * near) - sums.at_least(total + _CLEAR * near) - tied
+        tied = min(tied, around)
+    return Count(min(certain + share * reached, 1.0), min(max(share * tied, 0.0), 1.0))
 
 
 def _non_zero(d: Floats, noise: Floats | None) -> tuple[Floats, Floats]:
