@@ -12,13 +12,13 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 
 # Resamples are drawn for about this many users at a time.
 _BLOCK = 1 << 21
 
 
-@tests.register
+@significance_tests.register
 def bootstrap(
     data: Sequence[Sample], samples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:

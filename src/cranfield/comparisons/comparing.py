@@ -18,7 +18,7 @@ from cranfield.comparisons.effect import effects
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, spelled_test, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
 from cranfield.measures.scores import Scores
 
 
@@ -104,7 +104,7 @@ def compare(
     if name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
-    run = partial(tests.call, test, seed=seed, alpha=alpha)
+    run = partial(significance_tests.call, test, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
     rows = [_rows(sample, verdict, test, correction, alpha) for sample, verdict in zip(data, verdicts)]
     settings = {"test": test, "correction": correction, "alpha": alpha, "baseline": baseline, **counting, "seed": seed}

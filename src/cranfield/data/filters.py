@@ -37,7 +37,7 @@ __all__ = [
     "time_window",
 ]
 
-registry = Registry("filter")
+registry: Registry[Callable[..., Ratings]] = Registry("filter")
 """The filters that can be spelled; a new one is a function with ``@registry.register`` above it."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield._polars import read_parquet
 from cranfield.assessments import Assessment
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.data.writing import write_table
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.folder import Artifact, Made
@@ -47,7 +47,7 @@ def assessed(line: Pipeline, source: Source) -> Artifact:
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "runs": [line.made[line.run_name(part, one)].digest for part in parts for one in line.experiment.systems],
         "asked": options,
-        "own": [*own_metrics(options["metrics"]), *own_of(tests, [options["significance"]])],
+        "own": [*own_metrics(options["metrics"]), *own_of(significance_tests, [options["significance"]])],
         "studies": list(STUDIES),
         "seed": line.experiment.seed,
     }

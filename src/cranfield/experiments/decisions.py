@@ -14,13 +14,13 @@ from cranfield._errors import SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.data import filters as data_filters
 from cranfield.experiments.phrase import phrase
 from cranfield.measures import Average, Metric
 from cranfield.recommenders import recommender
 
-GIVEN = Registry("split")
+GIVEN: Registry[Any] = Registry("split")
 """The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
 
 
@@ -220,7 +220,7 @@ def _normal(asked: Decisions) -> dict[str, Any]:
         "metrics": tuple(dict.fromkeys(_metric(one) for one in _texts("metrics", asked.metrics, some=True))),
         "threshold": _finite("threshold", asked.threshold),
         "average": str(Average.of(_text("average", asked.average))),
-        "test": _spelled(tests, "test", asked.test),
+        "test": _spelled(significance_tests, "test", asked.test),
         "correction": _spelled(corrections, "correction", asked.correction),
         "alpha": check.share("alpha", asked.alpha),
         "baseline": _text("baseline", asked.baseline),
@@ -350,13 +350,13 @@ def _cutoff(metric: str) -> int | None:
     return parse(metric).cutoff
 
 
-def _spelled(known: Registry, name: str, value: object, *more: str) -> str:
+def _spelled(known: Registry[Any], name: str, value: object, *more: str) -> str:
     """Return a spelling in its one form, its settings in the order of the function's, or say what is wrong with it."""
     return _in_order(known, name, _text(name, value), more)
 
 
 @lru_cache(maxsize=4096)
-def _in_order(known: Registry, name: str, text: str, more: tuple[str, ...]) -> str:
+def _in_order(known: Registry[Any], name: str, text: str, more: tuple[str, ...]) -> str:
     try:
         return str(known.spelling(text, besides=more))
     except SettingError as error:

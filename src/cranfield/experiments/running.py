@@ -12,7 +12,7 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import write_text
 from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.experiments.assessing import assessed
 from cranfield.experiments.card import card, write_card
 from cranfield.experiments.experiment import Experiment
@@ -177,7 +177,7 @@ def _compared(line: Pipeline, source: Source) -> None:
         "scores": [line.made[f"scores/{part.place}"].digest for part in parts],
         "averaging": decisions.averaging(),
         "comparing": decisions.comparing(),
-        "own": [*own_of(tests, [decisions.test]), *own_of(corrections, [decisions.correction])],
+        "own": [*own_of(significance_tests, [decisions.test]), *own_of(corrections, [decisions.correction])],
         "seed": seed,
     }
 

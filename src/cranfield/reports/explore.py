@@ -16,7 +16,7 @@ from cranfield._spelling import parse
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.samples import AVERAGES as TESTABLE
 from cranfield.comparisons.samples import make_samples
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.measures import Average, Scores
 from cranfield.measures.scores import Undefined
 
@@ -217,7 +217,7 @@ def _p_values(scores: Scores, baseline: str, kind: str, policy: str, undefined: 
     """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
     coverage = "full" if policy == "full" else "common"
     samples, _ = make_samples(scores, baseline=baseline, coverage=coverage, undefined=undefined, average=kind)
-    found: list[Verdict] = tests.call("student", samples, seed=0, alpha=0.05)
+    found: list[Verdict] = significance_tests.call("student", samples, seed=0, alpha=0.05)
     return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
 
 
