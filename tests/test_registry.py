@@ -195,7 +195,7 @@ def test_a_spelling_has_its_parameters_in_one_order_and_needs_those_without_a_de
             "gain=expp of nDCG is not one of rating, binary, exp, exp1, exp1full; did you mean 'exp'?",
         ),
         ("nDCG(gain=exp, dialect=ranks)", "there is no dialect 'ranks'; did you mean 'ranx'?"),
-        ("nDCG(gain=exp1, dialect=ranx)", "gain=exp1 of nDCG is not one of binary, rating, exp"),
+        ("nDCG(gain=exp1, dialect=ranx)", "gain=exp1 of nDCG(dialect=ranx) is not one of binary, rating, exp"),
         ("ERR(rmax=most)", "rmax=most of ERR is not one of dataset, user or a number"),
         ("IPS(clip=2)", "clip=2 of IPS is out of range; give a number at most 1"),
         ("P(rel=high)@10", "rel=high of P is not a number"),
@@ -242,3 +242,8 @@ def test_the_kind_of_a_parameter_is_checked_before_anything_is_computed(registry
     with pytest.raises(SettingError) as error:
         registry.spelling(spelling)
     assert problem in str(error.value)
+
+
+def test_an_alias_of_a_significance_test_is_spelled_by_its_name():
+    assert str(significance_tests.spelling("fisher(samples=10)")) == "permutation(samples=10)"
+    assert {"t", "log_t", "fisher"}.isdisjoint(significance_tests)

@@ -95,17 +95,17 @@ class Entry(Generic[Thing]):
         stated = {name: "..." if value is REQUIRED else value for name, value in self.parameters.items()}
         return str(Spelling(self.name, tuple((name, value) for name, value in stated.items() if name not in without)))
 
-    def read(self, spelling: Spelling, offered: Container[str] = ()) -> Spelling:
+    def read(self, spelling: Spelling, offered: Container[str] = (), called: str | None = None) -> Spelling:
         """Return the spelling with its parameters in the entry's own order, or say what is wrong with it.
 
-        It need not give parameters that are ``offered`` otherwise.
+        It need not give parameters that are ``offered`` otherwise; ``called`` is the entry's name in messages.
         """
-        given = dict(spelling.parameters)
+        given, called = dict(spelling.parameters), called or self.name
         for name, value in given.items():
             if name not in self.limits:
                 hint = nearest(name, self.limits) if self.limits else "; it has none"
-                raise SettingError(f"{self.name} has no parameter {name!r}{hint}")
-            self.limits[name].check(name, value, self.name)
+                raise SettingError(f"{called} has no parameter {name!r}{hint}")
+            self.limits[name].check(name, value, called)
         for name, default in self.parameters.items():
             if default is REQUIRED and name not in given and name not in offered:
                 raise SettingError(f"{self.name} needs {name}; write {self.signature(without=offered)}")
@@ -177,6 +177,10 @@ class Registry(Mapping[str, Thing]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    # Each is itself, whatever it holds, so that what was read by it can be kept.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     @overload
     def register(
         self, name: str | None = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any
@@ -209,8 +213,7 @@ class Registry(Mapping[str, Thing]):
         """Register a thing under a name, and return it."""
         entry = self._entry(name, thing, tuple(aliases), **about)
         for taken in (name, *entry.aliases):
-            if not isinstance(taken, str) or parse(taken) != Spelling(taken):
-                raise SettingError(f"{taken!r} cannot be the name of a {self.kind}; use a word without '(' and '@'")
+            self.check_name(taken)
             owner = self._owner(taken)
             if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
                 raise SettingError(
@@ -221,6 +224,11 @@ class Registry(Mapping[str, Thing]):
         self._entries[name] = entry
         self._names |= {taken.casefold(): name for taken in (name, *entry.aliases)}
         return thing
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that could not be spelled."""
+        if not isinstance(name, str) or parse(name) != Spelling(name):
+            raise SettingError(f"{name!r} cannot be the name of a {self.kind}; use a word without '(' and '@'")
 
     def find(self, name: str) -> Any:
         """Return the entry of a name or an alias, or say which is nearest."""

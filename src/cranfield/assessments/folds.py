@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
@@ -36,8 +35,7 @@ def join_folds(folds: Sequence[Scores]) -> Scores:
                 )
     if len(folds) == 1:
         return first
-    # Frames can be concatenated over ids of different types, series cannot.
-    ids = Vocabulary.of(pl.concat([fold.user_ids.all.to_frame("id") for fold in folds], how="vertical_relaxed")["id"])
+    ids = Vocabulary.union([fold.user_ids for fold in folds])
     return replace(
         first,
         values=np.concatenate([fold.values for fold in folds], axis=2),

@@ -17,8 +17,6 @@ significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significa
 """The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
 ``@significance_tests.register`` above it."""
 
-_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
-
 
 def spelled_test(test: str, method: str | None = None, samples: int | None = None) -> str:
     """Return a test's spelling with its method and number of samples, which have options of their own.
@@ -36,8 +34,7 @@ def spelled_test(test: str, method: str | None = None, samples: int | None = Non
             if key in parameters and parameters[key] != value:
                 raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
             parameters[key] = value
-    whole = replace(spelling, name=_SHORT.get(spelling.name, spelling.name), parameters=tuple(parameters.items()))
-    return str(significance_tests.spelling(str(whole)))
+    return str(significance_tests.spelling(str(replace(spelling, parameters=tuple(parameters.items())))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,6 +154,7 @@ def metric(
     >>> cf.measure({"mine": run}, test, ["TwoHits@2"]).frame()["mean"].to_list()
     [0.5]
     """
+    METRICS.check_name(name)
     one_of("requires", requires, _REQUIREMENTS)
     zero = not lower_is_better if zero_if_undefined is None else flag("zero_if_undefined", zero_if_undefined)
     bounded = not whole_system if bounds is None else flag("bounds", bounds)
@@ -213,10 +214,10 @@ class Metric:
         _load()
         parsed = parse(spelling)
         definition: Definition = METRICS.find(parsed.name)
-        tool = dict(parsed.parameters).get("dialect")
+        tool, called = dict(parsed.parameters).get("dialect"), definition.name
         if tool is not None:
-            definition = _dialect(definition.name, tool)
-        definition.read(parsed)
+            definition, called = _dialect(called, tool), f"{called}(dialect={tool})"
+        definition.read(parsed, called=called)
         return cls(definition, parsed.parameters, parsed.cutoff)
 
     def __str__(self) -> str:

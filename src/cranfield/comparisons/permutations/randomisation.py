@@ -14,7 +14,7 @@ from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.verdict import Verdict, sampling_error, significance_tests
 
 
-@significance_tests.register
+@significance_tests.register(aliases=("fisher",))
 def permutation(
     data: Sequence[Sample],
     method: str = "exact",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
@@ -178,11 +178,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         [
             Cell(row["spelling"]),
             *(Cell(row[name]) for name in several),
-            Cell(_number(row["value"], f".{digits}f"), best=found),
-            Cell(_number(row["difference"], f"+.{digits}f")),
+            Cell(number_text(row["value"], digits), best=agreed),
+            Cell(number_text(row["difference"], digits, "+")),
             Cell(f"{row['users']:,}"),
         ]
-        for row, found in zip(frame.iter_rows(named=True), agrees)
+        for row, agreed in zip(frame.iter_rows(named=True), agrees)
     ]
     sentences = list(dict.fromkeys(frame["how"].to_list()))
     if "agrees" in frame.columns:
@@ -191,15 +191,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
     return Table(header, cells, _caption(frame), sentences)
 
 
-def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
-
-
 def _verdict(frame: pl.DataFrame) -> str:
-    found = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
-    if not found:
+    spellings = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
+    if not spellings:
         return "No dialect gives the published number."
-    return f"The published number is that of {', '.join(found)}."
+    return f"The published number is that of {', '.join(spellings)}."
 
 
 def _caption(frame: pl.DataFrame) -> str:
