@@ -63,6 +63,8 @@ class Entry(Generic[Thing]):
     aliases: tuple[str, ...] = ()
     cutoff: Cutoff = "none"
 
+    works_on: ClassVar[int] = 1
+    """How many parameters of a function are not settings but what it works on."""
     common: ClassVar[Mapping[str, Limits]] = MappingProxyType({})
     """What every entry of the kind understands, whatever its own parameters."""
 
@@ -74,7 +76,7 @@ class Entry(Generic[Thing]):
         parameters = list(inspect.signature(self.thing).parameters.values())
         return {
             parameter.name: parameter.default
-            for parameter in (parameters if isinstance(self.thing, type) else parameters[1:])
+            for parameter in (parameters if isinstance(self.thing, type) else parameters[self.works_on :])
             if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
             and parameter.name != "cutoff"
         }

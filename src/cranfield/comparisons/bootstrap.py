@@ -51,7 +51,7 @@ def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tup
     """
     with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
         for sample in data:
-            table = _Table(sample)
+            table = _Resampled(sample)
             for counts in _counts(sample.values.shape[1], n_samples, seed):
                 table.add(counts)
                 bar.advance(len(counts))
@@ -69,7 +69,7 @@ def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(drawn.ravel(), minlength=size * n_users).reshape(size, n_users).astype(np.float64)
 
 
-class _Table:
+class _Resampled:
     """The resampled means and t statistics of the pairs of one sample."""
 
     def __init__(self, sample: Sample) -> None:

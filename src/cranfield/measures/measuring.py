@@ -119,7 +119,7 @@ def measure(
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _SystemScores:
     """One system's part of the scores."""
 
     values: NDArray[np.float64]
@@ -139,7 +139,7 @@ def _measure_run(
     condensed: bool,
     bounds: bool,
     depth: int,
-) -> _Measured:
+) -> _SystemScores:
     judged, strangers = judge(run, judgments, context)
     if condensed:
         judged = judged.condensed()
@@ -152,7 +152,7 @@ def _measure_run(
             values[m] = metric(judged)
     cutoffs = [metric.cutoff or depth for metric in metrics]
     service = {n: _service(judged, n) for n in set(cutoffs)}
-    return _Measured(
+    return _SystemScores(
         values=values,
         covered=judged.lengths > 0,
         overall=overall,
