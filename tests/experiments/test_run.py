@@ -175,7 +175,7 @@ def divided(tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     cf.write(split.train, tmp_path / "train.csv")
     cf.write(split.test, tmp_path / "test.csv")
-    (mine,) = cf.recommend(split, {"mine": "knn(k=3)"}, n=20)
+    (mine,) = cf.recommend(split, {"mine": "knn(k=3)"}, length=20)
     cf.write_run(mine, tmp_path / "mine.tsv")
     text = """
 [decisions]

@@ -38,11 +38,34 @@ def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, meth
         _same(again.train, split.train)
         _same(again.test, split.test)
         assert again.step == split.step
+        assert again.item_groups is None
+
+
+def test_the_popularity_groups_of_a_split_come_back(ratings, tmp_path):
+    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
+    write(split, tmp_path)
+    again = read_split(tmp_path, ratings, 0, 1)
+    assert again.item_groups.dtype == split.item_groups.dtype
+    assert again.item_groups.tolist() == split.item_groups.tolist()
+
+
+def test_the_groups_of_lists_come_back(ratings, tmp_path):
+    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
+    (run,) = cf.recommend(split, "popularity", relevant="one", candidates="group", nonrelevant=5, threshold=3.0)
+    again = read_own_run(cf.write_run(run, tmp_path / "run.parquet"), "popularity", split, run.counts)
+    assert again.frame().equals(run.frame())
+    assert "group" in again.frame().columns
 
 
 @pytest.mark.parametrize(
     "asked",
-    [{}, {"fill": "random"}, {"condensed": True}, {"relevant": "one", "nonrelevant": 5, "threshold": 3.0}, {"n": 3}],
+    [
+        {},
+        {"fill": "random"},
+        {"lists": "condensed"},
+        {"relevant": "one", "nonrelevant": 5, "threshold": 3.0},
+        {"length": 3},
+    ],
 )
 @pytest.mark.parametrize("system", ["popularity", "average", "knn(k=2)"])
 def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, system):
@@ -61,7 +84,7 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
 
 def test_scores_come_back_with_what_is_undefined(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
-    runs = cf.recommend(split, ["popularity", "knn(k=2)"], n=5)
+    runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5)
     scores = cf.measure(runs, split.test, ["P@3", "nDCG@3", "RMSE", "ItemCoverage@3"], threshold=5.0, train=split.train)
     assert np.isnan(scores.values).any()
     again = read_scores(*save_scores(scores, tmp_path / "s.parquet"))

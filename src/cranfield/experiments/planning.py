@@ -34,7 +34,7 @@ from cranfield.experiments.running import go, reported, stated
 from cranfield.experiments.source import Source
 from cranfield.experiments.stages import Pipeline
 from cranfield.rankings import recommend
-from cranfield.rankings.serve import served_test
+from cranfield.rankings.serving import served_test
 from cranfield.splits import Split, given, random
 
 STAGES = ("experiment", "data", "splits", "searches", "runs", "scores", "results", "assess", "card", "report")
@@ -233,7 +233,6 @@ def _size(line: Pipeline, source: Source, *, kept: bool) -> tuple[int, int, int]
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
-    asked = line.decisions.recommending()
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             made = divided(line.experiment, whole, seed)
@@ -241,7 +240,7 @@ def _size(line: Pipeline, source: Source, *, kept: bool) -> tuple[int, int, int]
             made = given(there["train"], there["test"])
         for split in [made] if isinstance(made, Split) else made:
             with named("min_ratings, sample"):
-                served_test(split, asked["min_ratings"], asked["sample"], seed)
+                served_test(split, line.decisions.serving, seed)
     return whole.n_users, whole.n_items, len(whole)
 
 

@@ -42,7 +42,7 @@ from cranfield.experiments.user_code import own_metrics, own_of
 from cranfield.measures import Scores, measure
 from cranfield.rankings import Run, read_run, write_run
 from cranfield.rankings.recommending import timed_each
-from cranfield.rankings.serve import served_test
+from cranfield.rankings.serving import served_test
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, given
 from cranfield.splits import registry as split_registry
@@ -255,8 +255,15 @@ class Pipeline:
             advance()
         if wanted:
             spelled = {systems[name].name: made_of[name]["system"] for name in wanted}
-            asked = {**self.decisions.recommending(), "seed": self.seed(part), "jobs": self.jobs}
-            for done in timed_each(self.split_of(part), spelled, **asked):
+            made = timed_each(
+                self.split_of(part),
+                spelled,
+                serving=self.decisions.serving,
+                ranking=self.decisions.ranking,
+                seed=self.seed(part),
+                jobs=self.jobs,
+            )
+            for done in made:
                 name = wanted[done.place]
                 save = partial(self._save_run, done.result, name)
                 there[name] = self.folder.make(name, made_of[name], save, seconds=done.seconds)
@@ -316,9 +323,8 @@ class Pipeline:
         return [path], {**facts, "removed_test_users": int(removed)}
 
     def _serving(self, part: Part) -> dict[str, Any]:
-        asked = self.decisions.recommending()
-        seed = None if asked["sample"] is None else self.seed(part)
-        return {"min_ratings": asked["min_ratings"], "sample": asked["sample"], "seed": seed}
+        serving = self.decisions.serving
+        return {**serving.as_dict(), "seed": None if serving.sample == "all" else self.seed(part)}
 
     def check_served(self) -> None:
         """Refuse an experiment that leaves nobody to measure in some part, before anything is trained."""
@@ -333,9 +339,8 @@ class Pipeline:
 
     def measured_test(self, part: Part) -> Ratings:
         """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-        asked = self.decisions.recommending()
         with named("min_ratings, sample"):
-            return served_test(self.split_of(part), asked["min_ratings"], asked["sample"], self.seed(part))
+            return served_test(self.split_of(part), self.decisions.serving, self.seed(part))
 
     def scores_of(self, part: Part) -> Scores:
         """Return the scores of a part."""

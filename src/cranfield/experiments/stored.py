@@ -17,7 +17,9 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.data.writing import write_table
 from cranfield.measures import Scores
 from cranfield.rankings import Run
+from cranfield.rankings.groups import named_groups
 from cranfield.splits import Split
+from cranfield.splits.by_popularity import NO_GROUP
 
 
 def step_of(record: Mapping[str, Any]) -> Step:
@@ -48,7 +50,18 @@ def read_split(folder: Path, whole: Ratings, fold: int, folds: int) -> Split:
         for name in ("train", "validation", "test")
         if (home / f"{name}.parquet").exists()
     }
-    return Split(parts["train"], parts["test"], step, parts.get("validation"), fold, folds)
+    groups = _item_groups(home / "groups.parquet", whole.item_ids)
+    return Split(parts["train"], parts["test"], step, parts.get("validation"), fold, folds, groups)
+
+
+def _item_groups(path: Path, items: Vocabulary) -> NDArray[np.int16] | None:
+    """Return the popularity group of each item, if the split has such groups."""
+    if not path.exists():
+        return None
+    frame = read_parquet(path)
+    groups = np.full(len(items), NO_GROUP, dtype=np.int16)
+    groups[items.codes(frame["item"])] = frame["group"].to_numpy()
+    return groups
 
 
 def _ratings(
@@ -86,6 +99,7 @@ def read_own_run(path: Path, name: str, split: Split, counts: Mapping[str, int])
     one_relevant = "length" in frame.columns
     ranks = frame["rank"].to_numpy()
     starts = np.arange(len(frame)) if one_relevant else np.flatnonzero(ranks == 1)
+    groups, names = named_groups(frame["group"]) if "group" in frame.columns else (None, ())
     return Run(
         name=name,
         user_ids=train.user_ids,
@@ -98,6 +112,8 @@ def read_own_run(path: Path, name: str, split: Split, counts: Mapping[str, int])
         ranks=ranks.astype(np.int32) if one_relevant else None,
         lengths=frame["length"].to_numpy().astype(np.int32) if one_relevant else None,
         one_relevant=one_relevant,
+        groups=groups,
+        group_names=names,
         counts=dict(counts),
     )
 
