@@ -18,9 +18,21 @@ from cranfield.measures.averages import AVERAGES
 from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.measures.metrics.gains import GAINS
+from cranfield.recommenders import SYSTEMS
 from cranfield.splits import registry as splits
 
-REGISTRIES = (METRICS, AVERAGES, GAINS, TOOLS, SCENARIOS, filters.registry, splits, significance_tests, corrections)
+REGISTRIES = (
+    METRICS,
+    AVERAGES,
+    GAINS,
+    TOOLS,
+    SYSTEMS,
+    SCENARIOS,
+    filters.registry,
+    splits,
+    significance_tests,
+    corrections,
+)
 
 settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("cranfield")

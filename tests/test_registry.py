@@ -24,6 +24,7 @@ from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects import Tool, Users, tool
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.measures.metrics.gains import GAINS
+from cranfield.recommenders import SYSTEMS
 from cranfield.splits import registry as splits
 
 # Of each kind: the registry, a name that is taken, and one that is nearly the same.
@@ -37,6 +38,7 @@ KINDS = {
     "correction": (corrections, "holm", "holn"),
     "scenario": (SCENARIOS, "popular", "populer"),
     "dialect": (TOOLS, "lenskit", "lensckit"),
+    "system": (SYSTEMS, "popularity", "popularty"),
 }
 
 
@@ -47,8 +49,11 @@ def mine(subject):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_that_is_taken_is_refused_whatever_its_capitals(kind):
     registry, name, _ = KINDS[kind]
-    for taken in (name, name.upper()):
-        with pytest.raises(SettingError, match=f"'{taken}' is the {kind} '{name}' already; .*give replace=True"):
+    for taken, words in {
+        name: f"there is a {kind} '{name}'",
+        name.swapcase(): f"'{name.swapcase()}' is '{name}'",
+    }.items():
+        with pytest.raises(SettingError, match=f"{words} already; choose another name, or give replace=True"):
             registry.add(taken, mine)
     assert registry[name] is not mine
 
@@ -76,14 +81,14 @@ def test_a_name_is_one_word(name):
 
 
 def test_a_metric_of_ones_own_never_takes_a_name_of_ours_by_accident():
-    with pytest.raises(SettingError, match="'r' is the metric 'Recall' already"):
+    with pytest.raises(SettingError, match="'r' is 'Recall' already"):
 
         @cf.metric("r")
         def ratings(judged):
             return judged.n_hits
 
     assert str(Metric.of("R@1")) == "Recall@1"
-    with pytest.raises(SettingError, match="'prec' is the metric 'P' already"):
+    with pytest.raises(SettingError, match="'prec' is 'P' already"):
         cf.metric("Sharpness", aliases=("prec",))(mine)
     assert "Sharpness" not in METRICS
 
@@ -113,21 +118,21 @@ def test_the_same_definition_may_be_run_again_as_in_a_notebook():
     assert Metric.of("top").definition.function is second
     with pytest.raises(SettingError, match="no metric 'First'"):
         Metric.of("First")
-    with pytest.raises(SettingError, match="'top' is the metric 'TopShare' already"):
+    with pytest.raises(SettingError, match="'top' is 'TopShare' already"):
         cf.metric("top")(second)
 
 
 def test_a_gain_of_ones_own_takes_no_name_of_ours():
-    with pytest.raises(SettingError, match="'Binary' is the gain 'binary' already"):
+    with pytest.raises(SettingError, match="'Binary' is 'binary' already"):
         cf.gain("Binary")(mine)
     cf.gain("cube")(lambda ratings: ratings**3)
     assert str(Metric.of("nDCG(gain=cube)@5")) == "nDCG(gain=cube)@5"
 
 
 def test_tools_and_what_they_mean_by_a_metric_are_registered_once():
-    with pytest.raises(SettingError, match="'lenskit' is the dialect 'lenskit' already"):
+    with pytest.raises(SettingError, match="there is a dialect 'lenskit' already"):
         Tool("lenskit", "LensKit", "0", Users.JUDGED)
-    with pytest.raises(SettingError, match="'p' is the LensKit metric 'P' already"):
+    with pytest.raises(SettingError, match="'p' is 'P' already"):
         tool("lenskit").dialect("p", "precision", "the same")(mine)
 
 

@@ -160,7 +160,7 @@ class Registry(Mapping[str, Thing]):
     >>> shapes.register("Repeat")(str.upper)
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: 'Repeat' is the shape 'repeat' already; choose another name, or give replace=True
+    cranfield._errors.SettingError: 'Repeat' is 'repeat' already; choose another name, or give replace=True
     """
 
     def __init__(self, kind: str, entry: type[Entry[Any]] = Entry, *, any_case: bool = False) -> None:
@@ -218,9 +218,8 @@ class Registry(Mapping[str, Thing]):
             self.check_name(taken)
             owner = self._owner(taken)
             if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
-                raise SettingError(
-                    f"{taken!r} is the {self.kind} {owner.name!r} already; choose another name, or give replace=True"
-                )
+                there = f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
+                raise SettingError(f"{there} already; choose another name, or give replace=True")
         for taken in (name, *entry.aliases):
             self._free(taken)
         self._entries[name] = entry
