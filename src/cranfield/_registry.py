@@ -295,7 +295,7 @@ def _same(before: Any, after: Any) -> bool:
 
 def _declared(thing: Any) -> dict[str, Limits]:
     """Return what the fields of a dataclass may be, as `cranfield.recommenders.model.setting` declares it."""
-    return {one.name: one.metadata["limits"] for one in fields(thing) if "limits" in one.metadata}
+    return {field.name: field.metadata["limits"] for field in fields(thing) if "limits" in field.metadata}
 
 
 def _annotated(thing: Any) -> dict[str, Limits]:
@@ -310,7 +310,7 @@ def _annotated(thing: Any) -> dict[str, Limits]:
 def _limits(hint: Any) -> Limits:
     if get_origin(hint) is Annotated:
         base, *others = get_args(hint)
-        stated = next((one for one in others if isinstance(one, Limits)), Limits())
+        stated = next((note for note in others if isinstance(note, Limits)), Limits())
         return replace(stated, kinds=_limits(base).kinds)
     kinds: list[type] = []
     choices: list[str] = []

@@ -160,7 +160,7 @@ def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) 
     >>> len(grids["ratings"]), grids["popular"]
     (20, (1.0, 0.9))
     """
-    names = [one.name for one in scenarios]
+    names = [scenario.name for scenario in scenarios]
     if not isinstance(sizes, Mapping):
         return dict.fromkeys(names, sizes_of(sizes))
     for name in sizes:

@@ -54,9 +54,9 @@ class Model:
     """Whether the method takes ratings for counts or weights, so that none may be negative."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            limits = one.metadata.get("limits", Limits())
-            setattr(self, one.name, limits.check(one.name, getattr(self, one.name), self.name))
+        for declared in fields(self):
+            name, limits = declared.name, declared.metadata.get("limits", Limits())
+            setattr(self, name, limits.check(name, getattr(self, name), self.name))
 
     def fit(self, train: Ratings) -> Self:
         """Learn from the training ratings."""

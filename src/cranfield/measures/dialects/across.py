@@ -70,9 +70,9 @@ def across_tools(
     printed = None if published is None else _half_a_digit(published)
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
-    asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
+    spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train,
+        runs, test, spellings, threshold=threshold, condensed=condensed, ties=ties, train=train,
         negative_grades=negative_grades,
     )  # fmt: skip
     rows = [
@@ -108,18 +108,18 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
             f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
         )
     name = metric.definition.name
-    speakers = [one for one in tools() if name in one.dialects]
+    speakers = [tool for tool in tools() if name in tool.dialects]
     if not speakers:
-        known = sorted({known for one in tools() for known in one.dialects})
+        known = sorted({known for tool in tools() for known in tool.dialects})
         raise SettingError(f"no dialect of {name} is known; there are some of {', '.join(known)}")
     shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
-    for one in speakers:
-        spoken = one.dialects[name]
+    for tool in speakers:
+        spoken = tool.dialects[name]
         if spoken.definition.cutoff == ("required" if metric.cutoff is None else "none"):
             continue
         for option in spoken.words:
             own = parse(f"{name}({option})").parameters
-            yield Metric(spoken.definition, (("dialect", one.name), *own, *shared), metric.cutoff), spoken, option
+            yield Metric(spoken.definition, (("dialect", tool.name), *own, *shared), metric.cutoff), spoken, option
 
 
 def _rows(

@@ -97,14 +97,14 @@ def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant:
     if relevant:
         assert judged.run is not None
         assert judged.places is not None
-        found = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
+        gained = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
     else:
         entries = judged.entries
         worth = novelty[entries.items.astype(np.intp)]  # an index of another type takes thrice as long
         if discount != "none":
             worth *= by_rank[entries.ranks - 1]
-        found = entries.total(worth, judged.n_lists)
-    return ratio(found, whole)
+        gained = entries.total(worth, judged.n_lists)
+    return ratio(gained, whole)
 
 
 def _train_counts(judged: Judged, metric_name: str) -> Values:

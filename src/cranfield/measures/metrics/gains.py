@@ -60,9 +60,9 @@ def gain(name: str, *, replace: bool = False) -> Callable[[RatingGain], RatingGa
 
     Examples
     --------
-    >>> @gain("square")
-    ... def square(ratings):
-    ...     return ratings**2
+    >>> @gain("root")
+    ... def root(ratings):
+    ...     return ratings**0.5
     """
     decorator: Callable[[RatingGain], RatingGain] = GAINS.register(name, replace=replace, of_ratings=True)
     return decorator

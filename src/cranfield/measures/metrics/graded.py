@@ -68,8 +68,8 @@ def ndcg_with(
     def gains(of: Judgments) -> Values:
         return within_reach(of, gain(of))
 
-    found = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
-    return ratio(found, judgments.ideal(name, gains, discount(depth)))
+    gained = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
+    return ratio(gained, judgments.ideal(name, gains, discount(depth)))
 
 
 @_graded("ERR", requires="gains")

@@ -78,11 +78,11 @@ def stratified_recall(
     """
     exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
     weight = _powers(_popularity(judged, "StratRecall", count, smooth)[0], exponent)
-    found = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
+    gained = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
     whole = _totals(judged, weight)
     if weights == "global":
         whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
-    return ratio(found, whole)
+    return ratio(gained, whole)
 
 
 def _utility(judged: Judged, name: str) -> Values:
