@@ -47,9 +47,9 @@ class Mutant:
     line: int
     change: str
 
-    def source(self) -> str:
-        """Return the changed source of the file."""
-        tree = ast.parse((ROOT / self.path).read_text(encoding="utf-8"))
+    def source(self, before: str) -> str:
+        """Return the source of the file with the change."""
+        tree = ast.parse(before)
         node = list(ast.walk(tree))[self.place]
         replacement = changed(node)
         assert replacement is not None
@@ -81,9 +81,9 @@ def changed(node: ast.AST) -> ast.AST | None:
     return new
 
 
-def mutants_of(path: Path) -> Iterator[Mutant]:
+def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
     """Give every mutant of a file; annotations are left alone, since nothing is computed by them."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    tree = ast.parse((project / path).read_text(encoding="utf-8"))
     stated = {
         id(node)
         for owner in ast.walk(tree)
@@ -131,7 +131,7 @@ def verdict(mutant: Mutant, tests: set[str], project: Path, seconds: float) -> s
     # The tests of the same stage find most; they come first.
     order = sorted(tests, key=lambda test: (mutant.path.parts[2] not in test, test))
     try:
-        file.write_text(mutant.source(), encoding="utf-8")
+        file.write_text(mutant.source(before), encoding="utf-8")
         return "survived" if pytest(["-x", *order], project, seconds).returncode == 0 else "killed"
     except subprocess.TimeoutExpired:
         return "out of time"
@@ -148,25 +148,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0, help="the most time for one mutant")
     parser.add_argument("--tests", nargs="+", default=["tests"], help="the tests to choose from")
     parser.add_argument("--map", type=Path, default=Path(tempfile.gettempdir()) / "cranfield-mutants.coverage")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     paths = sorted(
         path.relative_to(ROOT)
-        for package in asked.packages
+        for package in options.packages
         for path in ([ROOT / SOURCE / package] if package.endswith(".py") else (ROOT / SOURCE / package).rglob("*.py"))
     )
-    everything = [mutant for path in paths for mutant in mutants_of(path)]
-    sample = random.Random(asked.seed).sample(everything, min(asked.count, len(everything)))
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache"))
-        tests_of = covered(asked.map.resolve(), asked.tests, project)
+        everything = [mutant for path in paths for mutant in mutants_of(path, project)]
+        sample = random.Random(options.seed).sample(everything, min(options.count, len(everything)))
+        tests_of = covered(options.map.resolve(), options.tests, project)
         for mutant in sample:
             # A line that runs when the module is imported belongs to no test: any test of the file may find it.
             tests = tests_of.get((mutant.path, mutant.line)) or tests_of.get((mutant.path, 0), set())
-            found = verdict(mutant, tests, project, asked.seconds)
-            counts[found] += 1
-            print(f"{found:12}{len(tests):5} tests  {mutant}", flush=True)
+            outcome = verdict(mutant, tests, project, options.seconds)
+            counts[outcome] += 1
+            print(f"{outcome:12}{len(tests):5} tests  {mutant}", flush=True)
     print(f"{len(sample)} of {len(everything):,} mutants: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
 
 
