@@ -1,11 +1,11 @@
-"""Files written whole: under a temporary name first, then renamed."""
+"""Files: which one a name means, and how one is written whole, under a temporary name first and then renamed."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cranfield._errors import CranfieldError
@@ -21,9 +21,11 @@ class UnwrittenError(CranfieldError):
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; on leaving without error it becomes ``path``, else it is removed.
+    """Give a temporary path; on leaving without error it becomes ``path``, else it is removed.
 
-    A reader therefore sees the old file or the new one, never half of one, whenever the process dies.
+    A reader therefore sees the old file or the new one, never half of one, whenever the process dies. The temporary
+    file lies in the folder that `temporaries_in` names, or else beside ``path``. The record of the old file
+    (`cranfield._checksums`) does not hold for the new one and is removed.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # The ending stays last: some writers choose their format by it.
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=_place(path), prefix=TEMPORARY, suffix=path.suffix)
         os.close(handle)
     except OSError as error:
         raise UnwrittenError(path, error) from error
@@ -48,6 +50,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_umask())
+        remove_record(path)
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -55,6 +58,78 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         if isinstance(error, OSError) or (type(error).__module__.startswith("polars") and "os error" in str(error)):
             raise UnwrittenError(path, error) from error
         raise
+
+
+@contextmanager
+def temporaries_in(folder: Path, root: Path) -> Iterator[None]:
+    """Put the temporary files of all that is written below ``root`` into ``folder``, which can then be swept."""
+    key = root.absolute()
+    _TEMPORARIES[key] = folder.absolute()
+    try:
+        yield
+    finally:
+        del _TEMPORARIES[key]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that a killed process left in a folder of `temporaries_in`, and nothing else."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name.startswith(TEMPORARY) and not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+TEMPORARY = ".cranfield-half-"
+"""How the name of a temporary file begins."""
+
+_TEMPORARIES: dict[Path, Path] = {}
+
+
+def _place(path: Path) -> Path:
+    """Return the folder for the temporary file of ``path``: on the same file system, or it could not be renamed."""
+    above = path.absolute().parents
+    for root, folder in _TEMPORARIES.items():
+        if root in above and folder.stat().st_dev == path.parent.stat().st_dev:
+            return folder
+    return path.parent
+
+
+RECORDS = ".cranfield-records"
+"""The folder, beside files that cranfield wrote, with the records of `cranfield._checksums`."""
+
+
+def record_path(path: Path) -> Path:
+    """Return where the record of a file lies."""
+    return path.parent / RECORDS / f"{path.name}.json"
+
+
+def remove_record(path: Path) -> None:
+    """Remove the record of a file, if there is one."""
+    record = record_path(path)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        record.unlink()
+        with suppress(OSError):  # other records are in it
+            record.parent.rmdir()
+
+
+def meant(name: str | Path, base: Path = Path()) -> Path:
+    """Return the file that a name means: the one of that name or, if there is none, with ``~`` as the home folder.
+
+    A name that is not absolute starts from ``base``.
+
+    Examples
+    --------
+    >>> meant("a.csv") == Path("a.csv"), meant("~/a.csv") == Path.home() / "a.csv"
+    (True, True)
+    """
+    path = base / name
+    if os.path.lexists(path):
+        return path
+    try:
+        return base / Path(name).expanduser()
+    except RuntimeError:  # there is no such person
+        return path
 
 
 def write_text(path: str | Path, text: str) -> None:

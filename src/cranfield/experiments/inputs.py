@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._checksums import file_checksum
 from cranfield._errors import InputError, SettingError
+from cranfield._polars import readable, scan_parquet
 from cranfield._record import Step
 from cranfield.data import Ratings, filters, read
 from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.folder import file_checksum, fingerprint
 from cranfield.experiments.source import Source, simulated
+from cranfield.experiments.store import fingerprint
 from cranfield.splits import Split, apply, given
 
 # What a line of text takes, and how much smaller it is when packed.
@@ -60,7 +62,8 @@ def about_ratings(path: Path) -> int:
 
 def _rows(path: Path) -> int:
     if is_parquet(path):
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        with readable(path):
+            return int(scan_parquet(path).select(pl.len()).collect().item())
     packed = path.suffix.lower() in (".gz", ".zip", ".zst", ".bz2", ".xz")
     return path.stat().st_size // (_BYTES_A_RATING // _PACKED if packed else _BYTES_A_RATING) + 1
 

@@ -16,7 +16,7 @@ from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
 from cranfield.experiments.phrase import listed
-from cranfield.experiments.running import Stages, silent
+from cranfield.experiments.pipeline import Stages, silent
 from cranfield.measures import Scores, measure
 from cranfield.measures.correlation import kendall_tau_b
 from cranfield.rankings.recommending import recommend_each

@@ -11,23 +11,23 @@ from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
 
 
-def report_experiment(results: Results) -> list[Path]:
-    """Write a page and figures for each set of ratings of an experiment into its folder; return the files.
+def report_experiment(results: Results, folder: Path) -> list[Path]:
+    """Write a page and figures for each set of ratings of an experiment into a folder; return the files.
 
     It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
     results that it shows.
     """
-    return [path for data in results.data for path in (_page(results, data), *_drawn(results, data))]
+    return [path for data in results.data for path in (_page(results, data, folder), *_drawn(results, data, folder))]
 
 
-def _page(results: Results, data: str) -> Path:
+def _page(results: Results, data: str, folder: Path) -> Path:
     found, parts = results.findings(data), list(results.measured(data))
     experiment, several = results.experiment, len(results.data) > 1
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = found.scores.metrics
     return write_report(
-        results.path / (f"report-{data}.html" if several else "report.html"),
+        folder / (f"report-{data}.html" if several else "report.html"),
         found.scores,
         found.comparison,
         results.assessment(data),
@@ -49,13 +49,13 @@ def _variable(decisions: Decisions) -> dict[str, Any]:
     return {"condensed": [True]} if decisions.lists == "condensed" else {}
 
 
-def _drawn(results: Results, data: str) -> list[Path]:
+def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     found, averaging = results.findings(data), results.experiment.decisions.averaging()
     metric = found.scores.metrics[0]
     charts = {"averages": figures.averages(found.scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:
         charts["wins"] = figures.wins(found.comparison, metric, style="paper")
-    paths = {name: results.path / "figures" / f"{data}-{name}.svg" for name in charts}
+    paths = {name: folder / "figures" / f"{data}-{name}.svg" for name in charts}
     for name, chart in charts.items():
         figures.save(chart, paths[name])
     return list(paths.values())

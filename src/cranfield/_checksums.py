@@ -1,0 +1,87 @@
+"""Files that carry a checksum: a record beside a file says what its bytes were when cranfield wrote it.
+
+The record of ``runs/knn.parquet`` is ``runs/.cranfield-records/knn.parquet.json``. It holds the SHA-256 of the file
+and what the file was made of. A file without a record is taken as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import CranfieldWarning, InputError
+from cranfield._files import record_path, write_text
+from cranfield._version import __version__
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
+    """Record the checksum of a file that was just written, and what it was made of; return the record.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("user,item")
+    >>> record(path, {"seed": 1}).name, made_of(path), is_as_written(path)
+    ('a.csv.json', {'seed': 1}, True)
+    """
+    told = {
+        "cranfield": __version__,
+        "file": path.name,
+        "sha256": file_checksum(path),
+        "made_of": dict(made_of or {}),
+    }
+    write_text(record_path(path), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    return record_path(path)
+
+
+def made_of(path: Path) -> dict[str, Any] | None:
+    """Return what a file was made of, or None where no record says so."""
+    told = _told(path)
+    return None if told is None else told["made_of"]
+
+
+def is_as_written(path: Path) -> bool:
+    """Whether a file has a record and is, byte for byte, what the record says."""
+    told = _told(path)
+    try:
+        return told is not None and told["sha256"] == file_checksum(path)
+    except OSError:
+        return False
+
+
+def check_unchanged(path: Path) -> None:
+    """Compare a file that is to be read with its record, if it has one.
+
+    A Parquet file that does not match is an error, for nobody edits those by hand. A text file may have been edited:
+    it gets a `CranfieldWarning`.
+    """
+    if not path.is_file() or not record_path(path).is_file() or is_as_written(path):
+        return
+    if path.suffix.lower() == ".parquet":
+        raise InputError(
+            "the file has changed since cranfield wrote it",
+            source=path,
+            remedy=f"write it again, or remove {record_path(path)} to read it as it is",
+        )
+    warnings.warn(f"{path} has changed since it was written; it is read as it is", CranfieldWarning, stacklevel=2)
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    """Return the record of a file, or None where there is none or it is damaged."""
+    try:
+        told: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
+        whole = told["file"] == path.name and isinstance(told["made_of"], dict) and isinstance(told["sha256"], str)
+        return told if whole else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

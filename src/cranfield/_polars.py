@@ -1,0 +1,95 @@
+"""Files that Polars reads and writes: always the one that is named.
+
+Polars takes a name for a pattern (``fold[1].parquet`` for ``fold1.parquet``), for an address (``s3://...``) or for a
+place in the home folder (``~``). It takes an open file for nothing but itself, so that is what it gets; nobody else
+calls its readers and writers of files (`tests/test_architecture.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from cranfield._errors import InputError
+
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises on bytes that are not what they should be."""
+
+
+@contextmanager
+def readable(label: str | Path) -> Iterator[None]:
+    """Say in one line that a Parquet file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read ({error.strerror or error})", source=label, remedy="check its name and rights"
+        ) from error
+    except UNREADABLE as error:
+        raise InputError(
+            f"the Parquet data cannot be read ({(str(error).splitlines() or [''])[0]})",
+            source=label,
+            remedy="the file is cut short or damaged: fetch or write it again",
+        ) from error
+
+
+def read_parquet(path: str | Path) -> pl.DataFrame:
+    """Return the table in a Parquet file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("fold1.parquet", "fold[1].parquet"):
+    ...     with (folder / name).open("wb") as file:
+    ...         write_parquet(pl.DataFrame({"name": [name]}), file)
+    >>> read_parquet(folder / "fold[1].parquet").item()
+    'fold[1].parquet'
+    """
+    with readable(path):
+        return scan_parquet(path).collect()
+
+
+def scan_parquet(source: str | Path | IO[bytes] | Sequence[Path]) -> pl.LazyFrame:
+    """Return the table in a Parquet file, or in several that are parts of one, to be fetched as needed.
+
+    What is wrong with the data is only known when they are fetched: fetch them in `readable`.
+    """
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        files: list[IO[bytes]] = [path.open("rb") for path in source]
+        return pl.scan_parquet(files)
+    return pl.scan_parquet(_opened(source))
+
+
+def scan_csv(path: Path, **options: Any) -> pl.LazyFrame:
+    """Return the table in a text file, to be fetched as needed."""
+    return pl.scan_csv(_opened(path), **options)
+
+
+def scan_ndjson(path: Path, **options: Any) -> pl.LazyFrame:
+    """Return the table in a file of JSON lines, to be fetched as needed."""
+    return pl.scan_ndjson(_opened(path), **options)
+
+
+def _opened(source: str | Path | IO[bytes]) -> IO[bytes]:
+    # Polars keeps the file open as long as it needs it.
+    return Path(source).open("rb") if isinstance(source, str | Path) else source
+
+
+def write_parquet(table: pl.DataFrame, target: Path | IO[bytes]) -> None:
+    """Write a table as Parquet."""
+    if not isinstance(target, Path):
+        table.write_parquet(target)
+        return
+    with target.open("wb") as file:
+        table.write_parquet(file)
+
+
+def write_csv(table: pl.DataFrame, path: Path, **options: Any) -> None:
+    """Write a table as text."""
+    with path.open("wb") as file:
+        table.write_csv(file, **options)
