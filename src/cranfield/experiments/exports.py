@@ -125,6 +125,7 @@ class Exports:
         """Remove the files of artifacts that were not published, as far as they are still as they were written."""
         kept = {file for name in self._wanted for file in self._artifacts.get(name, {"files": ()})["files"]}
         with self._store.writing():
+            self._clear()
             for file in sorted(set(self._files) - kept, reverse=True):
                 remove_ours(self._root, file, self._files[file])
             self._artifacts = {name: one for name, one in self._artifacts.items() if name in self._wanted}
