@@ -4,6 +4,11 @@ The functions stand in the order in which an evaluation goes: `read`, `filters`,
 `measure`, `compare`, `assess`; `experiments` runs all of them from one file, and `write_report` makes the page.
 """
 
+from cranfield import _starting
+
+_starting.guard()
+
+# ruff: noqa: E402
 import importlib
 from typing import TYPE_CHECKING, Any
 

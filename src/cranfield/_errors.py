@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cranfield._shown import shown
+
 
 class CranfieldError(Exception):
-    """Anything that went wrong and that the user can put right; the command line exits with 2."""
+    r"""Anything that went wrong and that the user can put right; the command line exits with 2.
+
+    Its message is one line, in which nothing from a file, a name or a server commands a terminal.
+
+    Examples
+    --------
+    >>> print(CranfieldError("the file \x1b[31mmine.csv\nis empty"))
+    the file �[31mmine.csv is empty
+    """
+
+    def __str__(self) -> str:
+        return shown(" ".join(line.strip() for line in super().__str__().splitlines()))
 
 
 class InputError(CranfieldError):
@@ -69,6 +82,7 @@ class MissingExtraError(CranfieldError, ImportError):
     """
 
     def __init__(self, feature: str, *, library: str, extra: str) -> None:
+        self.library, self.extra = library, extra
         super().__init__(
             f"{feature} needs {library}, which is not installed; get it with: pip install 'cranfield[{extra}]'"
         )

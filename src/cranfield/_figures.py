@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import polars as pl
 
-from cranfield import _checks
+from cranfield import _checks, _fonts
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._files import whole_file
-from cranfield._table import shown
+from cranfield._shown import shown
 
 Style = Literal["screen", "paper"]
 STYLES: tuple[Style, ...] = ("screen", "paper")
@@ -45,14 +45,14 @@ _NO_WIDTH = "\u2060"
 
 _MARKED = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="([^"]+)"')
 
-# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. The fonts are those whose widths are known
-# where figures are drawn and common where they are shown. A step is the height of a row, a panel a small chart.
+# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. A step is the height of a row, a panel a
+# small chart, and a name the widest that a name may be: about 50 letters.
 _LOOKS: Mapping[str, Mapping[str, Any]] = {
     "screen": {
-        "width": 560, "font": "Arial, Liberation Sans, sans-serif", "size": 13, "step": 26, "panel": (270, 200),
+        "width": 560, "font": _fonts.SANS, "size": 13, "step": 26, "panel": (270, 200), "name": 312,
     },
     "paper": {
-        "width": 230, "font": "Times New Roman, Liberation Serif, serif", "size": 10, "step": 15, "panel": (190, 125),
+        "width": 230, "font": _fonts.SERIF, "size": 10, "step": 15, "panel": (190, 125), "name": 240,
     },
 }  # fmt: skip
 
@@ -116,10 +116,12 @@ def themed(chart: Any, style: Style = "screen") -> Any:
         .configure_view(stroke=None, step=own["step"])
         .configure_axis(
             labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,
-            titleFontSize=own["size"], titleFontWeight="normal", labelLimit=220,
+            titleFontSize=own["size"], titleFontWeight="normal", labelLimit=own["name"],
+            # A label stands under its tick, also at the ends of an axis, and never touches the next one.
+            labelFlush=False, labelSeparation=small / 2,
         )
         .configure_legend(labelColor=INK, titleColor=MUTED, labelFontSize=small, titleFontSize=small,
-                          titleFontWeight="normal")
+                          titleFontWeight="normal", labelLimit=own["name"], titleLimit=1.5 * own["name"])
         .configure_title(color=INK, fontSize=own["size"], fontWeight="normal", anchor="start")
     )  # fmt: skip
 
@@ -144,7 +146,9 @@ def _drawable(part: Any) -> Any:
 
 def svg(chart: Any, prefix: str = "") -> str:
     """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
-    drawn = str(vl_convert().vegalite_to_svg(definition(chart)))
+    made = json.dumps(definition(chart), ensure_ascii=False)
+    table = _fonts.stand_ins(made)
+    drawn = str(vl_convert().vegalite_to_svg(made.translate(table))).translate({b: a for a, b in table.items()})
     # Gradients and clips are numbered through all that the process has drawn; here they start anew.
     for k, one in enumerate(_MARKED.findall(drawn)):
         own = f"{prefix}{one.rstrip('0123456789')}{k}"
@@ -203,9 +207,10 @@ def altair() -> Any:
 
 
 def vl_convert() -> Any:
-    """Import vl-convert, or name the extra that brings it."""
+    """Import vl-convert, with our fonts, or name the extra that brings it."""
     try:
         import vl_convert as found
     except ImportError as error:
         raise MissingExtraError("drawing", library="vl-convert-python", extra="report") from error
+    _fonts.register(found)
     return found

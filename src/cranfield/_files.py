@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +39,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     'all of it'
     """
     path = Path(path)
+    if _is_device(path):
+        with _sent_to(path) as temporary:
+            yield temporary
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # The ending stays last: some writers choose their format by it.
@@ -89,7 +95,7 @@ _TEMPORARIES: dict[Path, Path] = {}
 def _place(path: Path) -> Path:
     """Return the folder for the temporary file of ``path``: on the same file system, or it could not be renamed."""
     above = path.absolute().parents
-    for root, folder in _TEMPORARIES.items():
+    for root, folder in list(_TEMPORARIES.items()):
         if root in above and folder.stat().st_dev == path.parent.stat().st_dev:
             return folder
     return path.parent
@@ -101,16 +107,16 @@ RECORDS = ".cranfield-records"
 
 def record_path(path: Path) -> Path:
     """Return where the record of a file lies."""
-    return path.parent / RECORDS / f"{path.name}.json"
+    name = os.fsencode(path.name)
+    # With its ending, the name of the record may not be longer than file systems allow: 255 bytes.
+    stem = path.name if len(name) <= 250 else hashlib.sha256(name).hexdigest()
+    return path.parent / RECORDS / f"{stem}.json"
 
 
 def remove_record(path: Path) -> None:
     """Remove the record of a file, if there is one."""
-    record = record_path(path)
     with suppress(FileNotFoundError, NotADirectoryError):
-        record.unlink()
-        with suppress(OSError):  # other records are in it
-            record.parent.rmdir()
+        record_path(path).unlink()
 
 
 def meant(name: str | Path, base: Path = Path()) -> Path:
@@ -128,8 +134,26 @@ def meant(name: str | Path, base: Path = Path()) -> Path:
         return path
     try:
         return base / Path(name).expanduser()
-    except RuntimeError:  # there is no such person
+    except RuntimeError:  # there is no such user
         return path
+
+
+def _is_device(path: Path) -> bool:
+    """Tell whether a path is a device, a pipe or the like, which is written to and never replaced."""
+    return path.exists() and not path.is_dir() and (not path.is_file() or path.parent == Path("/dev"))
+
+
+@contextmanager
+def _sent_to(device: Path) -> Iterator[Path]:
+    """Give a temporary path, whose content goes to a device."""
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / device.name
+        yield temporary
+        try:
+            with temporary.open("rb") as content, device.open("wb") as file:
+                shutil.copyfileobj(content, file)
+        except OSError as error:
+            raise UnwrittenError(device, error) from error
 
 
 def write_text(path: str | Path, text: str) -> None:

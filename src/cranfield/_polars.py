@@ -15,6 +15,7 @@ from typing import IO, Any
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._panics import panics_unheard
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises on bytes that are not what they should be."""
@@ -24,7 +25,8 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 def readable(label: str | Path) -> Iterator[None]:
     """Say in one line that a Parquet file cannot be read."""
     try:
-        yield
+        with panics_unheard():
+            yield
     except OSError as error:
         raise InputError(
             f"the file cannot be read ({error.strerror or error})", source=label, remedy="check its name and rights"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cranfield._settings import settings
+from cranfield._shown import shown
 
 _PATIENCE = 2.0
 
@@ -41,16 +42,16 @@ class Progress:
         from rich.progress import Progress as Bar
 
         self._bar = Bar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn(self.unit),
+            TextColumn(self.unit, markup=False),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task(self.what, total=self.total)
+        self._task = self._bar.add_task(shown(self.what), total=self.total)
 
     def close(self) -> None:
         """Take the bar away."""

@@ -8,11 +8,24 @@ from dataclasses import dataclass
 
 @dataclass
 class Settings:
-    """Process-wide settings; the command line sets them from ``--threads``, ``--quiet`` and ``--seed``."""
+    """Process-wide settings; the command line sets them from its options of the same names.
+
+    Parameters
+    ----------
+    threads
+        How many threads to use; by default one for every core.
+    quiet
+        Whether to show no progress.
+    seed
+        The seed of the command line.
+    unpack_limit
+        The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB.
+    """
 
     threads: int | None = None
     quiet: bool = False
     seed: int = 0
+    unpack_limit: int | None = None
 
     @property
     def workers(self) -> int:

@@ -49,7 +49,7 @@ def parse(text: str) -> Spelling:
             raise SettingError(f"{key.strip()!r} is given twice in {text!r}; give it once")
         parameters[key.strip()] = _value(value.strip())
     cutoff = form["cutoff"]
-    if cutoff is not None and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
+    if cutoff is not None and not (cutoff.isascii() and cutoff.isdigit() and len(cutoff) < 20 and int(cutoff) > 0):
         raise SettingError(f"the cut-off {cutoff!r} in {text!r} is not a positive whole number; write @10")
     return Spelling(form["name"], tuple(parameters.items()), None if cutoff is None else int(cutoff))
 

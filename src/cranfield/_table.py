@@ -12,16 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._shown import one_line, shown
+
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "±": r"$\pm$",
 }  # fmt: skip
-
-
-_BREAKS = re.compile(r"[\t-\r]")
-# Controls, halves of a letter beyond the 65,536 first, what turns the direction of writing, and no letters at all.
-_COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 def latex_text(text: str) -> str:
@@ -32,12 +29,12 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("50 % of a_b"))
     50 \% of a\_b
     """
-    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
 def markdown_text(text: str) -> str:
     """Escape text for a cell of a Markdown table."""
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", _one_line(text))
+    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", one_line(text))
 
 
 def csv_text(text: str) -> str:
@@ -58,24 +55,6 @@ def csv_of(frame: pl.DataFrame) -> str:
         for name, kind in frame.schema.items()
         if kind == pl.String
     ).write_csv()
-
-
-def shown(text: object) -> str:
-    r"""Return text without what breaks a line, commands a terminal or turns the letters after it round.
-
-    Examples
-    --------
-    >>> shown("mine\x1b[31m"), shown("mine\u202e"), shown("two\nlines")
-    ('mine�[31m', 'mine�', 'two lines')
-    """
-    text = str(text)
-    if text.isascii() and text.isprintable():
-        return text  # as nearly all is, in tables of a million rows too
-    return _COMMANDS.sub("\ufffd", _BREAKS.sub(" ", text))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(shown(text).split())
 
 
 def _width(text: str) -> int:
@@ -137,12 +116,12 @@ class Table:
         """Return the table for a terminal; the best value of a column is starred."""
         marked = [
             [
-                _one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else " " if k else "")
+                one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else " " if k else "")
                 for k, cell in enumerate(row)
             ]
             for row in self._cells()
         ]
-        head = [_one_line(name) + (" " if k else "") for k, name in enumerate(self.header)]
+        head = [one_line(name) + (" " if k else "") for k, name in enumerate(self.header)]
         widths = [max(map(_width, column)) for column in zip(head, *marked)]
         lines = []
         for row in (head, *marked):
@@ -150,7 +129,8 @@ class Table:
                      for k, (cell, w) in enumerate(zip(row, widths))]  # fmt: skip
             lines.append("  ".join(parts).rstrip())
         lines.insert(1, "  ".join("─" * width for width in widths))
-        return "\n".join([*([self.caption] if self.caption else []), *lines, *(f"· {note}" for note in self.notes)])
+        caption = [one_line(self.caption)] if self.caption else []
+        return "\n".join([*caption, *lines, *(f"· {one_line(note)}" for note in self.notes)])
 
     def markdown(self) -> str:
         """Return the table in Markdown; best in bold, second underlined."""
@@ -199,7 +179,7 @@ class Table:
 
         def cell(one: Cell) -> str:
             text = html.escape(shown(one.text))
-            raised = f"<sup>{html.escape(one.raised)}</sup>" if one.raised else ""
+            raised = f"<sup>{html.escape(shown(one.raised))}</sup>" if one.raised else ""
             return (f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text) + raised
 
         head = "".join(f"<th>{html.escape(shown(name))}</th>" for name in self.header)

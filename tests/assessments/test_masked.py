@@ -106,3 +106,14 @@ def test_gains_of_ones_own_and_dialects_are_not_walked(name):
 
     gain("own_gain")(lambda ratings: ratings**2)
     assert not _plan.is_known(Metric.of(name))
+
+
+@pytest.mark.parametrize("grades", [[1024.0, 1023.0], [5000.0, 3.0], [1e-300, 0.0], [1e300, 5.0]])
+def test_a_scale_that_the_walk_cannot_sum_is_measured_one_by_one(grades):
+    judgments = Judgments.of(ratings_of({1: dict(enumerate(grades)), 2: {0: 2.0, 1: 1.0}}), 1.0)
+    judged = [judge(read_run({1: {0: 1.0, 1: 2.0}, 2: {1: 2.0, 0: 1.0}}, name="run"), judgments)[0]]
+    metrics = [Metric.of(name) for name in ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)", "P@2")]
+    masked = MaskedScores(judged, metrics)
+    assert masked.slow == ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)")
+    found = masked.averages(np.ones(len(judgments), dtype=bool), [Average.of("mean")])[0, :, 0]
+    np.testing.assert_allclose(found, [np.nan_to_num(one(judged[0])).mean() for one in metrics])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 
@@ -126,3 +127,30 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before_there_is_any_result(c
     code, out, err = cranfield("evaluate", *MEASURED, option, "folder")
     assert (code, out) == (2, "")
     assert err == f"cranfield: {option} folder is a folder; name a file\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("data", "describe", "packed.csv.gz"),
+        ("data", "filter", "packed.csv.gz", "--filter", "min_ratings(user=1)", "--out", "made.csv"),
+        ("split", "packed.csv.gz", "--out", "parts"),
+        ("recommend", "--train", "packed.csv.gz", "-s", "popularity", "--out", "runs"),
+        ("evaluate", "--test", "packed.csv.gz", "up.csv", "--threshold", "4"),
+        ("compare", "--test", "packed.csv.gz", "up.csv", "down.csv", "--threshold", "4", "-m", "P@3"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_how_much_a_file_may_unpack_to_is_an_option(cranfield, files, command):
+    (files / "packed.csv.gz").write_bytes(gzip.compress(TEST.encode()))
+    code, out, err = cranfield(*command, "--unpack-limit", "100")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "unpacks to more than 100 bytes; if you trust it, raise the limit" in err
+    assert cranfield(*command, "--unpack-limit", "0.5 MiB").code == 0
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "much", "1XB", "9" * 40])
+def test_a_limit_that_is_not_a_size_is_refused(cranfield, size):
+    code, _, err = cranfield("data", "describe", "test.csv", "--unpack-limit", size)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "500MB or 4GiB" in err

@@ -69,7 +69,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, file, tmp_path):
         ((*IDS, "--no-rating"), "every rating is 1"),
         ((*IDS, "--no-time"), "no times"),
         (("--no-header", "--user", "1", "--item", "2", "--rating", "3"), "'stars' is not a number"),
-        (("--separator", ";"), "one field only"),
+        (("--separator", ";"), "only one field"),
         (("--encoding", "utf-9"), "'utf-9' is not known"),
         ((*IDS, "--counts", "celma"), "celma: grades 5"),
         ((*IDS, "--time", "when", "--no-time"), "exclude each other"),

@@ -183,3 +183,30 @@ def test_a_page_can_be_written_beside_the_averages(evaluate, files):
     pytest.importorskip("vl_convert")
     evaluate("-m", "RR", "--threshold", "4", "--report", "page.html")
     assert "mine" in (files / "page.html").read_text(encoding="utf-8")
+
+
+def test_grades_below_0_are_noted_and_read_as_asked_for_by_every_command(files, cranfield):
+    (files / "qrels").write_text("ann 0 x 1\nann 0 y -1\nann 0 z 0\nbob 0 y 1\n")
+    wanted = ("--test", "qrels", "mine.csv", "other.trec", "-m", "bpref", "--threshold", "1")
+    assess = ("assess", "--scenario", "ratings", "--sizes", "1", "--samples", "2")
+    commands = (("evaluate",), ("compare",), assess)
+    for command in commands:
+        code, out, err = cranfield(*command, *wanted)
+        assert code == 0
+        assert (out + err).count("1 test grade below 0, read as judged and not relevant") == 1
+        code, out, err = cranfield(*command, *wanted, "--negative-grades", "pooled")
+        assert (out + err).count("1 test grade below 0, read as pooled and not judged") == 1
+    code, out, err = cranfield("dialects", "--test", "qrels", "mine.csv", "-m", "AP", "--negative-grades", "unjudged")
+    assert (code, "1 test grade below 0, read as not judged" in err) == (0, True)
+    pooled = json.loads(cranfield("evaluate", *wanted, "-q", "--format", "json", "--negative-grades", "pooled")[1])
+    judged = json.loads(cranfield("evaluate", *wanted, "-q", "--format", "json")[1])
+    assert [row["mean"] for row in judged] == [1.0, 0.5]
+    assert [row["mean"] for row in pooled] == [1.0, 1.0]
+
+
+def test_an_overflow_is_one_line(files, cranfield):
+    (files / "counts.csv").write_text("user,item,rating\nann,x,5000\nbob,y,4\n")
+    code, out, err = cranfield("evaluate", "--test", "counts.csv", "mine.csv", "-m", "DCG(gain=exp)@10")
+    assert (code, out) == (2, "")
+    assert err.startswith("cranfield: DCG(gain=exp)@10 exceeds the largest number")
+    assert err.count("\n") == 1

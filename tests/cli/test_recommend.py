@@ -58,15 +58,76 @@ def test_evaluate_reads_one_relevant_lists_too(files, cranfield):
 
 
 def test_resuming_makes_only_what_is_missing(files, cranfield):
+    options = ["--train", files / "train.csv", "-s", "popularity", "--out", files / "r", "--format", "tsv"]
+    assert cranfield("recommend", *options).code == 0
+    before = (files / "r" / "popularity.tsv").stat()
+    found = cranfield("recommend", *options, "-s", "random", "--resume", "--jobs", 2)
+    assert found.code == 0
+    assert (files / "r" / "popularity.tsv").stat() == before
+    assert (files / "r" / "random.tsv").exists()
+    assert "1 of 2 runs were there already and stay as they are" in found.out
+
+
+def _other_ratings(files):
+    (files / "train.csv").write_text((files / "train.csv").read_text().replace("0,1,", "0,14,", 1))
+
+
+def _changed_list(files):
+    path = files / "r" / "random.tsv"
+    path.write_text(path.read_text().replace("0", "1", 1))
+
+
+def _no_record(files):
+    (files / "r" / ".cranfield-records" / "random.tsv.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--seed", "8"], "differs in parameters, seed)"),
+        (["-n", "3"], "differs in n)"),
+        (["--min-ratings", "2"], "differs in min ratings)"),
+        (["--sample", "0.5"], "differs in sample)"),
+        (["--fill", "popularity"], "differs in fill)"),
+        (["--keep-seen"], "differs in keep seen)"),
+        (["--test", "test.csv"], "differs in test ratings)"),
+        (_other_ratings, "differs in training ratings)"),
+        (_changed_list, "has changed since it was written)"),
+        (_no_record, "no record says what the file that was there was made of)"),
+    ],
+)
+def test_resuming_makes_anew_what_does_not_agree_and_says_so(files, cranfield, monkeypatch, change, said):
+    monkeypatch.chdir(files)
+    options = ["--train", "train.csv", "-s", "random", "--out", "r", "--format", "tsv"]
+    assert cranfield("recommend", *options).code == 0
+    more = change if isinstance(change, list) else []
+    if not more:
+        change(files)
+    found = cranfield("recommend", *options, *more, "--resume")
+    assert found.code == 0, found.err
+    assert f"(made anew: {said}" in found.out.replace("the file that was there differs", "differs").replace(
+        "the file that was there has", "has"
+    )
+    assert "there already" not in found.out
+    resumed = (files / "r" / "random.tsv").read_bytes()
+    assert cranfield("recommend", *options, *more, "--out", "whole").code == 0
+    assert (files / "whole" / "random.tsv").read_bytes() == resumed
+    assert "1 of 1 runs were there already" in cranfield("recommend", *options, *more, "--resume").out
+
+
+def test_what_another_version_made_is_not_kept(files, cranfield, monkeypatch):
+    options = ["--train", files / "train.csv", "-s", "popularity", "--out", files / "r"]
+    with monkeypatch.context() as older:
+        older.setattr("cranfield.cli.recommend.__version__", "0.0.1")
+        assert cranfield("recommend", *options).code == 0
+    assert "differs in version)" in cranfield("recommend", *options, "--resume").out
+
+
+def test_a_file_of_somebody_else_is_replaced_and_that_is_said(files, cranfield):
     out = files / "r"
     out.mkdir()
     (out / "popularity.tsv").write_text("mine\n")
     options = ["--train", files / "train.csv", "-s", "popularity", "-s", "random", "--out", out, "--format", "tsv"]
-    found = cranfield("recommend", *options, "--resume")
-    assert found.code == 0
-    assert (out / "popularity.tsv").read_text() == "mine\n"
-    assert (out / "random.tsv").exists()
-    assert "1 of 2 runs were there already" in found.out
     found = cranfield("recommend", *options)
     assert found.code == 0
     assert (out / "popularity.tsv").read_text() != "mine\n"
@@ -135,5 +196,5 @@ def test_systems_trained_side_by_side_write_the_same_files(files, cranfield):
     asked = ["--train", files / "train.csv", "-s", "random", "-s", "knn(k=3)", "-s", "puresvd(factors=2)", "-q"]
     for jobs in (1, 2):
         assert cranfield("recommend", *asked, "--jobs", jobs, "--out", files / f"jobs-{jobs}").code == 0
-    for path in (files / "jobs-1").iterdir():
+    for path in (files / "jobs-1").glob("*.parquet"):
         assert (files / "jobs-2" / path.name).read_bytes() == path.read_bytes()

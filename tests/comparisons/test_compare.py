@@ -379,3 +379,15 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(SettingError):
         compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, test="bootstrap", **wrong)
+
+
+def test_a_users_weight_is_the_sum_over_their_lists():
+    users, judged = [0, 0, 0, 1, 2, 2], [1, 2, 9, 4, 3, 3]
+    values = np.random.default_rng(3).random((2, 6))
+    row = (
+        compare(scores_of(values, users=users, judged=judged), average="weighted(by=judged)").frame().row(0, named=True)
+    )
+    weights = [1 + 2 + 9, 4, 3 + 3]
+    for name, lists in zip("ab", values):
+        means = [lists[:3].mean(), lists[3], lists[4:].mean()]
+        assert row[f"mean_{name}"] == pytest.approx(np.average(means, weights=weights))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.lattice import common_step
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.permutations.saddlepoint import tail
-from cranfield.comparisons.sample import Sample
+from cranfield.comparisons.sample import ROUNDING, Sample
 
 
 def sample_of(d):
@@ -94,14 +96,110 @@ def test_the_error_that_inversion_states_is_not_exceeded(kind, n):
     rng = np.random.default_rng(n)
     for _ in range(3):
         d = DIFFERENCES[kind](rng, n)
-        truth = enumeration.enumerate_sums(d)
+        truth = enumeration.enumerate_sums(d).p
         ordered, sigma = np.sort(np.abs(d)), np.sqrt((d**2).sum())
         ordered = ordered[ordered > 0]
-        tied = inversion.left_to_ties(ordered)
+        tied = inversion.left_to_ties(ordered, ROUNDING * ordered.sum())
         p = inversion.invert(np.abs(d)[None], np.abs(d.sum(keepdims=True)))[0]
         assert abs(p - truth) <= inversion.left_over(ordered, inversion.REACH / sigma) + tied + 1e-12
         p, error = inversion.invert_further(ordered, abs(d.sum()), 0.0, 1e-6)
         assert abs(p - truth) <= error + tied
+
+
+def in_rationals(d):
+    """Count all 2^n sign patterns in exact arithmetic, ties at the observed sum included."""
+    d = [Fraction(one) for one in d]
+    unit = math.lcm(*(one.denominator for one in d))
+    d = [int(one * unit) for one in d]
+    sums = [0]
+    for one in d:
+        sums = [total + sign * one for total in sums for sign in (1, -1)]
+    return Fraction(sum(abs(total) >= abs(sum(d)) for total in sums), len(sums))
+
+
+def thirds_and_tenths(rng, n):
+    """Return multiples of 1/k, and of 1/k with one of them large, as fractions."""
+    k = int(rng.choice([3, 7, 10, 12, 100, 999]))
+    d = [Fraction(int(one), k) for one in rng.integers(-9, 10, n)]
+    if rng.random() < 0.5:
+        d[0] *= int(10.0 ** rng.integers(0, 9))
+    return d
+
+
+NASTY = {
+    "one giant": lambda rng, n: np.append(rng.integers(-9, 10, n - 1), 10.0 ** rng.integers(3, 16)),
+    "giants that cancel": lambda rng, n: np.append(
+        rng.integers(-9, 10, n - 2), np.array([1, -1]) * 10.0 ** rng.integers(3, 16)
+    ),
+    "spread": lambda rng, n: rng.normal(0.2, 1, n) * 10.0 ** rng.integers(-7, 8, n),
+    "whole numbers, spread": lambda rng, n: rng.integers(-9, 10, n) * 10.0 ** rng.integers(0, 15, n),
+    "powers of two": lambda rng, n: rng.choice([-1, 1], n) * 2.0 ** rng.integers(-25, 25, n),
+    "two sizes": lambda rng, n: np.where(
+        rng.random(n) < 0.5, rng.integers(-3, 4, n) * 10.0 ** rng.integers(5, 14), rng.integers(-3, 4, n) / 4
+    ),
+    "lattice": thirds_and_tenths,
+    "reciprocals": lambda rng, n: [Fraction(1, int(a)) - Fraction(1, int(b)) for a, b in rng.integers(1, 13, (n, 2))],
+    "tiny": lambda rng, n: rng.integers(-4, 5, n) * 2.0 ** -rng.integers(900, 930),
+    "zeros": lambda rng, n: np.where(rng.random(n) < 0.7, 0.0, rng.integers(-3, 4, n) * 10.0 ** rng.integers(0, 15, n)),
+}
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_the_error_bound_holds_against_rational_arithmetic(kind):
+    rng = np.random.default_rng(14)
+    for _ in range(120):
+        truth = NASTY[kind](rng, int(rng.integers(3, 13)))
+        p, _, error = exact_p([float(one) for one in truth])
+        assert abs(p - float(in_rationals(truth))) <= error, list(truth)
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_the_error_bound_holds_on_every_way_against_rational_arithmetic(kind, monkeypatch):
+    monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.exact"], "_FEW", 0)
+    rng = np.random.default_rng(15)
+    for _ in range(40):
+        truth = NASTY[kind](rng, int(rng.integers(3, 13)))
+        d, p = [float(one) for one in truth], float(in_rationals(truth))
+        for method in ("exact", "monte-carlo"):
+            verdict = permutation([sample_of(d)], method=method, samples=500)[0]
+            assert abs(verdict.p[0] - p) <= verdict.error[0], (method, list(truth))
+
+
+@pytest.mark.parametrize("giants", [[1e12], [1e15], [3e9, -3e9], [1e15, -1e15], [1e15, 1e15]])
+def test_the_error_bound_holds_with_giants_among_many_differences(giants):
+    rng = np.random.default_rng(16)
+    small = rng.integers(-9, 10, 100)
+    steps = np.stack(
+        [np.append(small, np.zeros(len(giants), int)), np.append(0 * small, np.sign(giants).astype(int))], 1
+    )
+    # Small sums are whole numbers up to 900, so giants beyond that order the sums as a giant of 10^4 does.
+    truth = counted_in_two_units(steps, np.array([1.0, 1e4]))
+    p, _, error = exact_p(np.append(small, giants))
+    assert abs(p - truth) <= error
+
+
+def test_values_nearly_on_a_lattice_are_not_moved_onto_it():
+    assert common_step(np.array([1.0, 1 + 5e-8])) is None
+    assert common_step(np.array([1.0, 2.0, 1e-12])) is None
+    rng = np.random.default_rng(17)
+    d = np.where(rng.random(80) < 0.5, 1.0, -(1 + 2.0**-26))
+    d[:2] = 1.0, 1.0
+    steps = np.stack([np.sign(d), np.where(d < 0, -1, 0)], axis=1).astype(int)
+    p, _, error = exact_p(d)
+    assert abs(p - counted_in_two_units(steps, np.array([1.0, 2.0**-26]))) <= error
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-150, 1e150, 1e250])
+def test_very_small_and_very_large_differences_have_the_p_of_their_shape(scale):
+    for d in (np.random.default_rng(18).normal(0.1, 1, 100), np.arange(-40.0, 61.0)):
+        assert exact_p(d * scale)[0] == pytest.approx(exact_p(d)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("giant", [1e11, 1e13, 1e15, -1e15])
+def test_one_huge_difference_does_not_make_others_equal(giant):
+    p, method, error = exact_p([giant, 3, 2, 0, -1 if giant > 0 else 1])
+    assert (p, method) == (0.25 if giant > 0 else 1.0, "enumeration")
+    assert error < 1e-12
 
 
 def counted_in_two_units(steps, units):
@@ -128,7 +226,7 @@ def test_ties_between_few_values_without_a_common_step_are_counted(n):
     ordered = np.sort(np.abs(steps @ units))
     ordered = ordered[ordered > 1e-12]
     p = inversion.invert(ordered[None], np.abs((steps @ units).sum(keepdims=True)))[0]
-    assert 1e-6 < abs(p - truth) <= inversion.left_to_ties(ordered)
+    assert 1e-6 < abs(p - truth) <= inversion.left_to_ties(ordered, ROUNDING * ordered.sum())
 
 
 def test_enumeration_merges_equal_sums_where_there_are_too_many():
@@ -136,14 +234,14 @@ def test_enumeration_merges_equal_sums_where_there_are_too_many():
     steps[0] += 1 - steps.sum() % 2
     truth = counted_in_two_units(np.stack([steps, np.zeros_like(steps)], axis=1), np.array([0.1, 1.0]))
     assert enumeration.size(steps / 10) > 2 * enumeration.LARGEST_HALF
-    assert enumeration.enumerate_sums(steps / 10) == pytest.approx(truth, abs=1e-12)
+    assert enumeration.enumerate_sums(steps / 10).p == pytest.approx(truth, abs=1e-12)
     assert enumeration.enumerate_sums(np.random.default_rng(1).random(90) - 0.5) is None
 
 
 def test_enumeration_meets_in_the_middle():
     rng = np.random.default_rng(5)
     d = np.concatenate([rng.normal(size=8), np.full(6, 0.25), np.full(4, -0.5)])
-    assert enumeration.enumerate_sums(d) == pytest.approx(by_definition(d), abs=1e-12)
+    assert enumeration.enumerate_sums(d).p == pytest.approx(by_definition(d), abs=1e-12)
 
 
 def test_a_lattice_by_all_nodes_equals_a_lattice_by_few():
@@ -235,7 +333,7 @@ def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(mo
     p = exact_p(sample.values[0])[0]
     assert exact(sample, tolerance=1e-30)[1].tolist() == [0]
     assert permutation([sample], tolerance=1e-30, samples=2000)[0].method[0] == "inversion"
-    monkeypatch.setattr(inversion, "tie_chance", lambda ordered, step: 0.1)
+    monkeypatch.setattr(inversion, "tie_chance", lambda ordered, slack, step: 0.1)
     verdict = permutation([sample], samples=2000)[0]
     assert verdict.method[0] == "monte-carlo"
     assert abs(verdict.p[0] - p) < verdict.error[0]
@@ -343,3 +441,16 @@ def test_by_definition_is_the_definition():
     d = np.array([0.5, -0.2, 0.3])
     signs = np.array(list(itertools.product([-1, 1], repeat=3)))
     assert by_definition(d) == np.mean(np.abs(signs @ d) >= 0.6 - 1e-9)
+
+
+def test_the_saddlepoint_takes_over_below_1e_11_and_its_bound_covers_p():
+    from scipy.stats import binom
+
+    for plus in range(870, 895):
+        d = np.concatenate([np.ones(plus), -np.ones(1500 - plus)])
+        truth = 2 * binom.sf(plus - 1, 1500, 0.5)
+        p, method, error = exact_p(d)
+        assert method == ("lattice" if truth >= 1e-11 else "saddlepoint")
+        assert p == pytest.approx(truth, rel=0.01)
+        assert abs(p - truth) <= error
+        assert error == (1e-13 if method == "lattice" else 1e-11)

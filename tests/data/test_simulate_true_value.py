@@ -144,3 +144,13 @@ def test_the_usual_world_flatters_popularity_offline():
     assert true["factors"] > true["popularity"] + 0.2
     assert true["truth"] > true["factors"] + 0.2
     assert offline["factors"] > offline["popularity"]
+
+
+def test_a_grade_below_0_gains_nothing_as_in_measuring():
+    from cranfield.data.simulate.true_value import list_values, parse_metric
+
+    grades = np.array([[-3.0, 2.0, 1.0]], dtype=np.float32)
+    lists = np.array([0, 3]), np.array([0, 1, 2], dtype=np.int32)
+    found = list_values(parse_metric("nDCG@3"), *lists, grades, 1.0, np.zeros((1, 3), dtype=bool))
+    ideal = 2 + 1 / math.log2(3)
+    assert found.tolist() == pytest.approx([(2 / math.log2(3) + 1 / 2) / ideal])

@@ -122,8 +122,9 @@ def _differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]
 
 if __name__ == "__main__":
     # Before the children, so that none has to.
-    import cranfield.experiments  # noqa: F401
     import scipy.special  # noqa: F401
+
+    import cranfield.experiments  # noqa: F401
 
     kind, experiment, home, argument, seed, jobs = sys.argv[1:]
     if kind == "times":

@@ -124,3 +124,15 @@ def test_averaging_by_user_first_averages_each_users_lists():
     means, weights = by_user(np.array([1.0, 0.0, 0.5]), np.array([3, 3, 7]), np.array([2.0, 4.0, 1.0]))
     assert means.tolist() == [0.5, 0.5]
     assert weights.tolist() == [6.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [5, 10, 23])
+def test_the_trimmed_interval_has_the_degrees_of_freedom_of_what_is_left(n):
+    # Tukey and McLaughlin 1963: t with h - 1 degrees of freedom, h values being left.
+    x = np.random.default_rng(n).gamma(2.0, size=n)
+    cut = int(0.2 * n)
+    middle = np.sort(x)[cut : n - cut]
+    winsorised = np.concatenate([np.full(cut, middle[0]), middle, np.full(cut, middle[-1])])
+    half = stats.t.ppf(0.95, n - 2 * cut - 1) * np.std(winsorised, ddof=1) / (0.6 * np.sqrt(n))
+    lower, upper = Average.of("trimmed(share=0.2)").interval(x, np.ones(n), 0.9)
+    assert (lower, upper) == pytest.approx((middle.mean() - half, middle.mean() + half))

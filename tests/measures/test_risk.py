@@ -129,3 +129,19 @@ def test_an_undefined_gain_counts_nothing_in_the_risk():
 def test_a_metric_without_values_by_list_has_no_risk():
     found = risk(_scores([[np.nan], [np.nan]], lower=True), "a").row(1, named=True)
     assert all(np.isnan(found[name]) for name in ("urisk", "trisk", "georisk"))
+
+
+def test_georisk_with_zeros_follows_its_definition():
+    # A list that nobody serves, a system without any gain, and single zeros.
+    x = np.array([[0.0, 0.5, 0.0, 0.25], [0.0, 1.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    expected, alpha = [], 2.0
+    for i in range(3):
+        zrisk = 0.0
+        for j in range(4):
+            e = x[i].sum() * x[:, j].sum() / x.sum()
+            z = (x[i, j] - e) / np.sqrt(e) if e > 0 else 0.0
+            zrisk += z if z > 0 else (1 + alpha) * z
+        expected.append(np.sqrt(x[i].sum() / 4 * stats.norm.cdf(zrisk / 4)))
+    assert georisk(x, alpha) == pytest.approx(expected)
+    assert risk(_scores(x), "a", alpha)["georisk"].to_list() == pytest.approx(expected)
+    assert georisk(np.zeros((2, 3)), alpha).tolist() == [0.0, 0.0]

@@ -66,25 +66,28 @@ def _printed(path: Path) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.parametrize(
-    ("qrels", "results", "out"),
+    ("qrels", "results", "out", "options"),
     [
-        ("qrels.test", "results.test", "out.test.aq"),
-        ("qrels.test.with-comments", "results.test", "out.test.aq"),
-        ("qrels.comment.test", "results.comment.test", "out.comment.test"),
+        ("qrels.test", "results.test", "out.test.aq", ()),
+        ("qrels.test.with-comments", "results.test", "out.test.aq", ()),
+        ("qrels.comment.test", "results.comment.test", "out.comment.test", ()),
+        # Grades from -1 to 4, relevant from 2.
+        ("qrels.rel_level", "results.test", "out.test.aql", ("--threshold", "2", "--negative-grades", "pooled")),
     ],
 )
-def test_the_files_of_trec_eval_give_the_values_that_it_prints(own, evaluate, qrels, results, out):
+def test_the_files_of_trec_eval_give_the_values_that_it_prints(own, evaluate, qrels, results, out, options):
     files = [own("trec_eval", "test", name) for name in (qrels, results, out)]
     printed = _printed(files[2])
     wanted = {theirs: ours for theirs, ours in _TREC_EVAL.items() if (theirs, "all") in printed}
     assert len(wanted) >= 13
-    means, values = evaluate(*files[:2], wanted.values(), "--tag")
+    means, values = evaluate(*files[:2], wanted.values(), "--tag", *options)
     tag = printed["runid", "all"]
     for (measure, topic), value in printed.items():
         if measure in wanted:
             mine = means[tag, wanted[measure]] if topic == "all" else values[tag, wanted[measure], topic]
+            mine = 0.0 if mine is None else mine  # without relevant items a metric is undefined here, and 0 there
             assert mine == pytest.approx(float(value), abs=5.1e-5), (measure, topic)
-    geometric, _ = evaluate(*files[:2], ["AP"], "--tag", "--average", "geometric")
+    geometric, _ = evaluate(*files[:2], ["AP"], "--tag", "--average", "geometric", *options)
     assert geometric[tag, "AP"] == pytest.approx(float(printed["gm_map", "all"]), abs=5.1e-5)
 
 

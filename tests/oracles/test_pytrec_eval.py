@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, Metric, judge
+from cranfield.measures import Judgments, Metric, judge, measure
 from cranfield.rankings import read_run
 
+READINGS = ("judged", "unjudged", "pooled")
 CUTS = (1, 3, 5, 10, 30)
 NAMES = {
     "set_P": "P",
@@ -45,9 +46,9 @@ PROFILES = st.dictionaries(
 )
 
 
-def _compare(run, test, level):
+def _compare(run, test, level, negative_grades="judged"):
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
-    judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), float(level))
+    judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), float(level), negative_grades)
     judged, _ = judge(read_run(run, name="run"), judgments)
     theirs = pytrec_eval.RelevanceEvaluator(test, MEASURES, relevance_level=level).evaluate(run)
     users = judgments.user_ids.ids(judgments.users).to_list()
@@ -80,10 +81,25 @@ def test_a_larger_world_with_ties_and_gaps(level):
     _compare(run, test, level)
 
 
-def test_a_negative_grade_is_a_rating_here_and_a_mark_of_the_pool_there():
-    """trec_eval reads -1 as not pooled and -2 as not judged; to us they are ratings, judged and not relevant."""
+GRADED = st.dictionaries(
+    st.integers(0, 6).map(str),
+    st.dictionaries(st.integers(0, 40).map(str), st.sampled_from([-3, -2, -1, -1, 0, 1, 2, 5]), min_size=1).filter(
+        lambda profile: max(profile.values()) >= 0
+    ),
+    min_size=1,
+)
+
+
+@given(LISTS, GRADED, st.integers(1, 5))
+def test_negative_grades_read_as_pooled_are_those_of_trec_eval(run, test, level):
+    _compare(run, test, level, "pooled")
+
+
+def test_a_negative_grade_is_judged_here_unless_it_is_read_as_trec_eval_reads_it():
     run, test = {"a": {"x": 2.0, "y": 1.0}}, {"a": {"x": -1, "y": 1}}
     theirs = pytrec_eval.RelevanceEvaluator(test, {"bpref"}).evaluate(run)["a"]["bpref"]
-    judgments = Judgments.of(Ratings.of(["a", "a"], ["x", "y"], [-1, 1]), 1.0)
-    judged, _ = judge(read_run(run, name="run"), judgments)
-    assert (theirs, Metric.of("bpref")(judged).tolist()) == (1.0, [0.0])
+    assert theirs == 1.0
+    found = {
+        reading: measure({"run": run}, test, "bpref", negative_grades=reading).values.item() for reading in READINGS
+    }
+    assert found == {"judged": 0.0, "unjudged": 1.0, "pooled": 1.0}

@@ -18,6 +18,12 @@ def _read(path):
     return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, separator=separator)
 
 
+def _visible(folder):
+    """Return the files but the records of their checksums."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if ".cranfield-records" not in path.parts)
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "tsv"])
 def test_the_parts_come_back_and_the_record_says_how_they_were_made(tmp_path, form):
     ratings = filters.min_ratings(RATINGS, user=2)
@@ -32,7 +38,7 @@ def test_the_parts_come_back_and_the_record_says_how_they_were_made(tmp_path, fo
     assert [step["action"] for step in record["data"]["history"]] == ["min_ratings"]
     assert record["splits"][0]["split"]["settings"] == {"groups": 2, "train": 0.6, "seed": 7, "validation": 0.2}
     assert record["splits"][0]["split"]["notes"] == list(made.notes)
-    assert sorted(record["files"]) == sorted(path.name for path in tmp_path.iterdir() if path.name != "split.json")
+    assert sorted([*record["files"], "split.json"]) == _visible(tmp_path)
 
 
 def test_folds_have_folders_and_an_earlier_split_makes_room(tmp_path):
@@ -40,7 +46,7 @@ def test_folds_have_folders_and_an_earlier_split_makes_room(tmp_path):
     splits.write(splits.k_fold(RATINGS, k=3, validation=0.3), tmp_path)
     assert (tmp_path / "fold-3" / "validation.parquet").exists()
     splits.write(splits.k_fold(RATINGS, k=2), tmp_path, force=True)
-    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    files = _visible(tmp_path)
     folds = [f"fold-{fold}/{part}.parquet" for fold in (1, 2) for part in ("test", "train")]
     assert files == [*folds, "mine.txt", "split.json"]
     assert len(json.loads((tmp_path / "split.json").read_text())["splits"]) == 2
@@ -63,7 +69,7 @@ def test_the_same_split_is_written_anew_in_any_format(tmp_path):
     for made in (splits.random(RATINGS, seed=1), splits.k_fold(RATINGS, k=2)):
         for form in ("parquet", "parquet", "csv"):
             record = splits.write(made, tmp_path / made.__class__.__name__, format=form)
-        assert {path.suffix for path in record.parent.rglob("*.*")} == {".csv", ".json"}
+        assert {name.rpartition(".")[2] for name in _visible(record.parent)} == {"csv", "json"}
 
 
 @pytest.mark.parametrize("name", ["train.csv", "split.json", "groups.csv"])
@@ -90,6 +96,14 @@ def test_a_record_cannot_make_us_delete_other_files(tmp_path):
     splits.write(splits.random(RATINGS), home, force=True)
     assert outside.exists()
     assert (home / "notes.csv").exists()
+
+
+def test_a_file_of_an_earlier_split_that_somebody_changed_is_not_removed(tmp_path):
+    made = splits.random(RATINGS, seed=1)
+    splits.write(made, tmp_path, format="csv")
+    (tmp_path / "test.csv").write_text("user,item,rating\n1,1,1\n")
+    splits.write(made, tmp_path)
+    assert _visible(tmp_path) == ["split.json", "test.csv", "test.parquet", "train.parquet"]
 
 
 def test_a_wrong_format_or_folder_is_named(tmp_path):

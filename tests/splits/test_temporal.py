@@ -66,3 +66,13 @@ def test_the_share_of_movielens_100k_is_that_of_polars(real_data):
     assert len(made.train) == len(frame.filter(pl.col("timestamp") < cut))
     cold = set(frame.filter(pl.col("timestamp") >= cut)["user"]) - set(frame.filter(pl.col("timestamp") < cut)["user"])
     assert made.step.effect["cold_users"] == len(cold)
+
+
+@given(st.integers(20, 60), st.integers(10, 90), st.sampled_from([None, 20, 33, 50]))
+def test_the_shares_are_rounded_to_the_nearest_number_of_ratings(n, train, validation):
+    ratings = Ratings.of(range(n), range(n), times=range(n))
+    made = splits.temporal(ratings, train=train / 100, validation=None if validation is None else validation / 100)
+    learn = n - len(made.test)
+    assert 2 * abs(100 * learn - train * n) <= 100
+    if validation is not None:
+        assert 2 * abs(100 * len(made.train) - (100 - validation) * learn) <= 100

@@ -84,6 +84,8 @@ def fill_factors(
             elif kind == IF_RATED:
                 if top_grades[one] > 0.0:
                     factor = 1.0
+            elif kind == SCALE:
+                factor = scales[variants[m]]
             elif n_relevant > 0:
                 if kind == PER_RELEVANT:
                     factor = 1.0 / n_relevant
@@ -91,8 +93,6 @@ def fill_factors(
                     factor = 1.0 / cutoff
                 elif kind == PER_CUTOFF_AND_RELEVANT:
                     factor = 2.0 / (cutoff + n_relevant)
-                elif kind == SCALE:
-                    factor = scales[variants[m]]
                 else:
                     factor = 1.0
             factors[m, one] = factor

@@ -28,6 +28,7 @@ from cranfield.comparisons.verdict import spelled_test
 from cranfield.data import Ratings
 from cranfield.measures.averages import Average
 from cranfield.measures.definition import Metric
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
@@ -61,6 +62,7 @@ def assess(
     similarity: Any = None,
     seed: int = 0,
     out: str | Path | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> Assessment:
     """Find out which metric can be trusted on these systems and these data.
 
@@ -69,7 +71,7 @@ def assess(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties, train, similarity
+    runs, test, metrics, threshold, condensed, ties, train, similarity, negative_grades
         As for `measure`.
     scenarios
         How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
@@ -134,6 +136,7 @@ def assess(
         resamples=resamples,
         weights=weights,
         condensed=condensed,
+        negative_grades=negative_grades,
         ties=ties,
         trains=[train],
         similarity=similarity,
@@ -165,6 +168,7 @@ def assess_folds(
     similarity: Any = None,
     seed: int = 0,
     out: str | Path | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
@@ -193,7 +197,13 @@ def assess_folds(
     significance = spelled_test(significance)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
     weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
-    measuring = {"threshold": threshold, "condensed": condensed, "undefined": undefined, "ties": ties}
+    measuring = {
+        "threshold": threshold,
+        "condensed": condensed,
+        "undefined": undefined,
+        "ties": ties,
+        "negative_grades": negative_grades,
+    }
     prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
     found = _samples(prepared, ways, grids, chunks)
     testing = {"test": significance, "alpha": alpha, "resamples": resamples, "undefined": undefined, "seed": seed}
@@ -201,6 +211,7 @@ def assess_folds(
     settings = {
         "threshold": threshold,
         "condensed": condensed,
+        "negative_grades": negative_grades,
         "metrics": [str(metric) for metric in wanted],
         "averages": [str(kind) for kind in kinds],
         "scenarios": [way.name for way in ways],

@@ -16,6 +16,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import Style, inline
 from cranfield._files import whole_file, write_text
+from cranfield._polars import write_parquet
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield._spelling import nearest
@@ -182,7 +183,7 @@ class Assessment:
             write_text(folder / "frames" / f"{study}.csv", csv_of(frame))
             written.append(folder / "frames" / f"{study}.csv")
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
-            self.samples.write_parquet(temporary)
+            write_parquet(self.samples, temporary)
         written.append(folder / "frames" / "samples.parquet")
         return written + (self._draw(folder / "figures", style) if figures else [])
 

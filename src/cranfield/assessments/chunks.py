@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._files import whole_file
+from cranfield._polars import scan_parquet, write_parquet
 
 
 class Chunks:
@@ -30,23 +32,30 @@ class Chunks:
             return make()
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:16]
         stem = f"{name}-{key}"
-        for path in sorted(self._folder.glob(f"{stem}-*.parquet")):
+        for path in self._kept(stem):
             found = _whole(path)
             if found is not None:
                 return found
             path.unlink(missing_ok=True)
         frame = make()
         buffer = io.BytesIO()
-        frame.write_parquet(buffer)
+        write_parquet(frame, buffer)
         with whole_file(self._folder / f"{stem}-{_digest(buffer.getvalue())}.parquet") as temporary:
             temporary.write_bytes(buffer.getvalue())
         return frame
+
+    def _kept(self, stem: str) -> list[Path]:
+        """Return the files whose name is that of a chunk of ours, and no others: a damaged one is removed."""
+        if self._folder is None or not self._folder.is_dir():
+            return []
+        form = re.compile(re.escape(stem) + r"-[0-9a-f]{16}\.parquet")
+        return sorted(path for path in self._folder.iterdir() if form.fullmatch(path.name))
 
 
 def _whole(path: Path) -> pl.DataFrame | None:
     """Return a chunk, or None if it does not hold what its name says."""
     content = path.read_bytes()
-    return pl.read_parquet(content) if _digest(content) == path.stem.rsplit("-", 1)[1] else None
+    return scan_parquet(io.BytesIO(content)).collect() if _digest(content) == path.stem.rsplit("-", 1)[1] else None
 
 
 def _digest(content: bytes) -> str:

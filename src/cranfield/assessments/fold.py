@@ -24,6 +24,7 @@ from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test
 from cranfield.measures.judging import judge
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
@@ -37,7 +38,7 @@ class Fold:
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties, train, similarity
+    runs, test, metrics, threshold, condensed, ties, train, similarity, negative_grades
         As for `measure`.
     sampling
         What is asked of every smaller test set.
@@ -69,6 +70,7 @@ class Fold:
         ties: Ties = "trec_eval",
         train: Ratings | None = None,
         similarity: Any = None,
+        negative_grades: NegativeGrades = "judged",
     ) -> None:
         self._runs, self._test, self._sampling = as_runs(runs, ties), as_test(test), sampling
         if len(self._runs) < 2:
@@ -76,9 +78,10 @@ class Fold:
         # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
         self.scores: Scores = measure(
             self._runs, self._test, metrics, threshold=threshold, condensed=condensed, train=train,
-            similarity=similarity,
+            similarity=similarity, negative_grades=negative_grades,
         )  # fmt: skip
-        judgments = as_judgments(self._runs, self._test, threshold)
+        judgments = as_judgments(self._runs, self._test, threshold, negative_grades)
+        self._negative_grades = negative_grades
         judged = [judge(run, judgments, Context(train, similarity))[0] for run in self._runs]
         self._masked = MaskedScores([one.condensed() for one in judged] if condensed else judged, metrics, undefined)
         self._robustness = Robustness(self._masked, sampling)
@@ -113,6 +116,7 @@ class Fold:
             "test": self._test.fingerprint,
             "threshold": self._masked.judgments.threshold,
             "condensed": self._condensed,
+            "negative_grades": self._negative_grades,
             "runs": [_fingerprint(run) for run in self._runs],
             "train": None if self._train is None else self._train.fingerprint,
             "similarity": made_of(self._similarity),

@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
-from cranfield.measures.metrics.graded import GAINS, logarithmic
+from cranfield.measures.metrics.gains import EXPONENTIAL, GAINS, above_one, powers_less_one
+from cranfield.measures.metrics.graded import logarithmic
 
 _BEYOND = np.iinfo(np.int64).max
+# The compiled walk adds up gains as they are: sums and quotients of ratings that lie between these are far from the
+# largest and smallest numbers, under the logarithm of the first even those of 2^r.
+_HIGHEST, _LOWEST = 2.0**500, 2.0**-500
 
 
 def _chapelle(judgments: Judgments) -> NDArray[np.float64]:
     """Return 2^(r−1) − 1, which the highest rating of the test set scales."""
-    return np.exp2(np.maximum(judgments.grades - 1.0, 0.0)) - 1.0
+    return powers_less_one(above_one(judgments))
 
 
 # Gains that look at a judgment by itself, and, for those that the highest rating scales, in which way.
@@ -61,8 +65,21 @@ def compiled() -> Any:
 
 def is_known(metric: Metric) -> bool:
     """Say whether the compiled walk knows a metric."""
-    known_gain = dict(metric.parameters).get("gain", "binary") in _GAINS
-    return metric.dialect is None and metric.definition.name in _METRICS and known_gain
+    return metric.dialect is None and metric.definition.name in _METRICS and _gain(metric) in _GAINS
+
+
+def is_summable(metric: Metric, judgments: Judgments) -> bool:
+    """Say whether the gains of a metric that the walk knows can be added up as they are."""
+    gain, above_zero = _gain(metric), judgments.grades[judgments.grades > 0.0]
+    highest = np.log2(_HIGHEST) if gain in EXPONENTIAL else _HIGHEST
+    return gain == "binary" or bool((above_zero >= _LOWEST).all() and (above_zero <= highest).all())
+
+
+def _gain(metric: Metric) -> str:
+    name = metric.definition.name
+    if name == "ERR":
+        return "exp"
+    return str(dict(metric.parameters).get("gain", "rating" if name == "nDCG" else "binary"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +110,7 @@ class SamplingPlan:
     Parameters
     ----------
     metrics
-        Metrics of which `is_known` says yes.
+        Metrics of which `is_known` and `is_summable` say yes.
     judgments
         The whole test set, under the threshold of these metrics.
     hits
@@ -104,8 +121,9 @@ class SamplingPlan:
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
         self._judgments, self._hits, self._condensed = judgments, hits, condensed
-        self._strengths = np.exp2(np.maximum(judgments.grades, 0.0)) - 1.0
         self._lay_out_sums(metrics)
+        ratings = np.maximum(judgments.grades, 0.0) if self._tops else np.zeros(len(judgments))
+        self._strengths = powers_less_one(ratings)
         self._lay_out_gains()
         self._lay_out_metrics(metrics)
 

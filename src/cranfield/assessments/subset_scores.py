@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.assessments.sampling_plan import Hits, SamplingPlan, compiled, is_known
+from cranfield.assessments.sampling_plan import Hits, SamplingPlan, compiled, is_known, is_summable
 from cranfield.measures.averages import Average
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
@@ -115,7 +115,12 @@ class MaskedScores:
         return found
 
     def _is_walked(self, metric: Metric) -> bool:
-        return compiled() is not None and is_known(metric) and all(one.tied_from is None for one in self.judged)
+        if compiled() is None or not (is_known(metric) and is_summable(metric, self.judgments)):
+            return False
+        # The walk knows neither ties nor items that were pooled and not judged.
+        if metric.definition.name == "infAP" and any(one.pooled_above is not None for one in self.judged):
+            return False
+        return all(one.tied_from is None for one in self.judged)
 
     def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], SamplingPlan]]:
         if not walked:

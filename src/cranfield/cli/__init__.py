@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
 from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
+from cranfield._shown import one_line
+from cranfield._starting import SHORT_OF_MEMORY, is_short_of_memory, release
 from cranfield._version import __version__
 from cranfield.cli._group import LazyGroup, common_options
+from cranfield.cli._notes import printed_notes
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -52,31 +58,46 @@ def cranfield(seed: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; a user's mistake is one line on standard error and exit code 2."""
-    vars(settings).update(vars(Settings()))
+    """Run the command line; what a user can put right is one line on standard error and exit code 2."""
     try:
-        cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
+        release()
+        vars(settings).update(vars(Settings()))
+        with printed_notes():
+            cranfield.main(arguments, prog_name="cranfield", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
-    except click.ClickException as error:
-        click.echo(f"cranfield: {_in_a_line(error)}", err=True)
-        sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("cranfield: stopped", err=True)
-        sys.exit(130)
-    except CranfieldError as error:
-        click.echo(f"cranfield: {' '.join(str(error).split())}", err=True)
-        sys.exit(2)
-    except MemoryError as error:
-        told = f" ({error})" if str(error) else ""
-        click.echo(f"cranfield: memory is short{told}; ask for less, or run one system at a time", err=True)
-        sys.exit(2)
+        _end("stopped", 130)
     except BrokenPipeError:
-        sys.stderr.close()
+        _drop_output()
         sys.exit(141)
+    except Exception as error:
+        told = _told(error)
+        if told is None:
+            raise
+        _end(told)
+    except BaseException as error:  # a panic of Polars is not an Exception
+        if not is_short_of_memory(error):
+            raise
+        _end(SHORT_OF_MEMORY.format(""))
+
+
+def _told(error: Exception) -> str | None:
+    """Return what the user is told of an error; None for one that is a fault of the program."""
+    if isinstance(error, click.ClickException):
+        return _in_a_line(error)
+    if isinstance(error, CranfieldError):
+        return str(error)
+    if is_short_of_memory(error):
+        return SHORT_OF_MEMORY.format(f" ({error})" if str(error) else "")
+    if isinstance(error, OSError):
+        _drop_output()
+        place = "the output" if error.filename is None else error.filename
+        return f"{place} cannot be read or written ({error.strerror or error}); free some room, or choose another place"
+    return None
 
 
 def _in_a_line(error: click.ClickException) -> str:
@@ -84,3 +105,16 @@ def _in_a_line(error: click.ClickException) -> str:
     told = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     return told if context is None else f"{told}; see: {context.command_path} --help"
+
+
+def _end(why: str, code: int = 2) -> NoReturn:
+    """Say in one line why the command ends, and end it."""
+    with suppress(OSError):  # standard error may be what is full
+        click.echo(f"cranfield: {one_line(why)}", err=True)
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Let what could not be written go: Python would try once more at its end, and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from cranfield._errors import SettingError
+from cranfield._settings import settings
+from cranfield.cli._group import unpack_option
+from cranfield.cli._output import say
 from cranfield.cli._reading import repeated_option
+from cranfield.measures.judgments import NegativeGrades
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,6 +33,7 @@ class Measuring:
     run_format: str | None
     test_format: Any
     repeated: str
+    negative_grades: Any
     tag: bool
 
     def load(self) -> dict[str, Any]:
@@ -43,6 +48,7 @@ class Measuring:
             "train": None if self.train is None else read(self.train),
             "threshold": self.threshold,
             "condensed": self.condensed,
+            "negative_grades": self.negative_grades,
         }
 
 
@@ -64,6 +70,13 @@ _OPTIONS = (
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
     repeated_option,
+    click.option(
+        "--negative-grades",
+        type=click.Choice(get_args(NegativeGrades)),
+        default="judged",
+        show_default=True,
+        help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+    ),
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 
@@ -77,6 +90,7 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
+    with_measuring = unpack_option(with_measuring)
     for option in reversed(_OPTIONS):
         with_measuring = option(with_measuring)
     return with_measuring
@@ -97,6 +111,21 @@ def _check_outputs(measuring: Measuring, outputs: Mapping[str, str]) -> None:
         if Path(path).resolve() in taken:
             raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
         taken.add(Path(path).resolve())
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Write notes beside the output, unless nothing is to be said."""
+    if not settings.quiet:
+        for note in notes:
+            say(f"· {note}", err=True)
+
+
+def tell_of_grades(loaded: Mapping[str, Any], metrics: Sequence[str]) -> None:
+    """Tell what a reader should know of the scale of the test set, where the output has no room for it."""
+    from cranfield.measures.inputs import as_metrics
+    from cranfield.measures.notes import notes_on_grades
+
+    tell(notes_on_grades(loaded["test"], as_metrics(metrics), loaded["negative_grades"]))
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
+from cranfield._polars import write_csv, write_parquet
+from cranfield._shown import shown_lines
 from cranfield._table import Table, csv_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -52,6 +55,11 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 _ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", ".tsv": "tsv", ".parquet": "parquet"}
 
 
+def say(text: object, *, err: bool = False) -> None:
+    """Print lines in which nothing from a file or a name commands a terminal."""
+    click.echo(shown_lines(text), err=err)
+
+
 def make_folder(out: str | Path) -> None:
     """Make the folder that results will go to before anything else, so that no work is lost on one that cannot be."""
     try:
@@ -65,10 +73,17 @@ def put_table(table: Table, format: str, out: str | None) -> None:
     put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
 
 
+def put_text(result: object, out: str | None) -> None:
+    """Print a result for people, or write it to a file; nothing in it commands a terminal."""
+    put(shown_lines(result), out)
+
+
 def put(text: str, out: str | None) -> None:
     """Print a text, or write it whole to a file."""
     if out is None:
-        click.echo(text.rstrip("\n"))
+        # Into a pipe or a file goes what the data hold, to the byte.
+        text = text.rstrip("\n")
+        click.echo(shown_lines(text) if sys.stdout.isatty() else text)
         return
     write_text(out, text if text.endswith("\n") else text + "\n")
 
@@ -86,10 +101,10 @@ def put_frame(frame: pl.DataFrame, out: str) -> None:
     ending = check_frame_file(out)
     with whole_file(out) as temporary:
         if ending == ".parquet":
-            frame.write_parquet(temporary)
+            write_parquet(frame, temporary)
         elif ending == ".json":
             temporary.write_text(written(frame, "json"), encoding="utf-8")
         elif ending == ".tsv":
-            frame.write_csv(temporary, separator="\t")
+            write_csv(frame, temporary, separator="\t")
         else:
             temporary.write_text(written(frame, "csv"), encoding="utf-8")

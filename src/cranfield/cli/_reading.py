@@ -11,6 +11,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._spelling import suggestion
+from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, read
 from cranfield.data.repeated import Repeated
 
@@ -96,7 +97,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         }
         return command(*arguments, reading=reading, **options)
 
-    decorated: Callable[..., Any] = with_reading
+    decorated: Callable[..., Any] = unpack_option(with_reading)
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated

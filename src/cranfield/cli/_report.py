@@ -37,5 +37,7 @@ def write_page(
         return
     from cranfield.reports import other_decisions, write_report
 
-    variants = other_decisions(loaded["runs"], loaded["test"], metrics, train=loaded["train"])
+    variants = other_decisions(
+        loaded["runs"], loaded["test"], metrics, train=loaded["train"], negative_grades=loaded["negative_grades"]
+    )
     write_report(report, scores, variants=variants, **results)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
-
 from cranfield._settings import settings
+from cranfield._shown import shown
+from cranfield.cli._output import say
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
             yield lambda: None
     finally:
         settings.quiet = False
-    click.echo(f"{what:<24} {time.monotonic() - start:5.1f} s", err=True)
+    say(f"{what:<24} {time.monotonic() - start:5.1f} s", err=True)
 
 
 @contextmanager
@@ -39,7 +39,8 @@ def _bar(what: str, steps: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description:<22}"), BarColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description:<22}", markup=False), BarColumn(), TimeElapsedColumn())
+    what = shown(what)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps if steps > 1 else None)
         yield lambda: bar.advance(task)

@@ -14,6 +14,7 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
+from cranfield._shown import shown_lines
 from cranfield.assessments.assessing import NINE, assess_folds
 from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.scenarios import SCENARIOS, SIZES
@@ -21,7 +22,7 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import put, written
+from cranfield.cli._output import put, say, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measures.measuring import measure
 
@@ -150,6 +151,7 @@ def command(
         trains=[one["train"] for one in loaded],
         threshold=measuring.threshold,
         condensed=measuring.condensed,
+        negative_grades=measuring.negative_grades,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),
@@ -157,11 +159,11 @@ def command(
         out=None if out is None else Path(out) / "samples",
         **asking,
     )
-    put(str(found) if format == "table" else written(_plain(found.frame(study)), format), None)
+    put(shown_lines(found) if format == "table" else written(_plain(found.frame(study)), format), None)
     if out is not None:
         files = found.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
-            click.echo(f"{len(files)} files in {out}")
+            say(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], measure(**loaded[0], metrics=metrics), metrics, assessment=found)
 

@@ -12,8 +12,8 @@ import polars as pl
 from cranfield._table import Table
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
-from cranfield.cli._output import output_options, put, written
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell_of_grades, undefined_option
+from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.comparing import compare
@@ -112,12 +112,13 @@ def command(
     loaded = measuring.load()
     scores = measure(**loaded, metrics=metrics)
     result = compare(scores, test=significance, **options)
+    tell_of_grades(loaded, metrics)
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
     elif power is not None:
         put(_frame(result.power(power), format, result, "paired t-test"), out)
     elif format == "matrix":
-        put("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
+        put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
         put(result.latex(), out)
     elif format == "markdown":
@@ -127,7 +128,7 @@ def command(
     elif format == "json":
         put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
     else:
-        put(str(result), out)
+        put_text(result, out)
     averaging = {name: options[name] for name in ("average", "undefined", "by")}
     averaging["coverage"] = "reduced" if options["coverage"] == "common" else "full"
     write_page(report, loaded, scores, metrics, comparison=result, **averaging)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cranfield.cli._group import common_options
-from cranfield.cli._output import make_folder
+from cranfield.cli._output import make_folder, say
 from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
 from cranfield.reports.demonstration import SIZES, demo
@@ -41,7 +41,7 @@ def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     found = demo(size, seed=seed, stages=stages)
     with stages("Writing the report"):
         page = found.write(out, style=style)
-    click.echo(found)
-    click.echo(f"\nThe report: {page}")
+    say(found)
+    say(f"\nThe report: {page}")
     if show:
         webbrowser.open(Path(page).resolve().as_uri())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cranfield.cli._group import process_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell_of_grades
 from cranfield.cli._output import output_options, put, put_table, written
 from cranfield.measures.dialects import across_tools, dialects_table
 
@@ -27,7 +27,9 @@ def command(
     measuring: Measuring, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
 ) -> None:
     """Show what a metric's name means in other tools, on your data."""
-    frame = across_tools(**measuring.load(), metrics=metrics, published=published)
+    loaded = measuring.load()
+    frame = across_tools(**loaded, metrics=metrics, published=published)
+    tell_of_grades(loaded, metrics)
     if format in ("csv", "json"):
         put(written(frame, format), out)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cranfield._shown import shown_lines
 from cranfield.cli._output import output_options, put, written
 from cranfield.experiments import diff
 
@@ -21,4 +22,4 @@ Examples:
 def command(before: str, after: str, format: str, out: str | None) -> None:
     """Say which decisions differ between two experiments, and how the results moved."""
     found = diff(before, after)
-    put(str(found) if format == "text" else written(found.frame(), format), out)
+    put(shown_lines(found) if format == "text" else written(found.frame(), format), out)

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell, undefined_option
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.measures import DEFAULT_METRICS
@@ -93,9 +92,7 @@ def command(
     how = {**average, "interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         put(written(scores.frame(**how), format), out)
-        if not settings.quiet:
-            for note in scores.notes:
-                click.echo(f"· {note}", err=True)
+        tell(scores.notes)
     else:
         put_table(scores.table(**how, services=True), format, out)
     write_page(report, loaded, scores, metrics, **average)

@@ -7,6 +7,7 @@ import json
 import click
 
 from cranfield.cli._given import refuse_idle
+from cranfield.cli._output import say
 from cranfield.experiments import new_experiment, schema
 
 _EXAMPLES = """\b
@@ -25,6 +26,6 @@ def command(path: str, force: bool, schema_only: bool) -> None:
     """Write an experiment file with every decision, its default and what it means."""
     if schema_only:
         refuse_idle("with --schema, which prints", "path", "force")
-        click.echo(json.dumps(schema(), indent=1))
+        say(json.dumps(schema(), indent=1))
         return
-    click.echo(f"{new_experiment(path, force=force)}: change it, then: cranfield run {path}")
+    say(f"{new_experiment(path, force=force)}: change it, then: cranfield run {path}")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
 from cranfield._settings import settings
+from cranfield._version import __version__
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder
+from cranfield.cli._output import make_folder, say
 from cranfield.cli._reading import reading_options
-from cranfield.data import read
+from cranfield.data import Ratings, read
 from cranfield.rankings import file_name, recommend_each, write_run
-from cranfield.recommenders import signatures
-from cranfield.splits import given
+from cranfield.rankings.fill import fill_system
+from cranfield.recommenders import recommender, signatures
+from cranfield.splits import Split, given
 
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
@@ -55,7 +60,9 @@ class _ListLength(click.ParamType[Any]):
 @click.option("-n", "n", type=_ListLength(), default="100", show_default=True, help="The length of the lists, or all.")
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write one file a system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
-@click.option("--resume", is_flag=True, help="Leave files that are there as they are, and make only the others.")
+@click.option(
+    "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
+)
 @click.option(
     "--min-ratings", type=int, default=0, show_default=True, help="Serve users with at least so many training ratings."
 )
@@ -119,21 +126,60 @@ def command(
     for path in files.values():
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
-    wanted = [name for name, path in files.items() if not (resume and path.exists())]
+    ratings = read(train, **reading)
+    data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap or "error")
+    asked = {name: _asked(data, name, n, asking) for name in files}
+    why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
+    wanted = [name for name in files if why[name] is not None]
     if wanted:
-        ratings = read(train, **reading)
-        data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap or "error")
         made = recommend_each(data, wanted, n, **asking)
         make_folder(out)
         for run in made:
-            again = " (replaced)" if files[run.name].exists() else ""
-            write_run(run, files[run.name])
+            path = write_run(run, files[run.name])
+            record(path, asked[run.name])
             if not settings.quiet:
-                click.echo(
-                    f"{files[run.name]}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}{again}"
-                )
+                told = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
+                say(f"{told}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
-        click.echo(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+        say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+
+
+def _asked(data: Ratings | Split, system: str, n: int | None, asking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that the lists of a system depend on, as JSON holds it."""
+    train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
+    seed, fill = asking["seed"], fill_system(asking["fill"], asking["seed"])
+    told = {
+        "version": __version__,
+        "training ratings": _identity(train),
+        "test ratings": None if test is None else _identity(test),
+        "system": system,
+        "parameters": dict(vars(recommender(system, seed))),
+        "n": n,
+        **{name: value for name, value in asking.items() if name != "jobs"},
+        "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
+    }
+    kept: dict[str, Any] = json.loads(json.dumps(told))
+    return kept
+
+
+def _identity(ratings: Ratings) -> list[str]:
+    # Ids that read the same, as numbers or as text, are written differently.
+    return [ratings.fingerprint, str(ratings.user_ids.dtype), str(ratings.item_ids.dtype)]
+
+
+def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None:
+    """Return what to say of a run that is made, or None for one that is there and made of the same."""
+    if not path.exists():
+        return ""
+    if not resume:
+        return " (replaced)"
+    there = made_of(path)
+    if there is None:
+        return " (made anew: no record says what the file that was there was made of)"
+    other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
+    if other:
+        return f" (made anew: the file that was there differs in {', '.join(other)})"
+    return None if is_as_written(path) else " (made anew: the file that was there has changed since it was written)"
 
 
 def _remark(counts: Any) -> str:

@@ -10,6 +10,7 @@ from cranfield._settings import settings
 from cranfield.assessments.scenarios import SIZES
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._numbers import numbers
+from cranfield.cli._output import say
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
@@ -65,6 +66,6 @@ def command(
         sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
         **asking,
     )
-    click.echo(found)
+    say(found)
     if not settings.quiet:
-        click.echo(f"\nThe report: {found.folder / 'report.html'}")
+        say(f"\nThe report: {found.folder / 'report.html'}")

@@ -11,7 +11,8 @@ import click
 from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
-from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._group import common_options, jobs_option, unpack_option
+from cranfield.cli._output import say
 from cranfield.cli._stages import stages
 from cranfield.experiments import Results, plan, run
 
@@ -30,6 +31,7 @@ Examples:
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @jobs_option
+@unpack_option
 @common_options
 def command(
     experiment: str,
@@ -48,14 +50,14 @@ def command(
         refuse_idle("with --no-report", "show")
     asked = seed if is_given("seed") else None
     if dry_run:
-        click.echo(plan(experiment, out, seed=asked, report=wanted))
+        say(plan(experiment, out, seed=asked, report=wanted))
         return
     results = run(experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted))
-    click.echo(results)
+    say(results)
     if (missing := results.missing()) and not settings.quiet:
-        click.echo(f"not reported: {'; '.join(missing)}", err=True)
+        say(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages
-    click.echo(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))
+    say(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))
     if show and pages:
         webbrowser.open(pages[0].resolve().as_uri())
 
@@ -70,6 +72,6 @@ def _reporter(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
     try:
         check_libraries()
     except MissingExtraError as error:
-        click.echo(f"note: there will be no report: {error}", err=True)
+        say(f"note: there will be no report: {error}", err=True)
         return None
     return report_experiment

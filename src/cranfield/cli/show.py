@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cranfield._shown import shown_lines
 from cranfield.cli._output import output_options, put, written
 from cranfield.experiments import show
 
@@ -20,4 +21,4 @@ Examples:
 def command(folder: str, format: str, out: str | None) -> None:
     """Say what was run in FOLDER, what is there, its sizes and times, and the verdict."""
     found = show(folder)
-    put(str(found) if format == "text" else written(found.frame(), format), out)
+    put(shown_lines(found) if format == "text" else written(found.frame(), format), out)

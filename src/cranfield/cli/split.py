@@ -11,6 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
+from cranfield.cli._output import say
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
@@ -91,7 +92,7 @@ def command(
     if not settings.quiet:
         steps: list[Step | Split] = [*history, *splits]
         for made in steps:
-            click.echo(made)
+            say(made)
             for note in made.notes:
-                click.echo(f"  {note}")
-        click.echo(f"written to {record.parent}, with the record {record.name}")
+                say(f"  {note}")
+        say(f"written to {record.parent}, with the record {record.name}")

@@ -5,16 +5,61 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Differences below this share of the largest value are rounding, not differences.
-_ROUNDING = 1e-12
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""What a metric's value may be off by, as a share of itself: a few units in its last place."""
+# Two values of one user that differ by less than this share of the larger one are the same value.
+_SAME = 4 * ROUNDING
+# What is left where larger numbers have cancelled (1 − similarity) is no value: this share of the pair's largest one.
+_CANCELLED = ROUNDING / 2
 # Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
 _BLOCK = 1 << 17
+
+
+class Differences(NamedTuple):
+    """The differences of some pairs on the scale of the test, and what rounding leaves open about their sums.
+
+    Parameters
+    ----------
+    d
+        Pairs × users; 0 where two values differ by rounding only, and for a user that does not count.
+    noise
+        Pairs × users: how far rounding of the two values may have moved each difference; 0 where that is 0.
+    hidden
+        The sum of those absolute differences of each pair that were taken for 0 beside the pair's largest value alone.
+    """
+
+    d: Floats
+    noise: Floats
+    hidden: Floats
+
+    @property
+    def slack(self) -> Floats:
+        """How far from 0 rounding may move the sum of any of a pair's differences: sums within it are equal."""
+        slack: Floats = self.noise.sum(axis=1) + self.hidden
+        return slack
+
+    @property
+    def smallest(self) -> Floats:
+        """The smallest absolute difference of each pair that is not 0."""
+        smallest: Floats = np.where(self.d == 0, np.inf, np.abs(self.d)).min(axis=1, initial=np.inf)
+        return smallest
+
+    @property
+    def vague(self) -> NDArray[np.bool_]:
+        """Whether a pair has differences that do not show beside the rounding of the others."""
+        return vague(self.smallest, self.slack, self.hidden)
+
+
+def vague(smallest: Floats, slack: Floats, hidden: Floats) -> NDArray[np.bool_]:
+    """Return whether the smallest difference does not show beside rounding, so that sums taken for equal may differ."""
+    return np.asarray((smallest <= 4 * slack) | (hidden > 0), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,26 +146,42 @@ class Sample:
     def differences(self, pairs: slice) -> Floats:
         """Pairs × users: differences on the scale of the test, NaN for a user that does not count.
 
-        What is only rounding (below 1e-12 of the largest value) is an exact zero.
+        What is only rounding is an exact zero: less than 32 ε of the larger of the user's two values, or 4 ε of the
+        largest value of the pair, with ε = 2.2e-16.
         """
-        return self._difference(self.tested, self._rounding[0], pairs)
+        return self._difference(self.tested, pairs)[0]
 
     def raw_differences(self, pairs: slice) -> Floats:
         """Pairs × users: differences of the values themselves, NaN for a user that does not count."""
-        return self._difference(self.values, self._rounding[1], pairs)
+        return self._difference(self.values, pairs)[0]
 
-    @cached_property
-    def _rounding(self) -> tuple[float, float]:
-        """What is only rounding in a difference of tested values, and of values."""
-        largest = (float(np.nanmax(np.abs(values), initial=0.0)) for values in (self.tested, self.values))
-        tested, values = (_ROUNDING * one for one in largest)
-        return tested, values
+    def rounded_differences(self, pairs: slice) -> Differences:
+        """Return differences on the scale of the test, and what rounding leaves open about their sums."""
+        d, noise, hidden = self._difference(self.tested, pairs)
+        if self.geometric:  # log(x (1 + ε)) = log x + ε
+            noise += ROUNDING
+        np.nan_to_num(d, copy=False)
+        noise[d == 0] = 0.0
+        return Differences(d, noise, hidden)
 
-    def _difference(self, values: Floats, rounding: float, pairs: slice) -> Floats:
-        d = values[self.first[pairs]]
-        d -= values[self.second[pairs]]
-        d[np.abs(d) <= rounding] = 0.0
-        return d
+    def _difference(self, values: Floats, pairs: slice) -> tuple[Floats, Floats, Floats]:
+        """Return differences, how far rounding may have moved each, and the sum of what the largest value hides."""
+        a, b = values[self.first[pairs]], values[self.second[pairs]]
+        d = a - b
+        noise = np.maximum(np.abs(a, out=a), np.abs(b, out=b), out=a)
+        if not self.same_users:
+            noise[np.isnan(noise)] = 0.0
+        noise *= ROUNDING
+        size = np.abs(d, out=b)
+        floor = _CANCELLED / ROUNDING * np.fmax.reduce(noise, axis=1, initial=0.0)
+        zero = size <= np.maximum(_SAME / ROUNDING * noise, floor[:, None])
+        d[zero] = 0.0
+        zero &= size > 0
+        hidden = np.zeros(len(d))
+        if zero.any():
+            zero &= size > _SAME / ROUNDING * noise
+            hidden += np.where(zero, size, 0.0).sum(axis=1)
+        return d, noise, hidden
 
     def system_averages(self) -> Floats:
         """Return the average of each system over its own users."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
-from cranfield.comparisons.permutations.enumeration import TIE
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import ROUNDING, Floats, Sample
 from cranfield.comparisons.verdict import Verdict, tests
 
 
@@ -75,7 +74,8 @@ def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArr
 def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> Verdict:
     means = table.mean(axis=0)
     difference = means[sample.first] - means[sample.second]
-    enough = np.abs(difference) - TIE * max(np.abs(table).max(initial=0.0), 1e-300)
+    # Averages that differ by rounding alone are equal.
+    enough = np.abs(difference) - 2 * ROUNDING * np.abs(table).max(axis=1).mean()
     exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
     reach = np.quantile(spread, 1 - alpha)
     interval = {} if sample.geometric else {"lower": difference - reach, "upper": difference + reach}

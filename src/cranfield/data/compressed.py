@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from cranfield import _checks as check
 from cranfield._errors import InputError, MissingExtraError
+from cranfield._settings import settings
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # What the libraries raise on bytes that are not what they should be; zipfile lets slip what it stumbles over.
 _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
+_PIECE = 1 << 10
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
+
+
+# A compressed file may unpack to so many times its size without being asked about, and to so many bytes in any case:
+# files of ratings and runs are seldom compressed to less than a twentieth.
+_USUAL, _ALWAYS = 100, 1 << 26
 
 
 def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
     """Return what is inside compressed ``data``, and what to call it; plain data are returned as they are.
+
+    What unpacks to more than ``settings.unpack_limit`` is refused.
 
     Parameters
     ----------
@@ -32,22 +43,52 @@ def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes,
     member
         Which file of a zip archive; by default the one whose name speaks of ratings, or the only one.
     """
+    return _unpacked(data, label, member, unpack_limit(len(data)))
+
+
+def unpack_limit(size: int) -> int:
+    """Return the most bytes that a compressed file of some size may unpack to."""
+    if settings.unpack_limit is None:
+        return max(_USUAL * size, _ALWAYS)
+    return check.whole("unpack_limit", settings.unpack_limit, at_least=1)
+
+
+def _unpacked(data: bytes, label: str, member: str | None, limit: int) -> tuple[bytes, str]:
     if data.startswith(_ZIP):
-        data, label = _from_zip(data, label, member)
-        return unpacked(data, label) if not data.startswith(_ZIP) else (data, label)
-    if data.startswith(_ZSTD):
-        return _from_zstd(data, label), label
-    for magic, kind, decompress in (
-        (_GZIP, "gzip", gzip.decompress),
-        (_BZIP2, "bzip2", bz2.decompress),
-        (_XZ, "xz", lzma.decompress),
+        data, label = _from_zip(data, label, member, limit)
+        return _unpacked(data, label, None, limit) if not data.startswith(_ZIP) else (data, label)
+    for magic, kind, unpack in (
+        (_GZIP, "gzip", _from_gzip),
+        (_BZIP2, "bzip2", _from_bzip2),
+        (_XZ, "xz", _from_xz),
+        (_ZSTD, "Zstandard", _from_zstd),
     ):
         if data.startswith(magic):
             try:
-                return decompress(data), label
+                plain = unpack(data, limit)
+            except MissingExtraError as error:
+                raise MissingExtraError(
+                    f"{label}: {kind}-compressed text", library=error.library, extra=error.extra
+                ) from error
             except _DAMAGE as error:
                 raise _damaged(kind, label, error) from error
+            return _within(plain, limit, label), label
     return data, label
+
+
+def _within(plain: bytes, limit: int, label: str) -> bytes:
+    if len(plain) > limit:
+        raise too_large(limit, label)
+    return plain
+
+
+def too_large(limit: int, label: str) -> InputError:
+    """Return the error for a file that is larger inside than may be."""
+    return InputError(
+        f"the file unpacks to more than {limit:,} bytes",
+        source=label,
+        remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
+    )
 
 
 def zip_and_member(path: Path) -> tuple[Path, str] | None:
@@ -58,7 +99,7 @@ def zip_and_member(path: Path) -> tuple[Path, str] | None:
     return None
 
 
-def _from_zip(data: bytes, label: str, member: str | None) -> tuple[bytes, str]:
+def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[bytes, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             chosen = member or _chosen(archive.namelist(), label)
@@ -68,7 +109,9 @@ def _from_zip(data: bytes, label: str, member: str | None) -> tuple[bytes, str]:
                     source=label,
                     remedy=f"it holds {_listed(archive.namelist())}",
                 )
-            return archive.read(chosen), f"{label}/{chosen}"
+            label = f"{label}/{chosen}"
+            with archive.open(chosen) as inside:
+                return _within(inside.read(limit + 1), limit, label), label
     except _DAMAGE as error:
         raise _damaged("zip", label, error) from error
     except RuntimeError as error:  # so zipfile calls a password, and a compression that it does not know
@@ -95,33 +138,68 @@ def _chosen(names: list[str], label: str) -> str:
     )
 
 
-def _from_zstd(data: bytes, label: str) -> bytes:
+def _from_gzip(data: bytes, limit: int) -> bytes:
+    def decompressor() -> Any:
+        return zlib.decompressobj(wbits=31)  # with gzip's own header and checksum
+
+    return _of_streams(data, limit, decompressor, lambda rest: rest.lstrip(b"\0"))
+
+
+def _from_bzip2(data: bytes, limit: int) -> bytes:
+    return _of_streams(data, limit, bz2.BZ2Decompressor, lambda rest: rest if rest.startswith(_BZIP2) else b"")
+
+
+def _from_xz(data: bytes, limit: int) -> bytes:
+    return _of_streams(data, limit, lzma.LZMADecompressor, lambda rest: rest if rest.startswith(_XZ) else b"")
+
+
+def _of_streams(data: bytes, limit: int, decompressor: Callable[[], Any], following: Callable[[bytes], bytes]) -> bytes:
+    """Unpack streams that stand one after another, to at most one byte more than the limit."""
+    parts: list[bytes] = []
+    left = limit + 1
+    while data and left:
+        stream = decompressor()
+        parts.append(stream.decompress(data, left))
+        left -= len(parts[-1])
+        if left and not stream.eof:
+            raise EOFError("it ends too early")
+        data = following(stream.unused_data)
+    return b"".join(parts) if len(parts) > 1 else parts[0]
+
+
+def _from_zstd(data: bytes, limit: int) -> bytes:
     try:
         from compression import zstd  # Python 3.14 and newer
     except ImportError:
-        return _from_zstandard(data, label)
+        return _from_zstandard(data, limit)
     try:
-        plain: bytes = zstd.decompress(data)
-        return plain
-    except (zstd.ZstdError, EOFError) as error:
-        raise _damaged("Zstandard", label, error) from error
+        return _of_streams(data, limit, zstd.ZstdDecompressor, bytes)
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from error
 
 
-def _from_zstandard(data: bytes, label: str) -> bytes:
+def _from_zstandard(data: bytes, limit: int) -> bytes:
     try:
         import zstandard
     except ImportError as error:
-        raise MissingExtraError(f"{label}: Zstandard-compressed text", library="zstandard", extra="zstd") from error
-    parts = []
-    while data:
+        raise MissingExtraError("Zstandard", library="zstandard", extra="zstd") from error
+    parts: list[bytes] = []
+    left = limit + 1
+    while data and left > 0:
         frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            parts.append(frame.decompress(data))
-        except zstandard.ZstdError as error:
-            raise _damaged("Zstandard", label, error) from error
-        if not frame.eof:
-            raise _damaged("Zstandard", label, EOFError("it ends too early"))
-        data = frame.unused_data
+        view = memoryview(data)
+        # In small pieces, for there is no other way to bound what comes out: 4 bytes may become 128 KiB.
+        for start in range(0, len(data), _PIECE):
+            try:
+                parts.append(frame.decompress(view[start : start + _PIECE]))
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from error
+            left -= len(parts[-1])
+            if frame.eof or left <= 0:
+                break
+        if left > 0 and not frame.eof:
+            raise EOFError("it ends too early")
+        data = frame.unused_data + data[start + _PIECE :] if frame.eof else b""
     return b"".join(parts)
 
 

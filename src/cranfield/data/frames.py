@@ -13,15 +13,20 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._panics import panics_unheard
+from cranfield._polars import scan_parquet
 from cranfield.data.columns import ROLES, Role
+from cranfield.data.compressed import too_large, unpack_limit
 from cranfield.data.values import Fault
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
 # What Polars and PyArrow raise where they do not know a type.
 _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
-    *(TypeError, ValueError, NotImplementedError),
+    *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
+# The bytes that a value takes once it is read.
+_VALUE = 8
 # The units of NumPy's dates that Polars knows.
 _UNITS = ("D", "ms", "us", "ns")
 
@@ -43,6 +48,16 @@ class FrameTable:
     def guess(self) -> dict[Role, int]:
         """The places of the columns where they have no names: user, item, rating, time."""
         return dict(zip(ROLES, range(self.width)))
+
+    def head(self) -> pl.DataFrame:
+        """Return the first row."""
+        return self._collected(self._frame.head(1))
+
+    def check_size(self, limit: int) -> None:
+        """Refuse a table whose rows take more than ``limit`` bytes; in a Parquet file what repeats takes hardly any."""
+        rows = self._collected(self._frame.select(pl.len())).item()
+        if rows * _VALUE * min(self.width, len(ROLES)) > limit:
+            raise too_large(limit, self.label)
 
     def load(self, places: Mapping[Role, int]) -> None:
         """Keep in mind which columns are wanted."""
@@ -70,7 +85,8 @@ class FrameTable:
 
     def _collected(self, frame: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return frame.collect()
+            with panics_unheard():
+                return frame.collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise InputError(
                 f"the data cannot be read ({str(error).splitlines()[0]})",
@@ -81,7 +97,10 @@ class FrameTable:
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
     """Return the table of a Parquet file, given by its path or open for reading."""
-    return FrameTable(pl.scan_parquet(source), label)
+    table = FrameTable(scan_parquet(source), label)
+    size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
+    table.check_size(unpack_limit(size))
+    return table
 
 
 def frame_table(source: Any) -> FrameTable:

@@ -121,18 +121,21 @@ def find_layout(
         quote = None
     numbered = [row for row, _ in zip(records(sample, separator, quote), range(_SAMPLE_ROWS))]
     rows = [fields for _, fields in numbered]
+    if not rows:
+        raise InputError("the file holds no row", source=label, remedy="check that it was written whole")
     if header is None:
         header = _is_header(rows, wanted)
-    if len(rows[0]) < 2:
+    # Without names the first row is one like others, and may be the one at fault.
+    width = len(rows[0]) if header else Counter(map(len, rows)).most_common(1)[0][0]
+    narrow = next((number for number, fields in numbered if len(fields) < 2), None)
+    if narrow is not None and min(len(rows[0]), width) < 2:
         raise InputError(
-            "the first row has one field only, and a rating needs a user and an item",
+            "the row has only one field, and a rating needs a user and an item",
             source=label,
-            row=numbered[0][0],
+            row=narrow,
             remedy="say what divides the fields with separator='...' (--separator)",
         )
     rest = numbered[1:] if header else numbered
-    # Without names the first row is one like others, and may be the one at fault.
-    width = len(rows[0]) if header else Counter(map(len, rows)).most_common(1)[0][0]
     # Blank lines are passed over: Polars counts the columns of the first line it sees.
     first_line = rest[0][0] if rest else numbered[0][0] + 1
     return Layout(
@@ -200,10 +203,10 @@ def is_date(text: str) -> bool:
 
 def _whole_lines(data: bytes) -> bytes:
     sample = data[:_SAMPLE_BYTES]
-    if len(data) > len(sample):
-        sample = sample[: sample.rfind(b"\n") + 1] or sample
-        # The end of the sample may cut a quoted field in two; a character is never cut, for a line ends there.
-    return sample
+    if len(data) == len(sample):
+        return sample
+    # The end of the sample may cut a quoted field in two, but never a character.
+    return sample[: sample.rfind(b"\n") + 1] or sample.decode(errors="ignore").encode()
 
 
 def _likeliest_separator(sample: bytes, quote: str | None) -> str:

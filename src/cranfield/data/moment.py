@@ -8,6 +8,9 @@ from numbers import Real
 
 from cranfield._errors import SettingError
 
+# Seconds that 64 bits do not hold.
+_TOO_FAR = 2**63
+
 
 def seconds(name: str, moment: object) -> int:
     """Return a date, a datetime, an ISO text or a number of seconds as whole seconds since 1970.
@@ -20,7 +23,9 @@ def seconds(name: str, moment: object) -> int:
     >>> seconds("start", "2001-01-01")
     978307200
     """
-    if not isinstance(moment, bool) and isinstance(moment, Real) and math.isfinite(moment):
+    if isinstance(moment, int) and abs(moment) >= _TOO_FAR:
+        raise SettingError(f"{name} is too far away; give a date, an ISO text or seconds since 1970")
+    if not isinstance(moment, bool) and isinstance(moment, Real) and abs(float(moment)) < _TOO_FAR:
         return math.ceil(float(moment))
     if isinstance(moment, str):
         try:

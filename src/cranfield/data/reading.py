@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
@@ -127,6 +128,7 @@ def _table(
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
         path, member = file_and_member(Path(source))
+        check_unchanged(path)
         if is_parquet(path):
             return parquet_table(path, str(source))
         data, label = contents(path), str(path)

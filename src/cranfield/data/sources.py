@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cranfield._errors import InputError
+from cranfield._files import meant
 from cranfield.data.compressed import zip_and_member
 from cranfield.data.layout import as_utf8, find_layout
 from cranfield.data.text import TextTable
@@ -16,7 +17,7 @@ PARQUET = b"PAR1"
 
 def file_and_member(path: Path) -> tuple[Path, str | None]:
     """Return the file that a path names and, for ``archive.zip/file.csv``, the member of the archive."""
-    path = path.expanduser()
+    path = meant(path)
     if path.is_dir():
         files = ", ".join(sorted(one.name for one in path.iterdir() if one.is_file())[:5]) or "no file"
         raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")

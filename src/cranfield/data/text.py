@@ -70,7 +70,7 @@ class TextTable:
 
     def _looks_like_time(self, place: int) -> bool:
         """Tell whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
-        return self._mostly(place, lambda field: (field.isdecimal() and int(field) >= 10**8) or is_date(field))
+        return self._mostly(place, lambda field: (field.isdecimal() and len(field.lstrip("0")) > 8) or is_date(field))
 
     def _mostly(self, place: int, test: Callable[[str], bool]) -> bool:
         """Tell whether more than half of the first rows pass a test: one that is at fault must not hide the column."""

@@ -129,12 +129,21 @@ def times(column: pl.Series) -> NDArray[np.int64]:
     if not column.dtype.is_numeric():
         raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
     # What is no whole number or too large for one becomes null.
-    whole = (column if column.dtype.is_integer() else column.floor()).cast(pl.Int64, strict=False)
+    whole = (column if column.dtype.is_integer() else _in_bounds(column.floor())).cast(pl.Int64, strict=False)
     if whole.null_count():
         row = _first(whole.is_null())
         raise Fault(row, f"{column[row]} is not a time", remedy)
     dates = _basic_dates(whole)
     return _seconds(whole.to_numpy()) if dates is None else _since_1970(dates)
+
+
+def _in_bounds(numbers: pl.Series) -> pl.Series:
+    """Return null for what 64 bits may not hold: -2⁶³ as a float may be any of the whole numbers near it."""
+    return (
+        numbers.to_frame()
+        .select(pl.when(pl.nth(0).is_between(-(2.0**63), 2.0**63, closed="none")).then(pl.nth(0)))
+        .to_series()
+    )
 
 
 def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
@@ -187,9 +196,11 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
 
 def _sizes(numbers: NDArray[np.int64], unit: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Tell block by block whether times are too small for a unit (0), usual (1), late (2) or too late for it (3)."""
-    edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE]) * unit
+    edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE], dtype=np.uint64) * np.uint64(unit)
     for start in range(0, len(numbers), _BLOCK):
-        yield start, np.searchsorted(edges, np.abs(numbers[start : start + _BLOCK]), side="right")
+        # The size of the smallest number has no place among signed ones.
+        sizes = np.abs(numbers[start : start + _BLOCK]).view(np.uint64)
+        yield start, np.searchsorted(edges, sizes, side="right")
 
 
 def _from_text(text: pl.Series) -> pl.Series:

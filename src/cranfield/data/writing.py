@@ -8,6 +8,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._files import whole_file
+from cranfield._polars import write_csv, write_parquet
 from cranfield._spelling import suggestion
 from cranfield.data.ratings import Ratings
 
@@ -51,9 +52,9 @@ def write_table(table: pl.DataFrame, path: str | Path) -> Path:
     path, form = Path(path), check_format(path)
     with whole_file(path) as temporary:
         if form == "parquet":
-            table.write_parquet(temporary)
+            write_parquet(table, temporary)
         else:
-            _printable(table, path).write_csv(temporary, separator="," if form == "csv" else "\t")
+            write_csv(_printable(table, path), temporary, separator="," if form == "csv" else "\t")
     return path
 
 

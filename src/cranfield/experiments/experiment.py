@@ -9,6 +9,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
+from cranfield._files import meant
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.phrase import listed
@@ -97,7 +98,7 @@ class Experiment:
 
     def path(self, name: str) -> Path:
         """Return where a file lies that the experiment names."""
-        return self.base / Path(name).expanduser()
+        return meant(name, self.base)
 
     def __str__(self) -> str:
         systems, data = (listed([one.name for one in named]) for named in (self.systems, self.data))

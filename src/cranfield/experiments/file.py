@@ -88,7 +88,7 @@ def read_experiment(path: str | Path) -> Experiment:
         raise InputError("there is no such file", source=path, remedy="write one with: cranfield new") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"it cannot be read ({error})", source=path, remedy="give a text file in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # tomllib lets slip numbers that are too long and tables too deep
         raise InputError(f"it is not TOML: {error}", source=path, remedy="mend that line") from error
     try:
         return experiment_of(table, base=path.parent)

@@ -6,7 +6,7 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.judging import judge
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.measuring import DEFAULT_METRICS, measure
-from cranfield.measures.metrics.graded import gain
+from cranfield.measures.metrics.gains import gain
 from cranfield.measures.popularity_groups import by_popularity
 from cranfield.measures.risks import risk
 from cranfield.measures.scores import Scores

@@ -14,6 +14,7 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._rounding import share_of
 from cranfield._spelling import Spelling, nearest, parse
+from cranfield.measures._scale import power_for
 
 Values = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -88,6 +89,30 @@ class Average:
         return float(lower), float(upper)
 
 
+def _value_in_reach(value: Callable[[Values, Values], float]) -> Callable[[Values, Values], float]:
+    """Return the same average with huge or tiny values divided by a power of two first, and multiplied after."""
+
+    def scaled(x: Values, w: Values) -> float:
+        power = power_for(x)
+        return float(np.ldexp(value(np.ldexp(x, -power), w), power)) if power else value(x, w)
+
+    return scaled
+
+
+def _interval_in_reach(interval: Callable[[Values, Values, float], Interval]) -> Callable[..., Interval]:
+    """Return the same interval with huge or tiny values divided by a power of two first, and multiplied after."""
+
+    def scaled(x: Values, w: Values, level: float) -> Interval:
+        power = power_for(x)
+        if not power:
+            return interval(x, w, level)
+        with np.errstate(over="ignore"):  # an end may well be beyond every number, and is infinite then
+            lower, upper = np.ldexp(interval(np.ldexp(x, -power), w, level), power)
+        return float(lower), float(upper)
+
+    return scaled
+
+
 def _student(values: Values, level: float, degrees: float | None = None, error: float | None = None) -> Interval:
     """Return mean ± t · standard error."""
     from scipy.special import stdtrit
@@ -104,8 +129,8 @@ def _mean(spelling: Spelling) -> Average:
     """Arithmetic mean: (1/n) Σ x."""
     return Average(
         spelling,
-        value=lambda x, _: float(x.mean()),
-        interval=lambda x, _, level: _student(x, level),
+        value=_value_in_reach(lambda x, _: float(x.mean())),
+        interval=_interval_in_reach(lambda x, _, level: _student(x, level)),
         method="Student's t",
     )
 
@@ -127,7 +152,13 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
         residuals = w * (x - middle) / mean_weight
         return _student(residuals - residuals.mean() + middle, level)
 
-    return Average(spelling, value, interval, "Student's t, linearised ratio", weights=by)
+    return Average(
+        spelling,
+        _value_in_reach(value),
+        _interval_in_reach(interval),
+        "Student's t, linearised ratio",
+        weights=by,
+    )
 
 
 def _median(spelling: Spelling) -> Average:
@@ -142,7 +173,7 @@ def _median(spelling: Spelling) -> Average:
         ordered = np.sort(x)
         return float(ordered[max(place, 0)]), float(ordered[min(len(x) - 1 - place, len(x) - 1)])
 
-    return Average(spelling, lambda x, _: float(np.median(x)), interval, "exact order statistics")
+    return Average(spelling, _value_in_reach(lambda x, _: float(np.median(x))), interval, "exact order statistics")
 
 
 def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-5) -> Average:
@@ -186,7 +217,12 @@ def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
         error = float(winsorised.std(ddof=1) / ((1.0 - 2.0 * share) * np.sqrt(len(x))))
         return _student(middle, level, degrees=len(middle) - 1, error=error)
 
-    return Average(spelling, lambda x, _: float(kept(x).mean()), interval, "Student's t, winsorised (Tukey-McLaughlin)")
+    return Average(
+        spelling,
+        _value_in_reach(lambda x, _: float(kept(x).mean())),
+        _interval_in_reach(interval),
+        "Student's t, winsorised (Tukey-McLaughlin)",
+    )
 
 
 _MAKERS: Mapping[str, Callable[..., Average]] = {
@@ -206,5 +242,6 @@ def known_averages() -> Mapping[str, str]:
 def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:
     """Return the mean value and the summed weight of each user's lists."""
     _, user = np.unique(users, return_inverse=True)
-    count = np.bincount(user)
-    return np.bincount(user, weights=values) / count, np.bincount(user, weights=weights).astype(np.float64)
+    count, power = np.bincount(user), power_for(values)
+    means = np.bincount(user, weights=np.ldexp(values, -power)) / count
+    return np.ldexp(means, power), np.bincount(user, weights=weights).astype(np.float64)

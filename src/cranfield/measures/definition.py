@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._checks import flag, one_of
+from cranfield._code_hash import is_ours
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.measures.judged import Judged
@@ -19,6 +21,19 @@ Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
 Cutoff = Literal["optional", "required", "none"]
 Need = Literal["predictions", "train", "similarity", "whole lists"]
+Requirement = Literal[
+    "relevant items", "gains", "judgments", "judged items in the list", "items in the list", "nothing"
+]
+
+_REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
+    "relevant items": lambda judged: judged.n_relevant > 0,
+    "gains": lambda judged: judged.judgments.n_judged > 0,  # which of them gain anything, only the metric knows
+    "judgments": lambda judged: judged.judgments.n_judged > 0,
+    "judged items in the list": lambda judged: judged.total() > 0,
+    "items in the list": lambda judged: judged.lengths > 0,
+    "nothing": lambda judged: np.ones(judged.n_lists, dtype=np.bool_),
+}
+"""What a metric can require of a list and its user, and for which lists that is there."""
 
 # What every metric understands, whatever its own parameters.
 _COMMON: Mapping[str, str] = {
@@ -44,6 +59,16 @@ class Definition:
         value a list, NaN where it is undefined. With ``whole_system`` it returns a single number.
     family
         The page of the documentation that holds its formula.
+    requires
+        Without what it is undefined for a list: ``relevant items`` of the user in the test set; ``gains``, a test item
+        that is worth something in it; ``judgments``, a test rating whatever it is; ``judged items in the list``;
+        ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the function returns. A
+        metric may be undefined for other reasons as well, as a correlation is for equal ratings.
+    zero_if_undefined
+        Whether an undefined value may count 0 in an average, as of a gain that an empty list earns as well.
+    bounds
+        Whether missing judgments make it uncertain, so that it has a value if all unjudged items of a list were
+        relevant, and if none were.
     cutoff
         Whether ``@n`` may, must or cannot follow the name.
     lower_is_better
@@ -62,6 +87,9 @@ class Definition:
     name: str
     function: Callable[..., Any]
     family: str
+    requires: Requirement = "nothing"
+    zero_if_undefined: bool = False
+    bounds: bool = False
     cutoff: Cutoff = "optional"
     lower_is_better: bool = False
     needs: tuple[Need, ...] = ()
@@ -95,8 +123,34 @@ _DEFINITIONS: dict[str, Definition] = {}
 _SPELLINGS: dict[str, str] = {}
 
 
-def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **properties: Any) -> Callable[[F], F]:
+def metric(
+    name: str,
+    *,
+    family: str = "own",
+    aliases: tuple[str, ...] = (),
+    requires: Requirement = "nothing",
+    zero_if_undefined: bool | None = None,
+    bounds: bool | None = None,
+    lower_is_better: bool = False,
+    whole_system: bool = False,
+    **properties: Any,
+) -> Callable[[F], F]:
     """Register a metric; use it as a decorator of a function of `Judged` lists.
+
+    Parameters
+    ----------
+    name, aliases
+        How it is spelled, and how else.
+    requires
+        Without what it is undefined (NaN) for a list: ``"relevant items"``, ``"judgments"``, ... as in `Definition`.
+    zero_if_undefined
+        Whether an undefined value counts 0 in averages; by default unless lower is better.
+    bounds
+        Whether it has bounds from missing judgments; by default if it has a value for each list.
+    lower_is_better, whole_system
+        Whether a smaller value is the better one, and whether the function returns one number for all lists together.
+    family, properties
+        The other fields of `Definition`.
 
     Examples
     --------
@@ -113,12 +167,28 @@ def metric(name: str, *, family: str = "own", aliases: tuple[str, ...] = (), **p
     """
     if parse(name) != Spelling(name):
         raise SettingError(f"{name!r} cannot be the name of a metric; use a word without parameters and cut-off")
+    one_of("requires", requires, _REQUIREMENTS)
+    zero = not lower_is_better if zero_if_undefined is None else flag("zero_if_undefined", zero_if_undefined)
+    bounded = not whole_system if bounds is None else flag("bounds", bounds)
+    if bounded and whole_system:
+        raise SettingError(f"{name} has one value for all lists, and so no bounds; leave bounds=True out")
 
     def register(function: F) -> F:
         asked = inspect.signature(function).parameters.get("cutoff")
         needed = asked is not None and asked.default is inspect.Parameter.empty
         how = {"cutoff": "required" if needed else "optional", **properties}
-        definition = Definition(name, function, family, aliases=aliases, **how)
+        definition = Definition(
+            name,
+            function,
+            family,
+            aliases=aliases,
+            requires=requires,
+            zero_if_undefined=zero,
+            bounds=bounded,
+            lower_is_better=lower_is_better,
+            whole_system=whole_system,
+            **how,
+        )
         _DEFINITIONS[name] = definition
         for spelling in (name, *aliases):
             _SPELLINGS[spelling.lower()] = name
@@ -181,8 +251,7 @@ class Metric:
 
         A dialect is undefined for the lists that its tool leaves out.
         """
-        gain = self.definition.family in ("ranking", "graded", "incomplete", "own") and not self.lower_is_better
-        return gain and self.dialect is None
+        return self.definition.zero_if_undefined
 
     @property
     def lower_is_better(self) -> bool:
@@ -208,8 +277,39 @@ class Metric:
             judged = judged.with_ties_broken()
         if self.definition.takes_cutoff:
             parameters["cutoff"] = self.cutoff
-        values = self.definition.function(judged, **parameters)
-        return float(values) if self.definition.whole_system else self._one_a_list(values, judged.n_lists)
+        values = self._computed(judged, parameters)
+        if self.definition.whole_system:
+            return float(values)
+        found = self._one_a_list(values, judged.n_lists)
+        return np.where(_REQUIREMENTS[self.definition.requires](judged), found, np.nan)
+
+    def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
+        """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
+        if not is_ours(self.definition.function):
+            return self._own_computed(judged, parameters)
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                values = self.definition.function(judged, **parameters)
+        except (FloatingPointError, OverflowError) as error:
+            raise self._overflow(judged) from error
+        if np.isinf(values).any():  # sums of some kinds overflow silently
+            raise self._overflow(judged)
+        return values
+
+    def _own_computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
+        """Call a function of the user's own, in which 0/0 may well mean undefined, but an overflow may not."""
+        overflows: list[str] = []
+        with np.errstate(over="call", call=lambda kind, _: overflows.append(kind)):
+            values = self.definition.function(judged, **parameters)
+        if overflows and np.asarray(values).dtype.kind == "f" and np.isnan(values).any():
+            raise self._overflow(judged)
+        return values
+
+    def _overflow(self, judged: Judged) -> SettingError:
+        return SettingError(
+            f"{self} exceeds the largest number that can be held, for test ratings up to "
+            f"{judged.judgments.top_grade:,.15g}; use a normalised metric such as nDCG, or ratings on a shorter scale"
+        )
 
     def _one_a_list(self, values: Any, n_lists: int) -> Values:
         found = np.asarray(values)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from cranfield._checks import number
+from cranfield._checks import number, one_of
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
 from cranfield.measures.judging import one_relevant_judgments
-from cranfield.measures.judgments import Judgments
+from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.rankings.lists import Ties
 from cranfield.rankings.qrels import read_test
 from cranfield.rankings.read import read_runs
@@ -52,11 +52,14 @@ def as_test(test: Any) -> Ratings:
     return read_test(test)
 
 
-def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) -> Judgments:
+def as_judgments(
+    runs: Sequence[Run], test: Ratings, threshold: float | None, negative_grades: NegativeGrades = "judged"
+) -> Judgments:
     """Return the judgments that the lists of these runs are to be met with."""
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
-    judgments = _judgments_of(test, 1.0 if threshold is None else number("threshold", threshold))
+    one_of("negative_grades", negative_grades, get_args(NegativeGrades))
+    judgments = _judgments_of(test, 1.0 if threshold is None else number("threshold", threshold), negative_grades)
     kinds = {run.one_relevant for run in runs}
     if len(kinds) > 1:
         raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
@@ -65,11 +68,11 @@ def as_judgments(runs: Sequence[Run], test: Ratings, threshold: float | None) ->
 
 # A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)
 # are the same each time. They go with the ratings they were made of.
-_KEPT: WeakKeyDictionary[Ratings, dict[float, Judgments]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Ratings, dict[tuple[float, str], Judgments]] = WeakKeyDictionary()
 
 
-def _judgments_of(test: Ratings, threshold: float) -> Judgments:
-    kept = _KEPT.setdefault(test, {})
-    if threshold not in kept:
-        kept[threshold] = Judgments.of(test, threshold)
-    return kept[threshold]
+def _judgments_of(test: Ratings, threshold: float, negative_grades: NegativeGrades) -> Judgments:
+    kept, key = _KEPT.setdefault(test, {}), (threshold, negative_grades)
+    if key not in kept:
+        kept[key] = Judgments.of(test, threshold, negative_grades)
+    return kept[key]

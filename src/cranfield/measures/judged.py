@@ -79,6 +79,8 @@ class Judged:
         The place of each hit among the entries of the run.
     offsets
         The place of each list's first entry among the entries of the run (of any, for a list that is not there).
+    pooled_above
+        How many items that were pooled and not judged stand above each hit; None if no item was.
     is_condensed
         Whether items without a test rating were taken out of the lists.
     context
@@ -95,6 +97,7 @@ class Judged:
     run: Run | None = None
     places: NDArray[np.int64] | None = None
     offsets: NDArray[np.int64] | None = None
+    pooled_above: NDArray[np.int64] | None = None
     is_condensed: bool = False
     context: Context = field(default_factory=Context)
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -239,6 +242,7 @@ class Judged:
                 lengths=lengths,
                 tied_from=tied_from,
                 tied_to=tied_to,
+                pooled_above=None,
                 is_condensed=True,
                 _views={},
             )
@@ -297,6 +301,7 @@ class Judged:
             tied_from=some(self.tied_from),
             tied_to=some(self.tied_to),
             places=some(self.places),
+            pooled_above=some(self.pooled_above),
             _views={},
         )
 

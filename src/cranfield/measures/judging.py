@@ -52,6 +52,7 @@ def judge(run: Run, judgments: Judgments, context: Context | None = None) -> tup
         run=run,
         places=places,
         offsets=offsets,
+        pooled_above=_pooled_above(run, number, item_codes, judgments, places, rows),
         context=context,
     )
     return judged, _strangers(users, list_of_user, item_codes, run)
@@ -145,6 +146,24 @@ def _asked(
         return table.take((base[:, None] + items.reshape(-1, even)).ravel(), mode="clip"), None
     row = np.repeat(np.arange(len(base)), sizes)
     return table.take(base[row] + items, mode="clip"), row
+
+
+def _pooled_above(
+    run: Run,
+    number: NDArray[np.int32],
+    item_codes: NDArray[np.int32] | None,
+    judgments: Judgments,
+    places: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> NDArray[np.int64] | None:
+    """Return how many pooled items without a judgment stand above each hit, None if nothing is pooled."""
+    if judgments.pool is None:
+        return None
+    users = np.repeat(judgments.users[number].astype(np.int64), np.diff(run.indptr))
+    items = run.items if item_codes is None else item_codes[run.items]
+    pooled = np.isin(users * len(judgments.item_ids) + items, judgments.pool) & (items != UNKNOWN)
+    before = np.append(0, np.cumsum(pooled))
+    return before[places] - before[run.indptr[rows]]
 
 
 def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures._once import once
+
+NegativeGrades = Literal["judged", "unjudged", "pooled"]
+"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool, and not judged."""
 
 # Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
 _GRAIN = 2.0**20
@@ -38,6 +42,8 @@ class Judgments:
         A judgment is relevant if its rating is at least this.
     user_ids, item_ids
         The vocabularies of the codes.
+    pool
+        The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
     """
 
     users: NDArray[np.int32]
@@ -47,11 +53,27 @@ class Judgments:
     threshold: float
     user_ids: Vocabulary
     item_ids: Vocabulary
+    pool: NDArray[np.int64] | None = None
     _sorted_gains: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, test: Ratings, threshold: float) -> Judgments:
-        """Make the judgments of a test set: one list for each user with a test rating."""
+    def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
+        """Make the judgments of a test set: one list for each user with a test rating.
+
+        Where ``negative_grades`` are not judged, a user without any other has no list.
+        """
+        pool = None
+        if negative_grades != "judged" and (test.values < 0).any():
+            judged = test.values >= 0
+            if negative_grades == "pooled":
+                users = np.repeat(np.arange(test.n_users), test.user_counts)
+                pool = (users * len(test.item_ids) + test.items)[~judged]
+            test = test.keep(judged)
+            if len(test) == 0:
+                raise SettingError(
+                    f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is "
+                    "judged; read them as judged"
+                )
         some = np.flatnonzero(test.user_counts)
         return cls(
             users=some.astype(np.int32),
@@ -61,6 +83,7 @@ class Judgments:
             threshold=threshold,
             user_ids=test.user_ids,
             item_ids=test.item_ids,
+            pool=pool,
         )
 
     def __len__(self) -> int:
@@ -130,7 +153,11 @@ class Judgments:
     @cached_property
     def top_grades(self) -> NDArray[np.float64]:
         """The highest rating of each list."""
-        return np.maximum.reduceat(self.grades, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
+        return self.highest(self.grades)
+
+    def highest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the highest of the values of each list, given one for each judgment."""
+        return np.maximum.reduceat(values, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
 
     def at(self, threshold: float) -> Judgments:
         """Return the same judgments with another threshold."""
@@ -156,6 +183,12 @@ class Judgments:
         )
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 
+    def gains(self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the gain of each judgment, kept under ``name`` and the threshold if there is a name."""
+        if name is None:
+            return gain(self)
+        return once(self._sorted_gains, ("gains", name, self.threshold), lambda: gain(self))
+
     def ideal(
         self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -170,7 +203,7 @@ class Judgments:
         kept, key = {} if name is None else self._sorted_gains, (name, self.threshold)
 
         def best() -> NDArray[np.float64]:
-            gains = once(kept, key, lambda: self._descending(gain(self)))
+            gains = once(kept, key, lambda: self._descending(self.gains(name, gain)))
             weights = np.append(discount, 0.0)[np.minimum(self._places, len(discount))]
             return np.add.reduceat(gains * weights, self.indptr[:-1])
 
@@ -184,8 +217,11 @@ class Judgments:
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sort the gains of each list in descending order: by one key of list and gain where a float holds it."""
         room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
-        fine = gains * _GRAIN
-        if self.n_lists * room * _GRAIN < 2.0**53 and (fine == np.rint(fine)).all():
+        if self.n_lists * room * _GRAIN < 2.0**53 and _is_whole(gains * _GRAIN):
             base = self.lists.astype(np.float64) * room
             return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
         return gains[np.lexsort((-gains, self.lists))]
+
+
+def _is_whole(values: NDArray[np.float64]) -> bool:
+    return bool((values == np.rint(values)).all())

@@ -18,8 +18,8 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import judge
-from cranfield.measures.judgments import Judgments
-from cranfield.measures.notes import notes_on
+from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.notes import notes_on, notes_on_grades
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
 from cranfield.measures.unjudged_bounds import has_bounds
@@ -41,6 +41,7 @@ def measure(
     train: Ratings | None = None,
     similarity: Any = None,
     bounds: bool = False,
+    negative_grades: NegativeGrades = "judged",
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
 
@@ -64,6 +65,10 @@ def measure(
     bounds
         Also measure what each ranking metric would be if every unjudged item of the lists were not relevant, and if
         every one were (`Scores.bounds`).
+    negative_grades
+        What a test rating below 0 means: ``judged`` and not relevant, as every low rating; ``unjudged``, as if it were
+        not there; or ``pooled``: not judged either, but ``infAP(pool=judged)`` counts the item in the pool, as
+        trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
 
     Examples
     --------
@@ -76,7 +81,7 @@ def measure(
     runs, test = as_runs(runs, ties), as_test(test)
     wanted = list({str(one): one for one in as_metrics(metrics)}.values())
     condensed, bounds = flag("condensed", condensed), flag("bounds", bounds)
-    judgments = as_judgments(runs, test, threshold)
+    judgments = as_judgments(runs, test, threshold, negative_grades)
     context = Context(train, similarity)
     depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
     measured = [_measure_run(run, judgments, wanted, context, condensed, bounds, depth) for run in runs]
@@ -85,6 +90,7 @@ def measure(
         "condensed": condensed,
         "metrics": [str(one) for one in wanted],
         "ties": ", ".join(dict.fromkeys(run.ties for run in runs)),
+        "negative_grades": negative_grades,
         "test": test.fingerprint,
     }
     return Scores(
@@ -105,7 +111,10 @@ def measure(
         item_coverage=_item_coverage(runs, test),
         counts={run.name: one.counts for run, one in zip(runs, measured)},
         bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
-        notes=notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
+        notes=(
+            *notes_on_grades(test, wanted, negative_grades),
+            *notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
+        ),
     )
 
 

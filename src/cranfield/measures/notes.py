@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
-from cranfield.measures.judgments import Judgments
+from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.metrics.gains import EXPONENTIAL
 from cranfield.rankings.run import Run
+
+# A rating this much below the highest is worth 2^-50 of it, which a sum of a few thousand gains loses by rounding.
+_LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
     "nan_scores": "{n} with a NaN score, dropped as not computable",
@@ -62,6 +68,47 @@ def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
         if history and "format" in history[-1].settings:
             said.setdefault(str(history[-1].settings["format"]), []).append(name)
     return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
+
+
+def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
+    """Return what a reader should know of the scale of a test set: grades below 0, and powers of high ones."""
+    return (*_on_negative_grades(test, negative_grades), *_on_scale(float(test.values.max(initial=0.0)), metrics))
+
+
+def _on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
+    """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
+    negative = test.values < 0
+    count = int(negative.sum())
+    is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
+    if count == 0 or (reading == "judged" and not is_qrels):
+        return
+    grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0, read as"
+    if reading == "judged":
+        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
+        return
+    without = int(np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts))
+    many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
+    gone = f"; {many} not measured" if without else ""
+    yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"
+
+
+def _on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
+    """Yield what exponential gains make of the scale of the ratings, where that is little."""
+    exponential = [metric for metric in metrics if _is_exponential(metric)]
+    if exponential and top > _LONG_SCALE:
+        yield (
+            f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing beside it: only "
+            f"the highest count in {', '.join(map(str, exponential))}; use gain=rating, or ratings on a shorter scale"
+        )
+    above_one = [str(metric) for metric in exponential if dict(metric.parameters).get("gain") in ("exp1", "exp1full")]
+    if above_one and top <= 1.0:
+        yield f"no test rating is above 1, so that nothing gains anything in {', '.join(above_one)}; use gain=exp"
+
+
+def _is_exponential(metric: Metric) -> bool:
+    if metric.definition.name == "ERR" or (metric.definition.name, metric.dialect) == ("nDCG", "elliot"):
+        return True
+    return dict(metric.parameters).get("gain") in EXPONENTIAL
 
 
 def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str]:

@@ -17,6 +17,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import judge
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.metrics._train import translated
 from cranfield.rankings.lists import Ties
 
@@ -37,6 +38,7 @@ def by_popularity(
     threshold: float | None = None,
     condensed: bool = False,
     ties: Ties = "trec_eval",
+    negative_grades: NegativeGrades = "judged",
 ) -> pl.DataFrame:
     """Return metrics as if the test set held only the items of one popularity group, for each of the groups.
 
@@ -45,7 +47,7 @@ def by_popularity(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties
+    runs, test, metrics, threshold, condensed, ties, negative_grades
         As for `measure`.
     train
         The training ratings, which tell how popular an item is.
@@ -75,7 +77,7 @@ def by_popularity(
     wanted, condensed = as_metrics(metrics), flag("condensed", condensed)
     shares = _shares(groups)
     one_of("of", of, ("ratings", "items"))
-    judgments = as_judgments(runs, test, threshold)
+    judgments = as_judgments(runs, test, threshold, negative_grades)
     group_of_item = translated(
         _group_of_items(train, list(shares.values()), of), train.item_ids, test.item_ids, missing=len(shares) - 1.0
     )

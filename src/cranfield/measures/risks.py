@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cranfield._checks import number
 from cranfield._errors import SettingError
+from cranfield.measures._scale import power_for
 from cranfield.measures.scores import Scores
 
 Values = NDArray[np.float64]
@@ -41,12 +42,14 @@ def georisk(values: Values, alpha: float) -> Values:
     """
     from scipy.special import ndtr
 
+    power = power_for(values)
+    values, root = np.ldexp(values, -power), 2.0 ** (power // 2)
     total = values.sum()
     expected = np.outer(values.sum(axis=1), values.sum(axis=0)) / (total if total > 0 else 1.0)
     z = np.divide(values - expected, np.sqrt(expected), out=np.zeros_like(values), where=expected > 0)
-    zrisk = _weighed(z, alpha).sum(axis=1)
+    zrisk = root * _weighed(z, alpha).sum(axis=1)
     n = values.shape[1]
-    return np.asarray(np.sqrt(values.mean(axis=1) * ndtr(zrisk / n)), dtype=np.float64)
+    return np.asarray(root * np.sqrt(values.mean(axis=1) * ndtr(zrisk / n)), dtype=np.float64)
 
 
 def _weighed(differences: Values, alpha: float) -> Values:
@@ -73,12 +76,15 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
         everywhere = values[:, ~np.isnan(values).any(axis=0)]
         lower = scores.lower_is_better[m]
         geometric = np.full(len(scores.systems), np.nan)
+        power = power_for(values)
+        values = np.ldexp(values, -power)  # all but GeoRisk grows with the values, or does not change
         if not lower and everywhere.size and everywhere.min() >= 0:
             geometric = georisk(everywhere, alpha)
         for s, system in enumerate(scores.systems):
             differences = (values[base] - values[s]) if lower else (values[s] - values[base])
             differences = differences[~np.isnan(differences)]
-            measured = urisk(differences, alpha), trisk(differences, alpha), float(geometric[s])
+            utility = float(np.ldexp(urisk(differences, alpha), power))
+            measured = utility, trisk(differences, alpha), float(geometric[s])
             rows.append((system, metric, baseline, float(alpha), *measured))
     columns = ["system", "metric", "baseline", "alpha", "urisk", "trisk", "georisk"]
     return pl.DataFrame(rows, schema=columns, orient="row")

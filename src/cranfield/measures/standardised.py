@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield.measures._scale import power_of_two
 from cranfield.measures.risks import ROUNDING
 from cranfield.measures.scores import Scores
 
@@ -51,6 +52,9 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
 
 
 def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
+    # The standing does not change if all values of a list are divided by a power of two.
+    power = power_of_two(np.abs(np.concatenate([values, against])).max(axis=0))
+    values, against = np.ldexp(values, -power), np.ldexp(against, -power)
     spread = against.std(axis=0, ddof=1)
     away = values - against.mean(axis=0)
     differ = spread > ROUNDING * np.abs(against).max(axis=0)

@@ -13,8 +13,6 @@ from cranfield.measures.definition import Metric, Values
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import tied_ranks
 
-_FAMILIES = ("ranking", "graded", "incomplete", "own")
-
 
 def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     """Return for each list the metric's interval, by what the unjudged items down to its cut-off could be.
@@ -57,7 +55,7 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
 
 def has_bounds(metric: Metric) -> bool:
     """Say whether a metric is one that missing judgments make uncertain: a ranking metric."""
-    return metric.definition.family in _FAMILIES and not metric.definition.whole_system
+    return metric.definition.bounds
 
 
 def pessimistic(judged: Judged, depth: int) -> Judged:
@@ -111,6 +109,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         tied_from=tied_from,
         tied_to=tied_to,
         places=hits,
+        pooled_above=None,  # what was pooled is judged now
         _views={},
     )
 

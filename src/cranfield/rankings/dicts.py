@@ -69,7 +69,7 @@ def _all_mappings(lists: Mapping[Any, Any], values: list[Any], source: str) -> N
 def _numbers(values: list[Any], items: list[Any], source: str) -> NDArray[np.float64]:
     try:
         return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     for item, value in zip(items, values):
         try:
@@ -77,5 +77,9 @@ def _numbers(values: list[Any], items: list[Any], source: str) -> NDArray[np.flo
         except (TypeError, ValueError):
             raise InputError(
                 f"the score {value!r} of item {item!r} is not a number", source=source, remedy="mend it or leave it out"
+            ) from None
+        except OverflowError:
+            raise InputError(
+                f"the score of item {item!r} is too large a number", source=source, remedy="mend it or leave it out"
             ) from None
     return np.array([np.nan if value is None else float(value) for value in values])

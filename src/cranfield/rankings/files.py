@@ -11,10 +11,12 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError
-from cranfield._table import shown
+from cranfield._polars import scan_parquet
+from cranfield._shown import shown
 from cranfield.data.compressed import unpacked
-from cranfield.data.frames import FrameTable
+from cranfield.data.frames import FrameTable, parquet_table
 from cranfield.data.layout import Layout, is_number
 from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
 from cranfield.data.text import TextTable
@@ -55,11 +57,11 @@ def open_file(
     if path.is_dir() and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
         if any(text is None for text in texts):
-            return _of_frame(pl.scan_parquet(parts), str(path))
+            return _of_table(FrameTable(scan_parquet(parts), str(path)))
         return _of_text(b"\n".join(text[0] for text in texts if text), str(path), separator, header, wanted)
     text = file_text(path)
     if text is None:
-        return _of_frame(pl.scan_parquet(path), str(path))
+        return _of_table(parquet_table(path, str(path)))
     return open_bytes(*text, separator=separator, header=header, wanted=wanted)
 
 
@@ -68,9 +70,9 @@ def open_bytes(
 ) -> RunTable | Mapping[str, Any]:
     """Return the table in what a file holds, or the dictionary if it is JSON."""
     if data.startswith(PARQUET):
-        return _of_frame(pl.scan_parquet(io.BytesIO(data)), label)
+        return _of_table(parquet_table(io.BytesIO(data), label))
     if data.startswith(_ARROW):
-        return _of_frame(pl.scan_ipc(io.BytesIO(data)), label)
+        return _of_table(FrameTable(pl.scan_ipc(io.BytesIO(data)), label))
     lists = json_lists(data, label)
     return _of_text(data, label, separator, header, wanted) if lists is None else lists
 
@@ -78,6 +80,7 @@ def open_bytes(
 def file_text(path: Path) -> tuple[bytes, str] | None:
     """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
     path, member = file_and_member(path)
+    check_unchanged(path)
     if is_parquet(path):
         return None
     data, label = unpacked(contents(path), str(path), member)
@@ -92,17 +95,16 @@ def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
         return None
     try:
         lists: Mapping[str, Any] = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"the JSON cannot be read ({error})", source=label, remedy="write one object, {user: {item: score}}"
         ) from error
     return lists
 
 
-def _of_frame(frame: pl.LazyFrame, label: str) -> RunTable:
-    table = FrameTable(frame, label)
-    head = frame.head(1).collect()
-    return RunTable(head.to_dict(), label, True, *_access(table, head.columns))
+def _of_table(table: FrameTable) -> RunTable:
+    head = table.head()
+    return RunTable(head.to_dict(), table.label, True, *_access(table, head.columns))
 
 
 def _of_text(data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]) -> RunTable:

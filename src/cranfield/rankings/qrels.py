@@ -15,6 +15,7 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, read
+from cranfield.data.frames import parquet_table
 from cranfield.data.vocabulary import as_series
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
@@ -70,9 +71,10 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
 
 def _columns(source: Any) -> dict[str, str]:
     """Name the users and items of a frame or a Parquet file that calls them queries and documents, as ranx does."""
-    if isinstance(source, (str, pl.LazyFrame)):
-        frame = pl.scan_parquet(source) if isinstance(source, str) else source
-        names: Any = frame.collect_schema().names()
+    if isinstance(source, str):
+        names: Any = parquet_table(Path(source), source).names
+    elif isinstance(source, pl.LazyFrame):
+        names = source.collect_schema().names()
     else:
         names = getattr(source, "column_names", None) or getattr(source, "columns", ())
     roles = find_roles([str(name) for name in names], {}, "the test set")

@@ -331,8 +331,9 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
     try:
         return numbers(column)
     except Fault as fault:
-        # Scores that have no column of their own are predicted ratings.
-        raise opened.error(fault, role if role in opened.roles else "prediction") from None
+        # Scores that have no column of their own are predicted ratings, or stand beside their items.
+        column_role = next((one for one in (role, "prediction") if one in opened.roles), "item")
+        raise opened.error(fault, column_role) from None
 
 
 def _what_orders(

@@ -8,6 +8,7 @@ import polars as pl
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
+from cranfield._polars import write_csv
 from cranfield.data.writing import write_table
 from cranfield.rankings.layouts import ONE_RELEVANT
 from cranfield.rankings.run import Run
@@ -54,7 +55,7 @@ def write_run(run: Run, path: str | Path) -> Path:
         return write_table(run.frame(), path)
     table = _trec_table(run)
     with whole_file(path) as temporary:
-        table.write_csv(temporary, include_header=False, separator=" ", quote_style="never")
+        write_csv(table, temporary, include_header=False, separator=" ", quote_style="never")
     return path
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
 from cranfield.measures import Scores, measure
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.rankings.run import Run
 
 _CUTOFFS = (5, 10, 20, 50, 100)
@@ -24,12 +25,13 @@ def other_decisions(
     thresholds: Sequence[float] | None = None,
     condensed: Sequence[bool] = (False, True),
     train: Ratings | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> Iterator[Scores]:
     """Measure runs under other thresholds, with full and condensed lists, at further cut-offs and with other gains.
 
     Parameters
     ----------
-    runs, test, train
+    runs, test, train, negative_grades
         As for `measure`.
     metrics
         What was measured: each is measured at the cut-offs 5, 10, 20, 50 and 100 that the lists reach, and nDCG also
@@ -57,9 +59,12 @@ def other_decisions(
         return
     depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
     varied = further_metrics(metrics, depth)
-    for threshold in _scale(test) if thresholds is None else thresholds:
+    for threshold in _scale(test, negative_grades) if thresholds is None else thresholds:
         for condense in condensed:
-            yield measure(runs, test, varied, threshold=threshold, condensed=condense, train=train)
+            yield measure(
+                runs, test, varied, threshold=threshold, condensed=condense, train=train,
+                negative_grades=negative_grades,
+            )  # fmt: skip
 
 
 def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
@@ -79,9 +84,10 @@ def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _scale(test: Ratings) -> list[float]:
+def _scale(test: Ratings, negative_grades: NegativeGrades) -> list[float]:
     """Return the values of a rating scale but the lowest; of a long one those that cut the ratings into five parts."""
-    values = np.unique(test.values)
+    ratings = test.values if negative_grades == "judged" else test.values[test.values >= 0]
+    values = np.unique(ratings)
     if len(values) > _MOST_VALUES:
-        values = np.union1d(values[:1], np.quantile(test.values, _CUTS, method="higher"))
+        values = np.union1d(values[:1], np.quantile(ratings, _CUTS, method="higher"))
     return values[1:].tolist() if len(values) > 1 else [1.0]

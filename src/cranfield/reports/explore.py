@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
+from cranfield._shown import shown
 from cranfield._spelling import parse
-from cranfield._table import shown
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.samples import AVERAGES as TESTABLE
 from cranfield.comparisons.samples import make_samples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +46,10 @@ __all__ = [
 MOST_SYSTEMS = 40
 """Figures of more systems show the best ones."""
 
+# How far a name stands from its point; and how wide a letter is for its size, most being narrower.
+_GAP = 9
+_LETTER = 0.55
+
 
 def averages(
     scores: Scores, metric: str, *, averaging: Mapping[str, Any] = MappingProxyType({}), style: Style = "screen"
@@ -85,7 +90,7 @@ def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> An
     base = alt.Chart(alt.Data(values=rows)).encode(tooltip=told)
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
-    middle = base.mark_tick(color=INK, thickness=2.5, size=16).encode(y=y, x="median:Q")
+    middle = base.mark_tick(color=INK, thickness=2.5, size=0.6 * look(style)["step"]).encode(y=y, x="median:Q")
     mean = base.mark_point(color=ACCENT, filled=True, size=60, opacity=1).encode(y=y, x="mean:Q")
     return _styled(wide + narrow + middle + mean, style)
 
@@ -118,7 +123,7 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
                 "users:N",
                 title=f"{best} is",
                 scale=alt.Scale(domain=["better", "equal", "worse"], range=[ACCENT, RULE, WARN]),
-                legend=alt.Legend(orient="top", titleOrient="left", titleLimit=300),
+                legend=alt.Legend(orient="top", titleOrient="left"),
             ),
             order="part:Q",
             tooltip=tips(system=f"{best} against", users="is", share=("share of users", ".1%")),
@@ -160,12 +165,15 @@ def orders(
     points = base.mark_point(filled=True, size=90, opacity=1)
     ends = [
         base.transform_filter(alt.FieldEqualPredicate(field="column", equal=name))
-        .mark_text(align=align, dx=dx, fontSize=sizes["size"], limit=0.24 * sizes["width"])
+        .mark_text(align=align, dx=dx, fontSize=sizes["size"], limit=sizes["name"])
         .encode(text="system:N")
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    sides = {"width": 1.5 * sizes["width"], "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
+    # The headings of the columns stand side by side.
+    heading = max(min(_LETTER * sizes["size"] * len(name), sizes["name"]) for name in names)
+    width = max(1.5 * sizes["width"], len(names) * (heading + _GAP))
+    sides = {"width": width, "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
     return _styled(chart, style).properties(**sides)
 
 
@@ -175,28 +183,82 @@ def against_truth(
     """Return what was measured against the truth, a point a system."""
     alt = altair()
     sizes = look(style)
-    # Names stand left and right of their points in turn, so that neighbours do not cover each other; not on the axis.
-    low, high = min(measured.values()), max(measured.values())
+    width, height = 0.72 * sizes["width"], 0.5 * sizes["width"]
+    order = sorted(measured, key=lambda system: truth[system])
+    x, y = _Axis.of([measured[one] for one in order], width), _Axis.of([truth[one] for one in order], height)
+    lengths = [min(_LETTER * sizes["size"] * len(one), sizes["name"]) for one in order]
+    places = [(x.place(measured[one]), y.place(truth[one])) for one in order]
     rows = [
-        {"system": one, "measured": measured[one], "truth": truth[one],
-         "left": k % 2 == 0 and measured[one] > low + 0.25 * (high - low)}
-        for k, one in enumerate(sorted(measured, key=lambda system: truth[system]))
-    ]  # fmt: skip
+        {"system": one, "measured": measured[one], "truth": truth[one], "left": left, "level": y.value(level)}
+        for one, (left, level) in zip(order, _beside(places, lengths, sizes["size"], height))
+    ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("measured:Q", title=name, scale=alt.Scale(zero=False)),
-        y=alt.Y("truth:Q", title="true value", scale=alt.Scale(zero=False), axis=alt.Axis(grid=True)),
+        x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
         tooltip=tips(system="system", measured=(f"{name}", ".4f"), truth=("true value", ".4f")),
     )
-    points = base.mark_point(filled=True, color=ACCENT, size=80, opacity=1)
+    scale, axis = alt.Scale(domain=[y.low, y.high], nice=False), alt.Axis(grid=True)
+    points = base.mark_point(filled=True, color=ACCENT, size=80, opacity=1).encode(
+        y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis)
+    )
     names = [
         base.transform_filter(f"datum.left == {str(left).lower()}")
-        .mark_text(align=align, dx=dx, color=INK, fontSize=sizes["size"] - 1)
-        .encode(text="system:N")
-        for left, align, dx in ((True, "right", -9), (False, "left", 9))
+        .mark_text(align=align, dx=dx, color=INK, fontSize=sizes["size"] - 1, limit=sizes["name"])
+        .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
+        for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    return _styled(alt.layer(points, *names), style).properties(
-        width=0.72 * sizes["width"], height=0.5 * sizes["width"]
-    )
+    return _styled(alt.layer(points, *names), style).properties(width=width, height=height)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An axis from ``low`` to ``high`` that is ``length`` long."""
+
+    low: float
+    high: float
+    length: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], length: float) -> _Axis:
+        """Return an axis on which no value stands at an end."""
+        margin = 0.06 * (max(values) - min(values)) or 0.06 * abs(values[0]) or 0.06
+        return cls(min(values) - margin, max(values) + margin, length)
+
+    def place(self, value: float) -> float:
+        return self.length * (value - self.low) / (self.high - self.low)
+
+    def value(self, place: float) -> float:
+        return self.low + (self.high - self.low) * place / self.length
+
+
+def _beside(
+    points: Sequence[tuple[float, float]], lengths: Sequence[float], size: float, height: float
+) -> list[tuple[bool, float]]:
+    """Return where names of given lengths stand beside their points: whether at the left, and at which level.
+
+    A name stands at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
+    the first place that no other point or name has taken.
+    """
+    line = 1.15 * size
+    taken = [(x - _GAP / 2, x + _GAP / 2, y - _GAP / 2, y + _GAP / 2) for x, y in points]
+    found = []
+    for (x, y), length in zip(points, lengths):
+        sides = [False] if x - _GAP - length < 0 else [False, True]
+        levels = [y + k * line / 2 for k in (0, 1, -1, 2, -2, 3, -3)]
+        choices = [(left, level) for level in levels if line / 2 <= level <= height - line / 2 for left in sides]
+        boxes = {
+            (left, level): (*((x - _GAP - length, x - _GAP) if left else (x + _GAP, x + _GAP + length)),
+                            level - line / 2, level + line / 2)
+            for left, level in choices or [(False, y)]
+        }  # fmt: skip
+        best = min(boxes, key=lambda choice: sum(_overlap(boxes[choice], other) for other in taken))
+        taken.append(boxes[best])
+        found.append(best)
+    return found
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """Return the area that two boxes share, each given by left, right, bottom and top."""
+    return max(0.0, min(a[1], b[1]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[2], b[2]))
 
 
 def _styled(chart: Any, style: Style) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield._figures import definition, svg
-from cranfield._table import shown
+from cranfield._shown import shown
 
 
 def text(value: object) -> str:

@@ -1,10 +1,11 @@
 """The page: one HTML file that holds all it needs, and asks nothing of any network.
 
-A content security policy forbids everything but the one style sheet and the scripts of the page, named by their
-hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn beforehand as
-SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark mode. Where
-there is a figure, the page holds the Vega libraries too, from the installed package, to draw it anew when it is pointed
-at. Vega interprets its expressions, so that the policy need not allow code made from strings.
+A content security policy forbids everything but the one style sheet, a font inside it, and the scripts of the page,
+named by their hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn
+beforehand as SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark
+mode. Where there is a figure, the page holds the font that it was measured with, and the Vega libraries, from the
+installed package, to draw it anew when it is pointed at. Vega interprets its expressions, so that the policy need not
+allow code made from strings.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import zlib
 from collections.abc import Sequence
 from importlib import resources
 
+from cranfield import _fonts
 from cranfield._figures import vega_library
 from cranfield._table import csv_of
 from cranfield._version import __version__
@@ -34,8 +36,8 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     sections
         From top to bottom.
     """
-    style = _asset("page.css")
     drawn = any(DEFINITION in one.html for one in sections)
+    style = (_fonts.style_sheet() if drawn else "") + _asset("page.css")
     scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
     tables = {f"{name}.csv": csv_of(frame) for section in sections for name, frame in section.tables.items()}
     files = tables | {name: content for section in sections for name, content in section.files.items()}
@@ -72,7 +74,10 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
     allowed = " ".join(map(_hash, scripts))
-    return f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; font-src data:; script-src {allowed}; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def _packed(content: str) -> str:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from cranfield import _checks as check
+from cranfield._checksums import is_as_written
+from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
-from cranfield._files import write_text
+from cranfield._files import record_path, remove_record, write_text
 from cranfield._progress import progress
 from cranfield.data.writing import FORMATS, write_table
 from cranfield.data.writing import write as write_ratings
@@ -36,7 +38,9 @@ def write(
     splits
         A split, or the folds of a cross-validation, which go to the subfolders ``fold-1``, ``fold-2``, ...
     folder
-        Where; made if need be. The record is written last: a folder that has one is complete.
+        Where; made if need be. The record is written last: a folder that has one is complete. The checksums of the
+        parts go to the hidden folder ``.cranfield-records``; whoever reads a part with cranfield is told if it has
+        changed since.
     format
         ``"parquet"``, ``"csv"`` or ``"tsv"``: ``train.parquet``, ``test.parquet``, ``validation.parquet`` if there is
         such a part, and ``groups.parquet`` (item, group) if the items are in popularity groups.
@@ -44,7 +48,8 @@ def write(
         The hash of the ratings before the split (`Ratings.fingerprint`), for the record.
     force
         Replace another split that is in the folder, or files of the same names that no record there lists. Without it
-        either is a `SettingError`. The same split is always written anew.
+        either is a `SettingError`. The same split is always written anew. A file of the earlier split that the new
+        one does not have is removed, unless it has been changed since it was written.
 
     Returns
     -------
@@ -60,7 +65,7 @@ def write(
     >>> split = random(Ratings.of([1] * 10, range(10)), train=0.5, exact=True)
     >>> record = write(split, tempfile.mkdtemp(), format="csv")
     >>> sorted(path.name for path in record.parent.iterdir())
-    ['split.json', 'test.csv', 'train.csv']
+    ['.cranfield-records', 'split.json', 'test.csv', 'train.csv']
     """
     folder = Path(folder)
     check.one_of("format", format, FORMATS)
@@ -81,11 +86,10 @@ def write(
             written += _write_parts(split, _home(folder, split.fold, split.folds), format)
             records.append(split.record())
             bar.advance()
-    for path in earlier.files.difference(written):
-        path.unlink(missing_ok=True)
-        if path.parent != folder:
-            with suppress(OSError):
-                path.parent.rmdir()
+    for path in written:
+        record_checksum(path)
+    for path in sorted(earlier.files.difference(written)):
+        _remove(path, folder)
     record = {
         "cranfield": records[0].pop("cranfield"),
         "data": {"fingerprint": fingerprint, **records[0].pop("data")},
@@ -94,6 +98,18 @@ def write(
     }
     write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return folder / RECORD
+
+
+def _remove(path: Path, folder: Path) -> None:
+    """Remove a file of an earlier split, unless somebody has changed it since; and the folder of a fold, once empty."""
+    if not is_as_written(path):
+        return
+    remove_record(path)
+    path.unlink()
+    if path.parent != folder:
+        with suppress(OSError):
+            record_path(path).parent.rmdir()
+            path.parent.rmdir()
 
 
 def _home(folder: Path, fold: int, folds: int) -> Path:
@@ -123,7 +139,7 @@ class _Earlier(NamedTuple):
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
             files = {folder / name for name in record["files"] if _is_ours(name)}
             return cls(files, [one["fingerprints"] for one in record["splits"]])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls(set(), [])
 
 

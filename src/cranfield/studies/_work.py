@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._polars import read_parquet
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
@@ -207,7 +208,7 @@ class Work:
         return 1.0 - float(np.nanmean(unjudged[:, :, whole]))
 
     def _read(self, artifact: Artifact) -> pl.DataFrame:
-        return pl.read_parquet(self._folder.path / next(iter(artifact.files)))
+        return read_parquet(self._folder.path / next(iter(artifact.files)))
 
     def _power(self, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
@@ -227,7 +228,7 @@ class Work:
             return paths, {}
 
         made = self._folder.artifact("power", {"scores": [one.digest for one in scores], **settings}, make)
-        by_name = {Path(file).stem: pl.read_parquet(self._folder.path / file) for file in made.files}
+        by_name = {Path(file).stem: read_parquet(self._folder.path / file) for file in made.files}
         return by_name["power"], by_name["curves"]
 
     def _scores(self, artifact: Artifact) -> Scores:

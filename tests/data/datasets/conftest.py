@@ -40,7 +40,10 @@ def _entry(**changes):
 
 
 class _Server:
-    """Serves ``files`` by path; ``cuts`` are the bytes after which the next answers break off, or first ``stall``."""
+    """Serves ``files`` by path; a text is where to go instead.
+
+    ``cuts`` are the bytes after which the next answers break off, or first ``stall``.
+    """
 
     def __init__(self):
         self.files, self.cuts, self.asked = {}, [], []
@@ -62,6 +65,11 @@ class _Server:
         asked = request.headers.get("Range")
         self.asked.append(asked)
         content = self.files.get(request.path)
+        if isinstance(content, str):
+            request.send_response(302)
+            request.send_header("Location", content)
+            request.end_headers()
+            return
         if content is None or isinstance(content, int):
             request.send_error(content or 404)
             return

@@ -132,3 +132,24 @@ def test_what_is_no_address_is_said_at_once(tmp_path, address):
 def test_only_the_web_is_asked(tmp_path):
     with pytest.raises(DownloadError, match="is not an http or https address"):
         download("file:///etc/hostname", tmp_path / "file", limit=10, what="file")
+
+
+def test_a_server_may_lead_to_another_address_of_the_web(get, server):
+    server.files["/moved"] = f"{server.address}/file"
+    assert get("/moved").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("place", ["file:///etc/hostname", "ftp://127.0.0.1/file", "data:text/plain,x", "gopher://x/"])
+def test_a_server_that_leads_out_of_the_web_is_not_followed(get, server, tmp_path, place):
+    server.files["/moved"] = place
+    with pytest.raises(DownloadError, match=r"not an http or https address|is not allowed"):
+        get("/moved")
+    assert not (tmp_path / "file").exists()
+    assert len(server.asked) == 1
+
+
+def test_what_a_server_says_does_not_command_the_terminal(get, server):
+    server.files["/moved"] = "ftp://127.0.0.1/\x1b]0;owned\x07"
+    with pytest.raises(DownloadError) as caught:
+        get("/moved")
+    assert str(caught.value).isprintable()

@@ -429,3 +429,26 @@ def test_the_page_on_datasets_tells_what_the_catalogue_holds():
         counts = (one.counts.users, one.counts.items, one.counts.ratings)
         assert " | ".join("?" if count is None else f"{count:,}" for count in counts) in row
         assert name.startswith("amazon-") or (one.home in row and one.licence in row and one.citation in page)
+
+
+@pytest.mark.parametrize("name", ["d[1]", "d?", "d*", "{d,e}", "~", "#1 d", "d\ne"])
+@pytest.mark.parametrize(
+    ("dataset", "file", "row"),
+    [
+        ("ml-100k", "u.data", "{}\t10\t4\t881250949\n"),
+        (
+            "renttherunway",
+            "renttherunway_final_data.json",
+            '{{"user_id": "{}", "item_id": "10", "rating": "4", "review_date": "April 20, 2016"}}\n',
+        ),
+    ],
+)
+def test_folders_and_caches_of_any_name_are_read(tmp_path, monkeypatch, name, dataset, file, row):
+    monkeypatch.chdir(tmp_path)
+    for user, home in ((1, "d1"), (2, "d"), (3, name)):
+        (tmp_path / home).mkdir()
+        (tmp_path / home / file).write_text(row.format(user))
+        monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / home))
+        loaded = load(dataset, from_path=Path(home), verify=False)
+        assert loaded.user_ids.all.to_list() == [user]
+        assert load(dataset).user_ids.all.to_list() == [user]

@@ -75,11 +75,10 @@ def test_rbp_and_its_residual_equal_their_definition(data, n, p, worlds, judged_
     for user in sorted(test):
         items, profile = ranked(run.get(user, {}))[:n], test[user]
         weights = [(1 - p) * p**k for k in range(len(items))]
-        defined = max(profile.values()) >= THRESHOLD
         value = sum(w for w, item in zip(weights, items) if profile.get(item, -1) >= THRESHOLD)
         rest = sum(w for w, item in zip(weights, items) if item not in profile) + p ** len(items)
-        base.append(value if defined else math.nan)
-        residual.append(rest if defined else math.nan)
+        base.append(value)
+        residual.append(rest)
     same(Metric.of(f"RBP(p={p})@{n}")(judged), base)
     same(Metric.of(f"RBPresidual(p={p})@{n}")(judged), residual)
 

@@ -144,3 +144,12 @@ def test_head_mid_and_tail_hold_their_shares_of_the_ratings(ratings_of):
     assert frame.select("group", "ratings", "mean").rows() == [("head", 1, 1.0), ("mid", 1, 0.0), ("tail", 1, 0.0)]
     with pytest.raises(SettingError, match=r"sum to 0\.9"):
         by_popularity(runs, test, "Recall", train=ratings_of(train), groups={"head": 0.2, "tail": 0.7})
+
+
+@pytest.mark.parametrize("of", ["items", "ratings"])
+def test_a_test_item_without_training_ratings_is_of_the_least_popular_group(of, ratings_of):
+    train = ratings_of({1: {1: 5, 2: 5, 3: 5}, 2: {1: 5, 2: 5}, 3: {1: 5}})
+    test = ratings_of({1: {1: 5, 77: 5, 78: 5}})
+    frame = by_popularity({"mine": {1: {77: 2.0}}}, test, "Recall", train=train, groups=3, of=of)
+    assert frame["ratings"].to_list() == [1, 0, 2]
+    assert frame["mean"].to_list()[::2] == [0.0, 0.5]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._version import __version__
 from cranfield.cli._output import put
@@ -29,7 +30,7 @@ def check_outputs(out: str, *others: str) -> None:
 
 def write_with_record(ratings: Ratings, out: str, **more: Any) -> Path:
     """Write ratings, and the record with all their steps; return the record."""
-    write(ratings, out)
+    record_checksum(write(ratings, out))
     record = {
         "cranfield": __version__,
         "ratings": Path(out).name,
@@ -49,5 +50,5 @@ def _is_record(path: Path, out: str) -> bool:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return "cranfield" in record and bool(record["ratings"] == Path(out).name)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cranfield.cli._group import process_options
-from cranfield.cli._output import output_options, put, written
+from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import describe
 
@@ -35,7 +35,7 @@ def command(source: str, format: str, out: str | None, reading: dict[str, Any]) 
     """
     found = describe(file_or_dataset(source, reading))
     if format == "table":
-        put(str(found), out)
+        put_text(found, out)
     elif format == "json":
         put(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cranfield.cli._group import process_options
+from cranfield.cli._output import say
 
 _EXAMPLES = """\b
 Examples:
@@ -39,6 +40,6 @@ def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> 
     dataset = find(name)
     there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)
     for part, cached in there.parts.items():
-        click.echo(f"{dataset.name if part == 'all' else f'{dataset.name} ({part})'}: {cached.counts}")
-        click.echo(f"  {there.path(part)}")
-    click.echo(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")
+        say(f"{dataset.name if part == 'all' else f'{dataset.name} ({part})'}: {cached.counts}")
+        say(f"  {there.path(part)}")
+    say(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")

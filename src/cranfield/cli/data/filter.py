@@ -9,6 +9,7 @@ import click
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
+from cranfield.cli._output import say
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import filters as data_filters
@@ -50,10 +51,10 @@ def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, An
     write_with_record(kept, out)
     if not settings.quiet:
         for step in kept.history[len(ratings.history) :]:
-            click.echo(_removed(step))
+            say(_removed(step))
             for note in step.notes:
-                click.echo(f"  {note}")
-        click.echo(f"written to {out}: {kept}")
+                say(f"  {note}")
+        say(f"written to {out}: {kept}")
 
 
 def _removed(step: Step) -> str:

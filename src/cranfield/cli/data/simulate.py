@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
+from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield.cli._group import common_options
+from cranfield.cli._group import common_options, unpack_option
+from cranfield.cli._output import say
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
 from cranfield.data.ratings import Ratings
@@ -65,6 +67,7 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 @click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
 @click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
 @click.option("--like", metavar="FILE", help="popularity: ratings to resemble.")
+@unpack_option
 @common_options
 def command(out: str, kind: str, truth: str | None, like: str | None, **options: Any) -> None:
     """Write simulated ratings, and beside them a record of how they were made (the same name, ending in .json)."""
@@ -81,16 +84,16 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
 
     record = write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     if truth and whole is not None:
-        write(whole, truth)
+        record_checksum(write(whole, truth))
     if settings.quiet:
         return
-    click.echo(f"{out}: {ratings}")
+    say(f"{out}: {ratings}")
     if whole is not None:
-        click.echo(f"{truth}: {whole}")
-    click.echo(f"{record}: how they were made")
+        say(f"{truth}: {whole}")
+    say(f"{record}: how they were made")
     for step in ratings.history:
         for note in step.notes:
-            click.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
 
 
 def _histogram(text: str | None) -> dict[float, float] | None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.sample import ROUNDING, Floats
 
-# Sums closer than this share of the sum of all absolute differences are equal.
-TIE = 1e-10
+# Sums that lie this many times further apart than rounding moves them, and none nearer, are told apart for certain.
+_CLEAR = 100
 # A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^17 of them; what cannot be
 # merged may hold 2^20.
 EASY_HALF, LARGEST_HALF = 16.0, 20.0
 _MOST_MERGED = 1 << 17
 
 
-def size(d: Floats) -> float:
+class Count(NamedTuple):
+    """A p-value, and how much of it are sums that rounding does not let us tell from equal ones."""
+
+    p: float
+    unsure: float
+
+
+def size(d: Floats, noise: Floats | None = None) -> float:
     """Return log2 of the number of distinct sign patterns of ``d``, equal differences being interchangeable.
 
     Examples
@@ -22,43 +31,109 @@ def size(d: Floats) -> float:
     >>> size(np.array([0.5, 0.5, 0.5, 0.2]))
     3.0
     """
-    _, counts = _distinct(d)
+    _, counts = _distinct(*_non_zero(d, noise))
     return float(np.log2(counts + 1.0).sum())
 
 
-def enumerate_sums(d: Floats) -> float | None:
+def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) -> Count | None:
     """Return P(|Σ ±d_u| ≥ |Σ d_u|) by enumeration, or None when there are too many sums.
 
-    c equal differences v add v (2B − c) with B binomial(c, 1/2), so they cost c + 1 sums and not 2^c. The sums of one
-    half of the differences are sorted once, and each sum of the other half looks up how many of them suffice.
+    With Σ d_u > 0 and F the set of users whose sign is turned, Σ ±d_u ≥ Σ d_u where Σ_F d_u ≤ 0, and the other tail
+    has the same probability: p = 2 P(Σ_F d_u ≤ 0) for a random set F. Rounding moves Σ_F d_u by no more than
+    Σ ``noise`` + ``hidden``, the slack, and what lies that close to 0 counts as equal.
+
+    A difference larger than all others together decides the sign of Σ_F d_u, and its own rounding then does not
+    matter: such differences are set apart first.
+
+    ``unsure`` is 0 where ties stand out: nothing lies between the slack and a hundred times the slack, and no
+    difference is itself so small. Otherwise it is the share of sums within the slack, at most as much as lies around
+    it.
 
     Examples
     --------
-    >>> enumerate_sums(np.array([0.5, 0.3, 0.1]))
+    >>> enumerate_sums(np.array([0.5, 0.3, 0.1])).p
+    0.25
+    >>> enumerate_sums(np.array([1e15, 3, 2, -1])).p
     0.25
     """
-    values, counts = _distinct(d)
-    halves = _halve(counts)
-    enough = abs(d.sum()) - TIE * np.abs(d).sum()
-    if enough <= 0:
-        return 1.0
-    found = []
-    for half in halves:
-        sums = _sums(values[half], counts[half])
-        if sums is None:
-            return None
-        found.append(sums)
-    (a, weight_a), (b, weight_b) = found
-    # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
-    a, weight_a = _ascending(a, weight_a)
-    b, weight_b = _ascending(b, weight_b)
-    below = np.searchsorted(b, enough - a, side="left")
-    # Every sum is as likely as its opposite, so the two tails are one twice.
-    if weight_a is None and weight_b is None:
-        return 2.0 * float((len(b) - below).sum()) / (len(a) * len(b))
-    chance = np.append(0.0, np.cumsum(np.full(len(b), 1 / len(b)) if weight_b is None else weight_b))
-    high = chance[-1] - chance[below]
-    return 2.0 * float(high.mean() if weight_a is None else weight_a @ high)
+    d, noise = _non_zero(d, noise)
+    certain, share, d, noise = _set_apart(d, noise, hidden)
+    sums = _Sums.of(*_distinct(d, noise))
+    if sums is None:
+        return None
+    slack = float(noise.sum()) + hidden
+    total, near = float(d.sum()), 2 * slack + sums.drift
+    p = certain + share * sums.at_least(total - near)
+    tied = share * (sums.at_least(total - near) - sums.at_least(total + near))
+    around = share * (sums.at_least(total - _CLEAR * near) - sums.at_least(total + _CLEAR * near)) - tied
+    smallest = float(np.abs(d).min(initial=np.inf))
+    unsure = tied if smallest <= 2 * near or hidden > 0 else min(tied, around)
+    return Count(min(p, 1.0), min(max(unsure, 0.0), 1.0))
+
+
+def _non_zero(d: Floats, noise: Floats | None) -> tuple[Floats, Floats]:
+    noise = ROUNDING * np.abs(d) if noise is None else noise
+    return d[d != 0], noise[d != 0]
+
+
+def _set_apart(d: Floats, noise: Floats, hidden: float) -> tuple[float, float, Floats, Floats]:
+    """Return c, m and the rest of the differences such that p = c + m P(Σ_F d_u ≤ 0), F a random set of the rest.
+
+    The largest difference is set apart while it outweighs all others. Where it is positive, Σ_F d_u ≤ 0 only if it is
+    not in F; where it is negative, Σ_F d_u ≤ 0 whenever it is.
+    """
+    if d.sum() < 0:
+        d = -d
+    order = np.argsort(np.abs(d), kind="stable")
+    d, noise = d[order], noise[order]
+    others = np.cumsum(np.abs(d)) - np.abs(d)
+    slack = np.cumsum(noise) + hidden
+    certain, share, rest = 0.0, 2.0, len(d)
+    while rest and abs(d[rest - 1]) > others[rest - 1] + 2 * slack[rest - 1]:
+        rest -= 1
+        share /= 2
+        certain += share if d[rest] < 0 else 0.0
+    return certain, share, d[:rest], noise[:rest]
+
+
+class _Sums:
+    """All sums of signed values, as two sorted halves with their probabilities (None: all equally likely)."""
+
+    def __init__(self, a: _Half, b: _Half) -> None:
+        # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
+        self._a, self._weight_a = _ascending(a.sums, a.weights)
+        self._b, weight_b = _ascending(b.sums, b.weights)
+        self._chance = None
+        if self._weight_a is not None or weight_b is not None:
+            weight_b = np.full(len(self._b), 1 / len(self._b)) if weight_b is None else weight_b
+            self._chance = np.append(0.0, np.cumsum(weight_b))
+        self.drift = a.drift + b.drift
+
+    @classmethod
+    def of(cls, values: Floats, counts: Floats) -> _Sums | None:
+        halves = []
+        for half in _halve(counts):
+            sums = _sums(values[half], counts[half])
+            if sums is None:
+                return None
+            halves.append(sums)
+        return cls(*halves)
+
+    def at_least(self, enough: float) -> float:
+        """Return the probability of a sum of at least this."""
+        below = np.searchsorted(self._b, enough - self._a, side="left")
+        if self._chance is None:
+            return float((len(self._b) - below).sum()) / (len(self._a) * len(self._b))
+        high = self._chance[-1] - self._chance[below]
+        return float(high.mean() if self._weight_a is None else self._weight_a @ high)
+
+
+class _Half(NamedTuple):
+    """Sums, their probabilities (None: all equally likely), and how far merging has moved them at most."""
+
+    sums: Floats
+    weights: Floats | None
+    drift: float
 
 
 def _ascending(sums: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
@@ -68,12 +143,14 @@ def _ascending(sums: Floats, weights: Floats | None) -> tuple[Floats, Floats | N
     return sums[order], weights[order]
 
 
-def _distinct(d: Floats) -> tuple[Floats, Floats]:
+def _distinct(d: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """Return the distinct absolute differences and how often each occurs; what differs by rounding is equal."""
-    values = np.sort(np.abs(d[d != 0]))
+    order = np.argsort(np.abs(d), kind="stable")
+    values, noise = np.abs(d)[order], noise[order]
     if len(values) == 0:
         return values, values
-    starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > 1e-12 * values[-1])
+    apart = np.diff(values) > np.minimum(noise[1:], noise[:-1])
+    starts = np.append(0, 1 + np.flatnonzero(apart))
     counts = np.diff(starts, append=len(values)).astype(np.float64)
     return np.add.reduceat(values, starts) / counts, counts
 
@@ -89,7 +166,7 @@ def _halve(counts: Floats) -> tuple[list[int], list[int]]:
     return halves
 
 
-def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats | None] | None:
+def _sums(values: Floats, counts: Floats) -> _Half | None:
     """Return every sum of the signed values, and its probability, or None if there are too many.
 
     The probabilities are None if all are equally likely.
@@ -103,20 +180,20 @@ def _sums(values: Floats, counts: Floats) -> tuple[Floats, Floats | None] | None
     for value, count in zip(values, counts):
         sums = np.add.outer(sums, _splits(value, count)).ravel()
     if (counts == 1).all():
-        return sums, None
+        return _Half(sums, None, 0.0)
     weights = np.ones(1)
     for count in counts:
         weights = np.multiply.outer(weights, _chances(count)).ravel()
-    return sums, weights
+    return _Half(sums, weights, 0.0)
 
 
-def _merged_sums(values: Floats, counts: Floats) -> tuple[Floats, Floats] | None:
+def _merged_sums(values: Floats, counts: Floats) -> _Half | None:
     """Return every distinct sum of the signed values, and its probability, or None if there are too many.
 
     Few distinct values, or those of a lattice, have far fewer sums than sign patterns.
     """
-    sums, weights = np.zeros(1), np.ones(1)
-    same = 1e-12 * float(values @ counts)
+    sums, weights, drift = np.zeros(1), np.ones(1), 0.0
+    same = ROUNDING * float(values @ counts)
     for value, count in zip(values, counts):
         if len(sums) * (count + 1) > _MOST_MERGED:
             return None
@@ -124,9 +201,12 @@ def _merged_sums(values: Floats, counts: Floats) -> tuple[Floats, Floats] | None
         sums = np.add.outer(_splits(value, count), sums).ravel()
         weights = np.multiply.outer(_chances(count), weights).ravel()
         order = np.argsort(sums, kind="stable")
-        starts = np.flatnonzero(np.diff(sums[order], prepend=-np.inf) > same)
-        sums, weights = sums[order][starts], np.add.reduceat(weights[order], starts)
-    return sums, weights
+        sums, weights = sums[order], weights[order]
+        starts = np.flatnonzero(np.diff(sums, prepend=-np.inf) > same)
+        lasts = np.append(starts[1:], len(sums)) - 1
+        drift += float((sums[lasts] - sums[starts]).max())
+        sums, weights = sums[starts], np.add.reduceat(weights, starts)
+    return _Half(sums, weights, drift)
 
 
 def _splits(value: float, count: float) -> Floats:

@@ -12,7 +12,7 @@ from cranfield._settings import settings
 from cranfield.comparisons.permutations import enumeration, inversion
 from cranfield.comparisons.permutations.lattice import common_step
 from cranfield.comparisons.permutations.saddlepoint import tail
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import Differences, Floats, Sample
 from cranfield.comparisons.verdict import Verdict
 
 TINY = 1e-11
@@ -22,36 +22,63 @@ TINY = 1e-11
 _FEW, _EASY = 64, 32.0
 # Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
 _TABLE = 20_000_000
+# Where differences are larger or smaller than this, their squares might not fit a float.
+_SQUARED = 1e120
 # A few differences without a common step tell that all have none.
 _A_LOOK = 64
 
 
 def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
-    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs whose error is not within ``tolerance``."""
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which sampling might do better.
+
+    These are the pairs whose error is not within ``tolerance``, unless all sums were counted: what rounding leaves open
+    then, it leaves open for samples too.
+    """
     step = common_step(sample.tested) or 0.0
     with ThreadPoolExecutor(settings.workers) as pool:
-        blocks = list(pool.map(lambda pairs: _Block(sample.differences(pairs), step).solve(tolerance), sample.blocks()))
+        solved = pool.map(
+            lambda pairs: _Block(sample.rounded_differences(pairs), step).solve(tolerance), sample.blocks()
+        )
+        blocks = list(solved)
     p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
-    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), np.flatnonzero(error > tolerance)
+    unsettled = np.flatnonzero((error > tolerance) & (method != "enumeration"))
+    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), unsettled
 
 
 @dataclass(eq=False)
 class _Block:
     """Some pairs, whose p-values are filled in by one way after another; those still without a method are open."""
 
-    signed: Floats
+    differences: Differences
     step: float
 
     def __post_init__(self) -> None:
-        self.signed = np.nan_to_num(self.signed, copy=False)
+        self._take(self.differences)
+        if (self.sigma[self.n > 0] < 1 / _SQUARED).any() or not (self.sigma < _SQUARED).all():
+            self._take(self._in_range())
+        near = np.flatnonzero(self.s <= self.slack)
+        clear = ~Differences(self.signed[near], self.noise[near], self.hidden[near]).vague
+        self.s[near[clear]] = 0.0
+        self.p, self.error = np.ones(len(self.s)), np.zeros(len(self.s))
+        self.method = np.full(len(self.s), None, dtype=object)
+
+    def _take(self, differences: Differences) -> None:
+        self.signed, self.noise, self.hidden = differences
+        self.slack = differences.slack
         self.d = np.abs(self.signed)
-        total = self.d.sum(axis=1)
         self.s = np.abs(self.signed.sum(axis=1))
-        self.s[self.s <= enumeration.TIE * total] = 0.0
         self.n = np.count_nonzero(self.d, axis=1)
         self.sigma = np.sqrt(np.einsum("pu,pu->p", self.d, self.d))
-        self.p, self.error = np.ones(len(total)), np.zeros(len(total))
-        self.method = np.full(len(total), None, dtype=object)
+
+    def _in_range(self) -> Differences:
+        """Return the differences times a power of 2, which changes no p-value, so that their squares fit a float."""
+        exponents = np.frexp(self.d.max(axis=1, initial=0.0))[1]
+        if self.step:
+            exponents[:] = np.frexp(self.step)[1]
+            self.step = float(np.ldexp(self.step, -exponents[0]))
+        d, noise, hidden = self.differences
+        shift = -exponents[:, None]
+        return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
     def solve(self, tolerance: float) -> _Block:
         """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
@@ -76,13 +103,13 @@ class _Block:
 
     def _enumerate_the_few(self) -> None:
         for pair in np.flatnonzero(self._open() & (self.n <= _FEW)):
-            if enumeration.size(self.d[pair]) <= _EASY:
+            if enumeration.size(self.d[pair], self.noise[pair]) <= _EASY:
                 self._enumerate(pair)
 
     def _enumerate(self, pair: np.intp) -> None:
-        p = enumeration.enumerate_sums(self.signed[pair])
-        if p is not None:
-            self._settle(pair, p, inversion.ROUNDING, "enumeration")
+        count = enumeration.enumerate_sums(self.signed[pair], self.noise[pair], self.hidden[pair])
+        if count is not None:
+            self._settle(pair, count.p, inversion.ROUNDING + count.unsure, "enumeration")
 
     def _approximate_the_tail(self, pair: np.intp) -> None:
         p = tail(self.signed[pair], self._own_step(pair))
@@ -90,10 +117,11 @@ class _Block:
 
     def _own_step(self, pair: np.intp) -> float:
         """Return the common step of the differences of one pair, which may be wider than that of all values."""
-        d = self.d[pair][self.d[pair] > 0]
+        some = self.d[pair] > 0
+        d, noise = self.d[pair][some], self.noise[pair][some]
         if self.step:
             return self.step * int(np.gcd.reduce(np.rint(d / self.step).astype(np.int64)))
-        return (common_step(d) or 0.0) if common_step(d[:_A_LOOK]) else 0.0
+        return (common_step(d, noise) or 0.0) if common_step(d[:_A_LOOK], noise[:_A_LOOK]) else 0.0
 
     def _invert_on_the_lattice(self) -> None:
         rows = np.flatnonzero(self._open())
@@ -106,7 +134,7 @@ class _Block:
         counts = np.bincount((steps + width * np.arange(len(rows))[:, None]).ravel(), minlength=width * len(rows))
         counts = counts.reshape(len(rows), width)
         sizes = np.flatnonzero(counts[:, 1:].any(axis=0)) + 1
-        s = np.rint(self.s[rows] / self.step)
+        s = np.abs(np.rint(self.signed[rows] / self.step).sum(axis=1))
         nodes = inversion.lattice_nodes(s, self.sigma[rows] / self.step)
         if nodes * len(sizes) > _TABLE:
             return
@@ -121,7 +149,7 @@ class _Block:
         for pair, value in zip(rows, p):
             ordered = np.sort(self.d[pair])[-self.n[pair] :]
             error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
-            tied = inversion.left_to_ties(ordered, self.step)
+            tied = inversion.left_to_ties(ordered, self.slack[pair], self.step)
             if error > tolerance >= tied:
                 value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
             self._settle(pair, value, error + tied, "inversion")

@@ -113,14 +113,15 @@ def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     return _SAFETY * float(missed)
 
 
-def left_to_ties(ordered: Floats, step: float = 0.0) -> float:
+def left_to_ties(ordered: Floats, slack: float, step: float = 0.0) -> float:
     """Return what equal sums may add to the p-value of ascending, non-zero differences.
 
     Inversion without a step counts a tie at the observed sum as a half, and where sums meet φ returns again and again
     far beyond what `left_over` watches. Half the chance that two sums are equal is taken ten times as well, since ties
-    are likelier at some sums than at others.
+    are likelier at some sums than at others. Sums that rounding cannot tell apart, ``slack`` being how far it may move
+    one, are equal.
     """
-    return _SAFETY * tie_chance(ordered, step) / 2
+    return _SAFETY * tie_chance(ordered, slack, step) / 2
 
 
 def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[float, float]:

@@ -6,17 +6,17 @@ import numpy as np
 
 from cranfield.comparisons.sample import Floats
 
-# A step must explain every value to this share of itself, and the largest value by no more steps than this.
-_FIT = 1e-7
+# A step must explain every value up to rounding (this share of the value), and the largest value by no more steps than
+# this.
+_FIT = 64 * float(np.finfo(np.float64).eps)
 _MOST_STEPS = 1 << 20
-# Values that differ by less than this share of the largest one are the same value.
-_SAME = 1e-11
 
 
-def common_step(values: Floats) -> float | None:
+def common_step(values: Floats, noise: Floats | None = None) -> float | None:
     """Return the largest h such that every value is a multiple of h, or None when there is none to speak of.
 
-    Euclid's algorithm with a tolerance; the step found is then checked against every value.
+    Euclid's algorithm with a tolerance; the step found is then checked against every value, which may be off by its
+    ``noise``, or by 64 ε of itself.
 
     Examples
     --------
@@ -24,12 +24,15 @@ def common_step(values: Floats) -> float | None:
     0.25
     >>> common_step(np.sqrt(np.arange(2.0, 9.0))) is None
     True
+    >>> common_step(np.array([1e12, 3.0])) is None
+    True
     """
-    distinct = np.unique(np.abs(values[np.isfinite(values)]))
-    if len(distinct) == 0 or distinct[-1] == 0:
+    distinct, places = np.unique(np.abs(values), return_index=True)
+    known = (distinct > 0) & np.isfinite(distinct)
+    distinct, places = distinct[known], places[known]
+    if len(distinct) == 0:
         return None
     largest = distinct[-1]
-    distinct = distinct[distinct > _SAME * largest]
     step = float(largest)
     for value in distinct:
         step = _divisor(float(value), step, float(largest) / _MOST_STEPS / 2)
@@ -37,8 +40,10 @@ def common_step(values: Floats) -> float | None:
             return None
     steps = np.rint(largest / step)
     step = float(largest / steps)
-    misfit = np.abs(distinct / step - np.rint(distinct / step)).max()
-    return step if misfit <= _FIT else None
+    multiples = np.rint(distinct / step)
+    allowed = _FIT * distinct if noise is None else np.maximum(noise.ravel()[places], _FIT * distinct)
+    fits = (np.abs(distinct - step * multiples) <= allowed) & (multiples > 0)
+    return step if fits.all() else None
 
 
 def _divisor(a: float, b: float, least: float) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from cranfield._progress import progress
 from cranfield._random import stream
-from cranfield.comparisons.permutations.enumeration import TIE
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import ROUNDING, Floats, Sample, vague
 from cranfield.comparisons.verdict import Verdict
 
 # Signs are drawn for about this many users and samples at a time.
@@ -41,10 +41,7 @@ def monte_carlo(samples: Sequence[Sample], n_samples: int, seed: int, plus_one: 
             for counter, part in zip(counters, np.split(sums, parts)):
                 counter.add(part)
             bar.advance(count)
-    return [
-        Verdict.by_sampling(counter.exceeded, n_samples, plus_one, "monte-carlo", counter.sample)
-        for counter in counters
-    ]
+    return [counter.verdict(n_samples, plus_one) for counter in counters]
 
 
 class _Counter:
@@ -53,16 +50,29 @@ class _Counter:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.by_system = sample.same_users
-        blocks = (np.nan_to_num(sample.differences(pairs), copy=False) for pairs in sample.blocks())
-        kept, enough = [], []
-        for d in blocks:
-            enough.append(np.abs(d.sum(axis=1)) - TIE * np.abs(d).sum(axis=1))
+        kept, limits = [], []
+        for pairs in sample.blocks():
+            differences = sample.rounded_differences(pairs)
+            slack = differences.slack + self._rounding_of_systems(pairs)
+            s = np.abs(differences.d.sum(axis=1))
+            unclear = vague(differences.smallest, slack, differences.hidden)
+            limits.append((s - 2 * slack, np.where(unclear, s + 2 * slack, -np.inf)))
             if not self.by_system:
-                kept.append(d)
-        self.enough = np.concatenate(enough)
+                kept.append(differences.d)
+        # From where on a sum counts; and, where ties are not clear, from where on it surely does.
+        self.enough, self.surely = (np.concatenate(parts) for parts in zip(*limits))
         self._rows: Floats | None = np.nan_to_num(sample.tested) if self.by_system else np.concatenate(kept)
         self.n_rows = len(self._rows)
         self.exceeded: Floats = np.zeros(sample.n_pairs)
+        self.unsure: Floats = np.zeros(sample.n_pairs)
+
+    def _rounding_of_systems(self, pairs: slice) -> Floats | float:
+        """Return what rounding adds where sums are taken by system, users included for whom a pair does not differ."""
+        if not self.by_system:
+            return 0.0
+        totals = ROUNDING / 2 * np.nansum(np.abs(self.sample.tested), axis=1)
+        added: Floats = totals[self.sample.first[pairs]] + totals[self.sample.second[pairs]]
+        return added
 
     def take_rows(self) -> Floats:
         """Return the values to be summed under each sign pattern, and keep them no longer."""
@@ -78,3 +88,10 @@ class _Counter:
             else:
                 s = np.abs(sums[pair])
             self.exceeded[pair] += np.count_nonzero(s >= self.enough[pair])
+            if self.surely[pair] > self.enough[pair]:
+                self.unsure[pair] += np.count_nonzero((s >= self.enough[pair]) & (s < self.surely[pair]))
+
+    def verdict(self, n_samples: int, plus_one: bool) -> Verdict:
+        """Return the share of sign patterns; those that rounding leaves open are added to its error."""
+        verdict = Verdict.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
+        return replace(verdict, error=verdict.error + self.unsure / n_samples)

@@ -14,12 +14,12 @@ from cranfield.comparisons.sample import Floats
 _PATTERNS = 4096
 # Sums are looked at over the first of these numbers of users that is free of ties, then over all.
 _USERS = (64, 512)
-# Sums that lie closer than this share of the sum of all absolute differences are the same.
-_SAME = 1e-13
 
 
-def tie_chance(ordered: Floats, step: float = 0.0) -> float:
+def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
     """Return how likely |Σ ±d_u| is to be the same under two sign patterns, of ascending, non-zero differences.
+
+    ``slack`` is how far rounding may move the sum of any of the differences, so |Σ ±d_u| moves by twice that.
 
     Few distinct values make many equal sums, even where they have no common step: with one relevant item nDCG is 1 or
     1/log₂ 3 or ..., and of those sums that differ in no count of any value many are equal. Here random patterns are
@@ -28,22 +28,22 @@ def tie_chance(ordered: Floats, step: float = 0.0) -> float:
 
     Examples
     --------
-    >>> tie_chance(np.sqrt(np.arange(1.0, 80.0)))
+    >>> tie_chance(np.sqrt(np.arange(1.0, 80.0)), 1e-12)
     0.0
-    >>> 0.1 < tie_chance(np.ones(60)) < 0.2
+    >>> 0.1 < tie_chance(np.ones(60), 1e-13) < 0.2
     True
     """
     for users in _USERS:
         if users < len(ordered):
             some = ordered[np.linspace(0, len(ordered) - 1, users).astype(np.intp)]
-            if _met(some, step) == 0.0:
+            if _met(some, slack, step) == 0.0:
                 return 0.0
-    return _met(ordered, step)
+    return _met(ordered, slack, step)
 
 
-def _met(d: Floats, step: float) -> float:
+def _met(d: Floats, slack: float, step: float) -> float:
     sums = np.sort(np.abs(_random_sums(d)))
-    starts = np.flatnonzero(np.diff(sums, prepend=-np.inf) > _SAME * d.sum())
+    starts = np.flatnonzero(np.diff(sums, prepend=-np.inf) > 2 * slack)
     runs = np.diff(starts, append=len(sums)).astype(np.float64)
     chance = float((runs * (runs - 1)).sum()) / (_PATTERNS * (_PATTERNS - 1))
     on_the_lattice = 2 * step / float(np.sqrt(np.pi * (d**2).sum()))

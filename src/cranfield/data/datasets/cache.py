@@ -92,7 +92,7 @@ def cached(dataset: Dataset) -> Cached | None:
             for name, part in record["parts"].items()
         }
         return Cached(folder, record["source"], parts) if set(parts) == set(dataset.parts) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,30 @@ _ATTEMPTS = 5
 _PAUSE = 1.0
 _BLOCK = 1 << 18
 _MIB = 1 << 20
+
+
+class _WebOnly(urllib.request.HTTPRedirectHandler):
+    """Follows a server to http and https addresses, and nowhere else."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if urllib.parse.urlsplit(newurl).scheme.lower() not in ("http", "https"):
+            raise DownloadError(f"{req.full_url} leads to {newurl}, which is not an http or https address")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Return what opens http and https addresses, and no others: urllib's own opens files and FTP too."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        _WebOnly,
+    ):
+        opener.add_handler(handler())
+    return opener
 
 
 class _BrokenError(Exception):
@@ -77,7 +102,7 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
     if validator is not None:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=_TIMEOUT) as answer:
+        with _opener().open(urllib.request.Request(address, headers=headers), timeout=_TIMEOUT) as answer:
             if answer.status == http.client.PARTIAL_CONTENT:
                 start, total = _range(answer.headers.get("Content-Range"))
                 if start != have:
@@ -132,7 +157,7 @@ def _left_by_earlier(address: str, part: Path) -> tuple[int, str | None]:
         left = json.loads(_note(part).read_text(encoding="utf-8"))
         if left["address"] == address and left["validator"] and _size(part):
             return _size(part), str(left["validator"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return 0, None
 

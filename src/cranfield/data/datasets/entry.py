@@ -127,6 +127,6 @@ class Dataset:
         """Return the error that says what went wrong and how to get the data by hand."""
         given = "PATH" if self.address is None else self.download_name
         return DownloadError(
-            f"{self.name} could not be fetched: {' '.join(problem.split())}; get it from {self.home} "
+            f"{self.name} could not be fetched: {problem}; get it from {self.home} "
             f"and run: cranfield data fetch {self.name} --from {given}"
         )

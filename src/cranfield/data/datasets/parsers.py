@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._polars import scan_csv, scan_ndjson
 from cranfield._progress import progress
 from cranfield.data.datasets.entry import Parser
 
@@ -44,16 +45,12 @@ def delimited(separator: str, columns: Sequence[str], *, header: bool = False, t
 
 def _table(file: Path, separator: str, schema: dict[str, Any], header: bool) -> pl.DataFrame:
     single = len(separator) == 1
-    source: Any = file if single else file.read_bytes().replace(separator.encode(), b"\t")
+    how: dict[str, Any] = {"has_header": False, "skip_rows": int(header), "schema": schema, "quote_char": None}
     try:
-        frame = pl.read_csv(
-            source,
-            separator=separator if single else "\t",
-            has_header=False,
-            skip_rows=int(header),
-            schema=schema,
-            quote_char=None,
-        )
+        if single:
+            frame = scan_csv(file, separator=separator, **how).collect()
+        else:
+            frame = pl.read_csv(file.read_bytes().replace(separator.encode(), b"\t"), separator="\t", **how)
     except pl.exceptions.PolarsError as error:
         raise unreadable(file, error) from error
     return frame
@@ -137,7 +134,8 @@ def renttherunway(files: list[Path]) -> pl.DataFrame:
     schema = {"user_id": pl.String, "item_id": pl.String, "rating": pl.String, "review_date": pl.String}
     try:
         return (
-            pl.read_ndjson(files[0], schema=schema)
+            scan_ndjson(files[0], schema=schema)
+            .collect()
             .select(
                 pl.col("user_id").cast(pl.Int64).alias("user"),
                 pl.col("item_id").cast(pl.Int64).alias("item"),
@@ -261,7 +259,7 @@ def lastfm_1k(files: list[Path]) -> pl.DataFrame:
 
 
 def _tabs(file: Path, schema: dict[str, Any]) -> pl.LazyFrame:
-    return pl.scan_csv(
+    return scan_csv(
         file,
         separator="\t",
         has_header=False,

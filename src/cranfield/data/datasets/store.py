@@ -12,6 +12,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
+from cranfield._polars import read_parquet, write_parquet
 from cranfield._record import Step
 from cranfield.data.datasets.cache import (
     Cached,
@@ -116,7 +117,7 @@ def _load(dataset: Dataset, from_path: str | Path | None, force: bool, verify: b
     if there is None or not there.whole:
         there = fetch(dataset, from_path=from_path, force=force, verify=verify)
     step = Step("dataset", {"name": dataset.name, "source": there.source, "citation": dataset.citation})
-    parts = [_read(pl.read_parquet(there.path(part)), dataset, part, "error") for part in dataset.parts]
+    parts = [_read(read_parquet(there.path(part)), dataset, part, "error") for part in dataset.parts]
     shared = parts if len(parts) == 1 else _over_one_vocabulary(parts)
     return [replace(ratings, history=(step, *ratings.history)) for ratings in shared]
 
@@ -305,7 +306,7 @@ def _check(dataset: Dataset, part: str, found: Counts, source: Path) -> None:
 def _write(folder: Path, part: str, ratings: Ratings) -> CachedPart:
     path = folder / ("ratings.parquet" if part == "all" else f"{part}.parquet")
     with whole_file(path) as temporary:
-        ratings.frame().write_parquet(temporary)
+        write_parquet(ratings.frame(), temporary)
     return CachedPart(path.name, file_hash(path, "sha256"), _counts(ratings))
 
 

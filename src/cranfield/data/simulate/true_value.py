@@ -70,13 +70,14 @@ def list_values(
     - ``P@n``: the share of relevant items among the first *n* places; a list that is shorter has gaps.
     - ``Recall@n``: the share of the user's relevant items that are among the first *n* places.
     - ``nDCG@n``: :math:`\sum_{k \le n} g_k / \log_2(k + 1)` over the same for the best possible list; the gain is the
-      grade itself.
+      grade itself, 0 for a grade below 0.
 
     Excluded items are no candidates: they have neither relevance nor gain. NaN where a user has no relevant
     candidate (Recall) or no gain to be had (nDCG).
     """
     cutoff = metric.cutoff or 0
-    gains = np.where(excluded, 0.0, grades if metric.name == "nDCG" else grades >= threshold)
+    worth = np.maximum(grades, 0.0) if metric.name == "nDCG" else grades >= threshold
+    gains = np.where(excluded, 0.0, worth)
     depth = min(cutoff, gains.shape[1])
     places = indptr[:-1, None] + np.arange(depth)
     inside = places < indptr[1:, None]

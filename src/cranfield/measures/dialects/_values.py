@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from cranfield.measures.definition import Values
 from cranfield.measures.judged import Judged
-from cranfield.measures.metrics.graded import Gain
+from cranfield.measures.judgments import Judgments
+from cranfield.measures.metrics.gains import Gain, relative_powers
 from cranfield.measures.metrics.ranking import average_precision
 
 
@@ -29,12 +30,18 @@ def sum_of_precisions(judged: Judged) -> Values:
     return np.nan_to_num(average_precision(judged)) * judged.n_relevant
 
 
+def powers_if_relevant(judgments: Judgments, exponents: Values) -> Values:
+    """Return 2^e − 1 of relevant judgments over a power of two, the same for all of a list; 0 for others."""
+    relevant = judgments.relevant
+    return np.where(relevant, relative_powers(judgments, np.where(relevant, exponents, 0.0)), 0.0)
+
+
 RELEVANT_GAINS: Mapping[str, Gain] = {
     "binary": lambda judgments: judgments.relevant.astype(np.float64),
     "rating": lambda judgments: np.where(judgments.relevant, judgments.grades, 0.0),
-    "exp": lambda judgments: np.where(judgments.relevant, np.exp2(judgments.grades) - 1.0, 0.0),
+    "exp": lambda judgments: powers_if_relevant(judgments, judgments.grades),
 }
-"""Gains for tools that see no test rating below the threshold."""
+"""Gains for tools that see no test rating below the threshold; constant factors of a list's gains drop out of nDCG."""
 
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
@@ -36,12 +37,13 @@ def across_tools(
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     published: float | str | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, condensed, ties
+    runs, test, threshold, condensed, ties, negative_grades
         As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
@@ -69,7 +71,10 @@ def across_tools(
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
     asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
-    scores = measure(runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train)
+    scores = measure(
+        runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train,
+        negative_grades=negative_grades,
+    )  # fmt: skip
     rows = [
         row
         for s in range(len(scores.systems))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cranfield.measures.definition import Values
-from cranfield.measures.dialects._values import irrelevant_above, over, pooled
+from cranfield.measures.dialects._values import irrelevant_above, over, pooled, powers_if_relevant
 from cranfield.measures.dialects.peers import Tool, Users
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
@@ -24,8 +24,8 @@ ELLIOT.dialect("HitRate", "HR", _SAME, cutoff="required")(ranking.hit_rate)
 
 
 def _above_threshold(judgments: Judgments) -> Values:
-    """Return 2^(r − threshold + 1) − 1 for a relevant item, 0 for others."""
-    return np.where(judgments.relevant, np.exp2(judgments.grades - judgments.threshold + 1.0) - 1.0, 0.0)
+    """Return 2^(r − threshold + 1) − 1 for a relevant item, 0 for others, up to a factor of each list."""
+    return powers_if_relevant(judgments, judgments.grades - judgments.threshold + 1.0)
 
 
 @ELLIOT.dialect(

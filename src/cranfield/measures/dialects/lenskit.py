@@ -9,7 +9,8 @@ from cranfield.measures.dialects._values import achievable, over, sum_of_precisi
 from cranfield.measures.dialects.peers import Tool, Users
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics import ranking
-from cranfield.measures.metrics.graded import gain_of, kept_name, ndcg_with
+from cranfield.measures.metrics.gains import kept_name, relative_gain_of
+from cranfield.measures.metrics.graded import ndcg_with
 
 LENSKIT = Tool("lenskit", "LensKit", "2025.8.1", Users.WITH_LIST)
 
@@ -32,7 +33,7 @@ def _clipped(n: int) -> Values:
 )
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "binary") -> Values:
     """Return nDCG with the discount clipped at rank 2."""
-    return ndcg_with(judged, cutoff, kept_name(gain), gain_of("nDCG", gain), _clipped)
+    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of("nDCG", gain), _clipped)
 
 
 @LENSKIT.dialect("P", "Precision", "a list shorter than n is divided by its length, not by n")

@@ -6,12 +6,24 @@ at least two such items, rated differently: otherwise there is no order to agree
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cranfield._checks import share
 from cranfield.measures.correlation import Paired
 from cranfield.measures.definition import Values, choice, metric
 from cranfield.measures.judged import Judged
+
+_agreement = partial(
+    metric,
+    family="agreement",
+    requires="judged items in the list",
+    zero_if_undefined=False,
+    bounds=False,
+    condensed=True,
+    averages_ties=True,
+)
 
 
 def _orders(judged: Judged) -> Paired:
@@ -25,9 +37,7 @@ def _orders(judged: Judged) -> Paired:
     return judged.once("orders", pair)
 
 
-@metric(
-    "Tau", family="agreement", condensed=True, averages_ties=True, aliases=("Kendall", "KendallTau", "TauB", "tau-b")
-)
+@_agreement("Tau", aliases=("Kendall", "KendallTau", "TauB", "tau-b"))
 def tau(judged: Judged) -> Values:
     """Kendall's tau-b between the list and the user's ratings: (C − D) / √((n₀ − t_x)(n₀ − t_y)).
 
@@ -37,7 +47,7 @@ def tau(judged: Judged) -> Values:
     return _orders(judged).kendall_tau_b()
 
 
-@metric("TauAP", family="agreement", condensed=True, averages_ties=True, aliases=("tau-ap", "APcorrelation"))
+@_agreement("TauAP", aliases=("tau-ap", "APcorrelation"))
 def tau_ap(judged: Judged, *, ties: str = "a") -> Values:
     """AP correlation (Yilmaz et al. 2008) between the list and the user's ratings: errors at the top weigh more.
 
@@ -49,13 +59,13 @@ def tau_ap(judged: Judged, *, ties: str = "a") -> Values:
     return _orders(judged).tau_ap(ties)
 
 
-@metric("Spearman", family="agreement", condensed=True, averages_ties=True, aliases=("Rho", "SpearmanRho"))
+@_agreement("Spearman", aliases=("Rho", "SpearmanRho"))
 def spearman(judged: Judged) -> Values:
     """Spearman's rho between the list and the user's ratings: the correlation of the ranks, tied ones averaged."""
     return _orders(judged).spearman()
 
 
-@metric("RBO", family="agreement", condensed=True, averages_ties=True)
+@_agreement("RBO")
 def rbo(judged: Judged, *, p: float = 0.9, ties: str = "system") -> Values:
     """Rank-biased overlap (Webber et al. 2010) between the list and the user's ratings: (1 − p) Σ_d p^(d−1) A_d.
 

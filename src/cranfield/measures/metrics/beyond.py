@@ -6,6 +6,8 @@ of the training and the test set. Where ties are averaged, these take the lists 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,9 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
+
+_beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
+_of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True)
 
 
 def _exposure(judged: Judged) -> NDArray[np.int64]:
@@ -29,20 +34,14 @@ def _exposure(judged: Judged) -> NDArray[np.int64]:
     return np.bincount(codes[known], weights=shown[known], minlength=len(items)).astype(np.int64)
 
 
-@metric(
-    "ItemCoverage",
-    family="beyond-accuracy",
-    needs=("whole lists",),
-    whole_system=True,
-    aliases=("CatalogueCoverage", "CatalogCoverage"),
-)
+@_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
 def item_coverage(judged: Judged) -> float:
     """Catalogue coverage: the share of the catalogue that stands in at least one list."""
     exposure = _exposure(judged)
     return float(np.count_nonzero(exposure) / len(exposure)) if len(exposure) else float("nan")
 
 
-@metric("AggregateDiversity", family="beyond-accuracy", needs=("whole lists",), whole_system=True, aliases=("AggDiv",))
+@_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
 def aggregate_diversity(judged: Judged) -> float:
     """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
     return float(np.count_nonzero(np.bincount(judged.entries.items)))
@@ -55,7 +54,7 @@ def _inequality(exposure: NDArray[np.int64]) -> float:
     return float(((2.0 * np.arange(1, n + 1) - n - 1.0) @ ascending) / total) if total > 0 else float("nan")
 
 
-@metric("Gini", family="beyond-accuracy", needs=("whole lists",), whole_system=True, lower_is_better=True)
+@_of_all_lists("Gini", lower_is_better=True)
 def gini(judged: Judged) -> float:
     """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
@@ -65,7 +64,7 @@ def gini(judged: Judged) -> float:
     return _inequality(exposure) / max(len(exposure), 1)
 
 
-@metric("GiniDiversity", family="beyond-accuracy", needs=("whole lists",), whole_system=True)
+@_of_all_lists("GiniDiversity")
 def gini_diversity(judged: Judged) -> float:
     """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
 
@@ -75,7 +74,7 @@ def gini_diversity(judged: Judged) -> float:
     return 1.0 - _inequality(exposure) / (len(exposure) - 1) if len(exposure) > 1 else float("nan")
 
 
-@metric("Entropy", family="beyond-accuracy", needs=("whole lists",), whole_system=True)
+@_of_all_lists("Entropy")
 def entropy(judged: Judged) -> float:
     """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
     exposure = _exposure(judged)
@@ -113,7 +112,7 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
     return np.where(counts > 0, counts, np.nan)
 
 
-@metric("EPC", family="beyond-accuracy", needs=("train", "whole lists"))
+@_beyond("EPC", requires="items in the list", needs=("train", "whole lists"))
 def expected_popularity_complement(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
     """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
 
@@ -125,7 +124,7 @@ def expected_popularity_complement(judged: Judged, *, discount: str | None = "no
     return _mean_novelty(judged, "EPC", novelty, discount, relevant)
 
 
-@metric("EFD", family="beyond-accuracy", needs=("train", "whole lists"))
+@_beyond("EFD", requires="items in the list", needs=("train", "whole lists"))
 def expected_free_discovery(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
     """Expected free discovery, a novelty: the mean over the list of −log2(|U_i| / Σ_j |U_j|), in bits.
 
@@ -138,14 +137,14 @@ def expected_free_discovery(judged: Judged, *, discount: str | None = "none", re
     return _mean_novelty(judged, "EFD", novelty, discount, relevant)
 
 
-@metric("Unjudged", family="beyond-accuracy", averages_ties=True, lower_is_better=True)
+@_beyond("Unjudged", requires="items in the list", averages_ties=True, lower_is_better=True)
 def unjudged(judged: Judged) -> Values:
     """The share of a list that has no test rating (Cañamares et al. 2020, Figure 3); undefined for an empty list."""
     known = judged.discounted(np.ones(judged.depth), np.ones(len(judged)))
     return ratio(judged.lengths - known, judged.lengths)
 
 
-@metric("FullRank", family="beyond-accuracy", condensed=True, needs=("whole lists",), lower_is_better=True)
+@_beyond("FullRank", requires="judged items in the list", condensed=True, needs=("whole lists",), lower_is_better=True)
 def full_rank(judged: Judged, *, cutoff: int | None = None, which: str = "mean") -> Values:
     """Where the first n items of the condensed list stand in the full one: the mean of their ranks.
 
@@ -164,13 +163,13 @@ def full_rank(judged: Judged, *, cutoff: int | None = None, which: str = "mean")
     return np.where(enough, total if which == "last" else total / np.maximum(counts, 1), np.nan)
 
 
-@metric("Coverage", family="beyond-accuracy", averages_ties=True, cutoff="required")
+@_beyond("Coverage", requires="nothing", averages_ties=True, cutoff="required")
 def coverage(judged: Judged, *, cutoff: int) -> Values:
     """How much of the n places a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
     return judged.lengths / cutoff
 
 
-@metric("UserCoverage", family="beyond-accuracy", averages_ties=True, cutoff="none")
+@_beyond("UserCoverage", requires="nothing", averages_ties=True, cutoff="none")
 def user_coverage(judged: Judged) -> Values:
     """1 if the user gets a list with at least one item, else 0: Coverage@1."""
     return (judged.lengths > 0).astype(np.float64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.data import UNKNOWN, Ratings
 from cranfield.measures._blocks import expanded
+from cranfield.measures._scale import power_of_two
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Entries, Judged
 from cranfield.measures.metrics._ratio import ratio
@@ -22,7 +23,15 @@ _CELLS = 1 << 22
 _PAIRS = 1 << 15
 
 
-@metric("ILD", family="beyond-accuracy", needs=("whole lists", "similarity"), aliases=("IntraListDiversity",))
+@metric(
+    "ILD",
+    family="beyond-accuracy",
+    requires="items in the list",
+    zero_if_undefined=False,
+    bounds=False,
+    needs=("whole lists", "similarity"),
+    aliases=("IntraListDiversity",),
+)
 def intra_list_diversity(judged: Judged) -> Values:
     """Intra-list diversity: the mean of 1 − sim over the pairs of a list, 2/(n(n − 1)) Σ_{k<l} [1 − sim(i_k, i_l)].
 
@@ -49,12 +58,14 @@ def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any
     total = np.zeros(judged.n_lists)
     for _, below, step in expanded(entries.ranks - 1):
         first, second = (ids.ids(entries.items[places]) for places in (below - 1 - step, below))
-        values = np.asarray(similarity(first, second), dtype=np.float64)
+        with np.errstate(all="warn"):
+            values = np.asarray(similarity(first, second), dtype=np.float64)
         if values.shape != (len(first),):
             raise SettingError(
                 f"the similarity function returned {values.shape} values for {len(first):,} pairs of items; "
                 "return one for each pair"
             )
+        _check_finite(values)
         total += np.bincount(entries.lists[below], weights=values, minlength=judged.n_lists)
     return total
 
@@ -74,7 +85,23 @@ def _table(judged: Judged, matrix: Any) -> Values:
             f"the similarity has the shape {table.shape}; give a square array with a row for each of the test set's "
             f"{n_items:,} items, or a function of two arrays of item ids"
         )
+    _check_finite(table)
     return table
+
+
+def _check_finite(similarities: Values) -> None:
+    if not np.isfinite(similarities).all():
+        wrong = similarities[~np.isfinite(similarities)][0]
+        raise SettingError(f"a similarity is {wrong}; give a finite number for every pair of items")
+
+
+def _in_reach(train: Ratings) -> Values:
+    """Return the ratings; huge or tiny ones of an item divided by a power of two, so that they can be squared."""
+    values = train.values.astype(np.float64)
+    largest = np.zeros(train.n_items)
+    np.maximum.at(largest, train.items, np.abs(values))
+    powers = power_of_two(largest)
+    return np.ldexp(values, -powers[train.items]) if powers.any() else values
 
 
 def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
@@ -122,11 +149,10 @@ def _sum_of_cosines(judged: Judged, entries: Entries, train: Ratings) -> Values:
     from scipy import sparse
 
     assert judged.run is not None
-    lengths = np.sqrt(
-        np.bincount(train.items, weights=np.square(train.values, dtype=np.float64), minlength=train.n_items)
-    )
-    scaled = train.values / np.where(lengths > 0, lengths, 1.0)[train.items]
-    vectors = train.matrix(scaled.astype(np.float64)).T.tocsr()
+    values = _in_reach(train)
+    lengths = np.sqrt(np.bincount(train.items, weights=np.square(values), minlength=train.n_items))
+    scaled = values / np.where(lengths > 0, lengths, 1.0)[train.items]
+    vectors = train.matrix(scaled).T.tocsr()
     codes = train.item_ids.codes(judged.run.item_ids.all)[entries.items]
     known = (codes != UNKNOWN) & (lengths[codes] > 0)
     lists, codes = entries.lists[known], codes[known]

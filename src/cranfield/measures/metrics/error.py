@@ -8,8 +8,8 @@ rating of the k-th. An item whose prediction is missing plays no part; a list wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,21 @@ from numpy.typing import NDArray
 
 from cranfield._checks import number
 from cranfield._errors import SettingError
+from cranfield.measures._scale import power_for, power_of_two
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics.graded import logarithmic
 from cranfield.rankings.lists import stable_argsort
+
+_of_predictions = partial(
+    metric,
+    family="error",
+    requires="judged items in the list",
+    zero_if_undefined=False,
+    bounds=False,
+    needs=("predictions",),
+    condensed=True,
+)
 
 # An error beyond the margin by less than this is within it.
 _ROUNDING = 1e-6
@@ -43,6 +54,17 @@ class _Predicted:
     def squares(self) -> Values:
         """SE of each."""
         return self.errors**2
+
+    @cached_property
+    def powers(self) -> NDArray[np.int32]:
+        """The power of two of each list that its errors are divided by in ``in_reach``."""
+        largest = np.zeros(self.n_lists)
+        np.maximum.at(largest, self.lists, np.abs(self.errors))
+        return power_of_two(largest)
+
+    def in_reach(self) -> _Predicted:
+        """Return the same with huge or tiny errors of a list divided by a power of two, so that they can be squared."""
+        return self if not self.powers.any() else replace(self, errors=np.ldexp(self.errors, -self.powers[self.lists]))
 
     @cached_property
     def worst(self) -> Values:
@@ -95,9 +117,7 @@ def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
-    return metric(
-        name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, aliases=tuple(aliases)
-    )
+    return _of_predictions(name, lower_is_better=True, aliases=tuple(aliases))
 
 
 @_error("CSE")
@@ -128,14 +148,14 @@ def standard_discounted_error(judged: Judged) -> Values:
     It tells whether the larger errors stand higher, not how large they are: it does not change if all errors are
     scaled, and is 1 wherever they stand in descending order, as in any list of one wrong item.
     """
-    predicted = _predicted(judged, "SDCSE")
+    predicted = _predicted(judged, "SDCSE").in_reach()
     worst = predicted.discounted(predicted.worst)
     ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
     # Beside rounding the ratio cannot exceed 1.
     return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
 
 
-@metric("SDCSEacc", family="error", needs=("predictions",), condensed=True, aliases=("SDCSEaccuracy",))
+@_of_predictions("SDCSEacc", aliases=("SDCSEaccuracy",))
 def standard_discounted_accuracy(judged: Judged) -> Values:
     """The accuracy form of SDCSE, 1 − SDCSE: higher is better. The form of the paper's tables and examples."""
     return 1.0 - standard_discounted_error(judged)
@@ -169,7 +189,7 @@ def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     return predicted.mean(predicted.errors > margin)
 
 
-@metric("PerfectSell", family="error", needs=("predictions",), condensed=True)
+@_of_predictions("PerfectSell")
 def perfect_sell(judged: Judged, *, margin: float = 0.5) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
@@ -183,29 +203,32 @@ def root_mean_squared_error(judged: Judged) -> Values:
     For one figure over all ratings see ``PooledRMSE``.
     """
     predicted = _predicted(judged, "RMSE")
-    return np.sqrt(predicted.mean(predicted.squares))
+    squares = predicted.in_reach().squares
+    return np.ldexp(np.sqrt(predicted.mean(squares)), predicted.powers)
 
 
 @_error("MAE")
 def mean_absolute_error(judged: Judged) -> Values:
     """Mean absolute error of a list's predictions, (1/n) Σ |y_k − p_k|; their mean weighs users equally."""
     predicted = _predicted(judged, "MAE")
-    return predicted.mean(np.abs(predicted.errors))
+    return np.ldexp(predicted.mean(np.abs(predicted.in_reach().errors)), predicted.powers)
 
 
 def _pooled(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    return metric(name, family="error", needs=("predictions",), condensed=True, lower_is_better=True, whole_system=True)
+    return _of_predictions(name, lower_is_better=True, whole_system=True)
 
 
 @_pooled("PooledRMSE")
 def pooled_rmse(judged: Judged) -> float:
     """Root mean squared error over the predictions of all lists together."""
     errors = _predicted(judged, "PooledRMSE").errors
-    return float(np.sqrt(np.mean(errors**2))) if len(errors) else float("nan")
+    power = power_for(errors)
+    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(errors, -power) ** 2)), power)) if len(errors) else float("nan")
 
 
 @_pooled("PooledMAE")
 def pooled_mae(judged: Judged) -> float:
     """Mean absolute error over the predictions of all lists together."""
     errors = _predicted(judged, "PooledMAE").errors
-    return float(np.mean(np.abs(errors))) if len(errors) else float("nan")
+    power = power_for(errors)
+    return float(np.ldexp(np.mean(np.abs(np.ldexp(errors, -power))), power)) if len(errors) else float("nan")

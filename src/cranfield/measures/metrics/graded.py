@@ -3,90 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from cranfield._errors import SettingError
-from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.metrics._ratio import ratio
+from cranfield.measures.metrics.gains import Gain, gain_of, kept_name, over_power, relative_gain_of, within_reach
 
-Gain = Callable[[Judgments], Values]
-
-_OWN_GAINS: dict[str, Callable[[Values], Values]] = {}
-
-
-def gain(name: str) -> Callable[[Callable[[Values], Values]], Callable[[Values], Values]]:
-    """Register a gain of your own: a function from ratings to gains, for ``nDCG(gain=name)``.
-
-    Examples
-    --------
-    >>> @gain("square")
-    ... def square(ratings):
-    ...     return ratings**2
-    """
-
-    def register(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
-        _OWN_GAINS[name] = function
-        return function
-
-    return register
-
-
-def _rating(judgments: Judgments) -> Values:
-    return np.maximum(judgments.grades, 0.0)
-
-
-def _binary(judgments: Judgments) -> Values:
-    return judgments.relevant.astype(np.float64)
-
-
-def _exponential(judgments: Judgments) -> Values:
-    """2^r − 1: nDCG does not change if it is divided by any constant."""
-    return np.exp2(np.maximum(judgments.grades, 0.0)) - 1.0
-
-
-def _chapelle(judgments: Judgments) -> Values:
-    """(2^(r−1) − 1) / 2^(rmax−1), Cañamares et al. (2020), decision C2, after Chapelle et al. (2009)."""
-    return (np.exp2(np.maximum(judgments.grades - 1.0, 0.0)) - 1.0) / 2.0 ** (judgments.top_grade - 1.0)
-
-
-def _full_range(judgments: Judgments) -> Values:
-    """(2^(r−1) − 1) / (2^(rmax−1) − 1): the same, scaled to 0 … 1."""
-    top = 2.0 ** (judgments.top_grade - 1.0) - 1.0
-    return (np.exp2(np.maximum(judgments.grades - 1.0, 0.0)) - 1.0) / (top if top > 0 else 1.0)
-
-
-GAINS: dict[str, Gain] = {
-    "rating": _rating,
-    "binary": _binary,
-    "exp": _exponential,
-    "exp1": _chapelle,
-    "exp1full": _full_range,
-}
-
-
-def gain_of(metric_name: str, name: str) -> Gain:
-    """Return a gain by its name, one of the user's own included."""
-    if name in _OWN_GAINS:
-        return lambda judgments: _own_gains(name, judgments.grades)
-    choice(metric_name, "gain", name, tuple({**GAINS, **_OWN_GAINS}))
-    return GAINS[name]
-
-
-def _own_gains(name: str, ratings: Values) -> Values:
-    gains = np.asarray(_OWN_GAINS[name](ratings), dtype=np.float64)
-    if gains.shape != ratings.shape:
-        raise SettingError(
-            f"gain={name} returned {gains.shape} values for {len(ratings):,} ratings; return one for each"
-        )
-    return gains
-
-
-def kept_name(name: str) -> str | None:
-    """Return the name that a gain can be kept under: none for one of the user's own, which may change."""
-    return None if name in _OWN_GAINS else name
+_graded = partial(metric, family="graded", zero_if_undefined=True, bounds=True)
 
 
 def logarithmic(n: int) -> Values:
@@ -94,14 +22,17 @@ def logarithmic(n: int) -> Values:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-@metric("DCG", family="graded", averages_ties=True)
+@_graded("DCG", requires="nothing", averages_ties=True)
 def dcg(judged: Judged, *, gain: str = "rating") -> Values:
-    """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating."""
+    """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating.
+
+    A sum that no number can hold, as of 2^r − 1 for a rating above 1,023, is an error.
+    """
     gains = gain_of("DCG", gain)(judged.judgments)
     return judged.discounted(logarithmic(judged.depth), gains[judged.pointers])
 
 
-@metric("nDCG", family="graded", averages_ties=True)
+@_graded("nDCG", requires="gains", averages_ties=True)
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> Values:
     """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
 
@@ -110,20 +41,28 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> 
     (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
-    return ndcg_with(judged, cutoff, kept_name(gain), gain_of("nDCG", gain))
+    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of("nDCG", gain))
 
 
 def ndcg_with(
     judged: Judged, cutoff: int | None, name: str | None, gain: Gain, discount: Callable[[int], Values] = logarithmic
 ) -> Values:
-    """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``."""
-    longest = int(judged.judgments.n_judged.max(initial=0))
+    """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``.
+
+    The gains of a list may all be divided by a constant.
+    """
+    judgments = judged.judgments
+    longest = int(judgments.n_judged.max(initial=0))
     depth = longest if cutoff is None else min(cutoff, longest)
-    found = judged.discounted(discount(judged.depth), gain(judged.judgments)[judged.pointers])
-    return ratio(found, judged.judgments.ideal(name, gain, discount(depth)))
+
+    def gains(of: Judgments) -> Values:
+        return within_reach(of, gain(of))
+
+    found = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
+    return ratio(found, judgments.ideal(name, gains, discount(depth)))
 
 
-@metric("ERR", family="graded")
+@_graded("ERR", requires="gains")
 def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
     """Expected reciprocal rank (Chapelle et al. 2009): Σ_k (1/k) G_k Π_{p<k} (1 − G_p), G = (2^r − 1) / 2^rmax.
 
@@ -134,14 +73,15 @@ def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
     judgments = judged.judgments
     top: Values | float
     if rmax == "user":
-        top = judgments.top_grades[judged.lists]
+        top = np.maximum(judgments.top_grades, 0.0)[judged.lists]
     elif rmax == "dataset":
         top = judgments.top_grade
     elif isinstance(rmax, int | float) and np.isfinite(rmax):
         top = float(rmax)
     else:
         raise SettingError(f"rmax={rmax} of ERR is not known; write dataset, user or a number")
-    satisfied = (np.exp2(np.maximum(judged.grades, 0.0)) - 1.0) / np.exp2(top)
+    with np.errstate(over="ignore"):  # what overflows is above 1
+        satisfied = over_power(np.maximum(judged.grades, 0.0), top)
     if (satisfied > 1.0).any():
         raise SettingError(
             f"rmax={rmax} of ERR is below the highest rating, {judgments.top_grade:g}; give that or more"
@@ -162,20 +102,30 @@ def _product_above(judged: Judged, factors: Values) -> Values:
         product[here] = product[here - 1] * factors[here - 1]
 
 
-@metric("RBP", family="graded", averages_ties=True)
+@_graded("RBP", requires="judgments", averages_ties=True)
 def rbp(judged: Judged, *, p: float = 0.8, gain: str = "binary") -> Values:
     """Rank-biased precision (Moffat and Zobel 2008): (1 − p) Σ_k g_k p^(k−1), g in 0 … 1.
 
     A user goes on from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded one
-    with values in 0 … 1 (``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could add.
+    with values in 0 … 1 (``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could add. Both are
+    defined for every user with a test rating, relevant or not: nothing is divided by the number of relevant items.
     """
     gains = gain_of("RBP", gain)(judged.judgments)
     if gains.max(initial=0.0) > 1.0:
         raise SettingError(f"gain={gain} of RBP exceeds 1; use binary, exp1 or exp1full")
-    return np.where(judged.n_relevant > 0, judged.discounted(_geometric(judged, p), gains[judged.pointers]), np.nan)
+    return judged.discounted(_geometric(judged, p), gains[judged.pointers])
 
 
-@metric("RBPresidual", family="graded", averages_ties=True, lower_is_better=True, aliases=("RBP_residual",))
+@metric(
+    "RBPresidual",
+    family="graded",
+    requires="judgments",
+    zero_if_undefined=False,
+    bounds=True,
+    averages_ties=True,
+    lower_is_better=True,
+    aliases=("RBP_residual",),
+)
 def rbp_residual(judged: Judged, *, p: float = 0.8) -> Values:
     """The most that RBP could still gain: (1 − p) Σ_{unjudged k ≤ d} p^(k−1) + p^d, d being the length of the list.
 
@@ -184,7 +134,7 @@ def rbp_residual(judged: Judged, *, p: float = 0.8) -> Values:
     weight = _geometric(judged, p)
     whole = 1.0 - np.power(p, judged.lengths.astype(np.float64))
     judged_part = judged.discounted(weight, np.ones(len(judged)))
-    return np.where(judged.n_relevant > 0, whole - judged_part + np.power(p, judged.lengths.astype(np.float64)), np.nan)
+    return whole - judged_part + np.power(p, judged.lengths.astype(np.float64))
 
 
 def _geometric(judged: Judged, p: float) -> Values:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cranfield.measures.definition import Values, choice, metric
@@ -10,13 +12,15 @@ from cranfield.measures.metrics._ratio import ratio
 
 _EPSILON = 1e-5
 
+_incomplete = partial(metric, family="incomplete", requires="relevant items", zero_if_undefined=True, bounds=True)
+
 
 def _mean_over_relevant(judged: Judged, terms: Values) -> Values:
     """Return (1/R) Σ over the relevant hits of their terms."""
     return ratio(judged.total(terms, where=judged.relevant), judged.n_relevant)
 
 
-@metric("bpref", family="incomplete")
+@_incomplete("bpref")
 def bpref(judged: Judged) -> Values:
     """Binary preference (Buckley and Voorhees 2004): how seldom a judged non-relevant item is above a relevant one.
 
@@ -31,19 +35,21 @@ def bpref(judged: Judged) -> Values:
     return _mean_over_relevant(judged, terms)
 
 
-@metric("infAP", family="incomplete")
+@_incomplete("infAP")
 def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
     """Inferred average precision (Yilmaz and Aslam 2008): AP, with precision above each item estimated.
 
     infAP = (1/R) Σ_{relevant at rank k} [1/k + (k−1)/k · |pool_k|/(k−1) · (rel_k + ε)/(rel_k + nrel_k + 2ε)], with the
     judged relevant and non-relevant items above k, and ε = 1e-5; 1 at the first rank. With ``pool=all`` every
     recommended item counts as pooled, so |pool_k|/(k−1) = 1 (Valcarce et al. 2020, equations 10 and 11); with
-    ``pool=judged`` only judged items do (stock trec_eval).
+    ``pool=judged`` only judged items do, and those that the test set marks as pooled and not judged (trec_eval; see
+    ``negative_grades`` of `measure`).
     """
     choice("infAP", "pool", pool, ("all", "judged"))
     relevant_above = judged.relevant_above
     judged_above = relevant_above + judged.nonrelevant_above
     ranks = judged.ranks.astype(np.float64)
-    pooled = ranks - 1.0 if pool == "all" else judged_above.astype(np.float64)
+    marked = 0 if judged.pooled_above is None else judged.pooled_above
+    pooled = ranks - 1.0 if pool == "all" else (judged_above + marked).astype(np.float64)
     share = (relevant_above + _EPSILON) / (judged_above + 2.0 * _EPSILON)
     return _mean_over_relevant(judged, np.where(ranks == 1.0, 1.0, 1.0 / ranks + pooled / ranks * share))

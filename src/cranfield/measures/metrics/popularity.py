@@ -6,6 +6,8 @@ adds something to every count; a user with only such items is left out (NaN).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cranfield._checks import number
@@ -15,6 +17,14 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
+
+_popular = partial(
+    metric,
+    family="popularity",
+    zero_if_undefined=False,
+    bounds=False,
+    averages_ties=True,
+)
 
 
 def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> tuple[Values, float]:
@@ -46,7 +56,7 @@ def _totals(judged: Judged, weights: Values) -> Values:
     return np.add.reduceat(weights[judgments.items] * judgments.relevant, judgments.indptr[:-1])
 
 
-@metric("StratRecall", family="popularity", needs=("train",), averages_ties=True, aliases=("StratifiedRecall",))
+@_popular("StratRecall", requires="gains", needs=("train",), aliases=("StratifiedRecall",))
 def stratified_recall(
     judged: Judged, *, gamma: float = 1.0, count: str = "positive", smooth: float = 0.0, weights: str = "user"
 ) -> Values:
@@ -92,7 +102,7 @@ def _inverse_propensities(
     return np.minimum(inverse, 1.0 / clip) if clip > 0 else inverse
 
 
-@metric("AOA", family="popularity", averages_ties=True)
+@_popular("AOA", requires="relevant items")
 def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
     """The plain mean worth of the relevant test items, (1/|S_u|) Σ_{i in S_u} c(rank of i): what IPS and SNIPS correct.
 
@@ -103,7 +113,7 @@ def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
     return ratio(worth, judged.n_relevant.astype(np.float64))
 
 
-@metric("IPS", family="popularity", needs=("train",), averages_ties=True)
+@_popular("IPS", requires="relevant items", needs=("train",))
 def inverse_propensity(
     judged: Judged,
     *,
@@ -125,7 +135,7 @@ def inverse_propensity(
     return np.where(_totals(judged, inverse) > 0, worth, np.nan)
 
 
-@metric("SNIPS", family="popularity", needs=("train",), averages_ties=True)
+@_popular("SNIPS", requires="relevant items", needs=("train",))
 def self_normalised(
     judged: Judged,
     *,

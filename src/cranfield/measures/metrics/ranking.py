@@ -7,6 +7,8 @@ trec_eval, or is left out.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cranfield.measures.definition import Values, metric
@@ -14,13 +16,10 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._ties import expected_average_precision, expected_reciprocal_rank, probability_of_a_hit
 
-
-def _where_relevant(judged: Judged, values: Values) -> Values:
-    """Return the values, NaN for lists whose user has no relevant test item."""
-    return np.where(judged.n_relevant > 0, values, np.nan)
+_ranking = partial(metric, family="ranking", requires="relevant items", zero_if_undefined=True, bounds=True)
 
 
-@metric("P", family="ranking", averages_ties=True, aliases=("Precision", "Prec"))
+@_ranking("P", averages_ties=True, aliases=("Precision", "Prec"))
 def precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     """Precision: the share of the list that is relevant.
 
@@ -28,11 +27,11 @@ def precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     list (trec_eval's ``set_P``). Valcarce et al. (2020), equation (1).
     """
     if cutoff is not None:
-        return _where_relevant(judged, judged.n_hits / cutoff)
-    return _where_relevant(judged, np.nan_to_num(ratio(judged.n_hits, judged.lengths)))
+        return judged.n_hits / cutoff
+    return np.nan_to_num(ratio(judged.n_hits, judged.lengths))
 
 
-@metric("Recall", family="ranking", averages_ties=True, aliases=("R",))
+@_ranking("Recall", averages_ties=True, aliases=("R",))
 def recall(judged: Judged) -> Values:
     """Recall: the share of the relevant items that are in the list.
 
@@ -41,7 +40,7 @@ def recall(judged: Judged) -> Values:
     return ratio(judged.n_hits, judged.n_relevant)
 
 
-@metric("F1", family="ranking", averages_ties=True, aliases=("F",))
+@_ranking("F1", averages_ties=True, aliases=("F",))
 def f1(judged: Judged, *, cutoff: int | None = None) -> Values:
     """F1: the harmonic mean of precision and recall.
 
@@ -49,30 +48,30 @@ def f1(judged: Judged, *, cutoff: int | None = None) -> Values:
     precision is over the length of the list (trec_eval's ``set_F``). Valcarce et al. (2020), equation (3).
     """
     size = judged.lengths if cutoff is None else cutoff
-    return _where_relevant(judged, 2 * judged.n_hits / np.maximum(size + judged.n_relevant, 1))
+    return 2 * judged.n_hits / np.maximum(size + judged.n_relevant, 1)
 
 
-@metric("HitRate", family="ranking", averages_ties=True, aliases=("HR", "Success", "Hit"))
+@_ranking("HitRate", averages_ties=True, aliases=("HR", "Success", "Hit"))
 def hit_rate(judged: Judged) -> Values:
     """HitRate (success): 1 if the list holds a relevant item, else 0."""
     if judged.tied_from is not None:
-        return _where_relevant(judged, probability_of_a_hit(judged))
-    return _where_relevant(judged, (judged.n_hits > 0).astype(np.float64))
+        return probability_of_a_hit(judged)
+    return (judged.n_hits > 0).astype(np.float64)
 
 
-@metric("RR", family="ranking", averages_ties=True, aliases=("MRR", "ReciprocalRank"))
+@_ranking("RR", averages_ties=True, aliases=("MRR", "ReciprocalRank"))
 def reciprocal_rank(judged: Judged) -> Values:
     """Reciprocal rank of the first relevant item: 1 / min{k : rel(k) = 1}, 0 if there is none.
 
     Valcarce et al. (2020), equation (6).
     """
     if judged.tied_from is not None:
-        return _where_relevant(judged, expected_reciprocal_rank(judged))
+        return expected_reciprocal_rank(judged)
     first = judged.relevant & (judged.relevant_above == 0)
-    return _where_relevant(judged, judged.total(1.0 / judged.ranks, where=first))
+    return judged.total(1.0 / judged.ranks, where=first)
 
 
-@metric("AP", family="ranking", averages_ties=True, aliases=("MAP", "AveragePrecision"))
+@_ranking("AP", averages_ties=True, aliases=("MAP", "AveragePrecision"))
 def average_precision(judged: Judged) -> Values:
     """Average precision: the mean over the relevant items of the precision at their ranks.
 
@@ -85,7 +84,7 @@ def average_precision(judged: Judged) -> Values:
     return ratio(judged.total(precisions, where=judged.relevant), judged.n_relevant)
 
 
-@metric("Rprec", family="ranking", averages_ties=True, cutoff="none", aliases=("R-precision", "RPrecision"))
+@_ranking("Rprec", averages_ties=True, cutoff="none", aliases=("R-precision", "RPrecision"))
 def r_precision(judged: Judged) -> Values:
     """R-precision: precision at rank R, (1/R) Σ_{k≤R} rel(k)."""
     wanted = judged.n_relevant[judged.lists]
@@ -96,7 +95,7 @@ def r_precision(judged: Judged) -> Values:
     return ratio(judged.total(inside, where=judged.relevant), judged.n_relevant)
 
 
-@metric("AUC", family="ranking", averages_ties=True)
+@_ranking("AUC", averages_ties=True)
 def area_under_curve(judged: Judged) -> Values:
     """AUC: the chance that a relevant item stands above one that is not.
 

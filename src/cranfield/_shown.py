@@ -1,0 +1,45 @@
+"""Text from files, names and servers as it may be shown: nothing in it commands a terminal or breaks a line."""
+
+from __future__ import annotations
+
+import re
+
+_BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
+# Controls, halves of a letter beyond the 65,536 first, what turns the direction of writing, and no letters at all.
+_COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+
+
+def shown(text: object) -> str:
+    r"""Return text without what breaks a line, commands a terminal or turns the letters after it round.
+
+    Examples
+    --------
+    >>> shown("mine\x1b[31m"), shown("mine\u202e"), shown("two\nlines")
+    ('mine�[31m', 'mine�', 'two lines')
+    """
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text  # as nearly all is, in tables of a million rows too
+    return _COMMANDS.sub("\ufffd", _BREAKS.sub(" ", text))
+
+
+def one_line(text: object) -> str:
+    r"""Return text as `shown`, with one space wherever it has several.
+
+    Examples
+    --------
+    >>> one_line("two\n  lines ")
+    'two lines'
+    """
+    return " ".join(shown(text).split())
+
+
+def shown_lines(text: object) -> str:
+    r"""Return text of several lines, each as `shown`, but with its tabs.
+
+    Examples
+    --------
+    >>> shown_lines("a\tb\x1b[2J\nc")
+    'a\tb�[2J\nc'
+    """
+    return "\n".join("\t".join(map(shown, line.split("\t"))) for line in str(text).split("\n"))

@@ -1,0 +1,71 @@
+"""The command line while it is being imported: Ctrl-C and short memory end it in one line there too."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sys
+from types import FrameType, TracebackType
+
+SHORT_OF_MEMORY = "memory is short{}; ask for less, or run one system at a time"
+"""What is said where memory runs out, with a place for what is known of it."""
+
+_COMMAND = ("cranfield", "cranfield.exe", "cranfield-script.py")
+# What the system's loader, Python's threads and Rust's libraries say where there is no memory left.
+_SHORT = re.compile(
+    r"allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
+    r"|ThreadPoolBuildError|os error 1[12]\b",
+    re.IGNORECASE,
+)
+
+
+def guard() -> None:
+    """Until `release`: let Ctrl-C and short memory end a process that is the command line, without a traceback."""
+    if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stopped)
+        sys.excepthook = _short
+
+
+def release() -> None:
+    """Leave Ctrl-C and errors to the command line, which is there now."""
+    if signal.getsignal(signal.SIGINT) is _stopped:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.excepthook = sys.__excepthook__
+
+
+def is_short_of_memory(error: BaseException) -> bool:
+    """Tell whether an error says that memory has run out; not only `MemoryError` does.
+
+    Examples
+    --------
+    >>> is_short_of_memory(ImportError("libblas.so: failed to map segment from shared object"))
+    True
+    """
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or bool(_SHORT.search(str(error)))
+
+
+def _is_command() -> bool:
+    called = sys.argv[0] if sys.argv else ""
+    # While a package is imported for ``python -m``, that is what stands for its file.
+    as_module = called == "-m" and ("-m", "cranfield") in zip(sys.orig_argv, sys.orig_argv[1:])
+    return as_module or os.path.basename(called) in _COMMAND  # noqa: PTH119
+
+
+def _stopped(_: int, __: FrameType | None) -> None:
+    _end("stopped", 130)
+
+
+def _short(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if is_short_of_memory(error):
+        _end(SHORT_OF_MEMORY.format(""), 2)
+    sys.__excepthook__(kind, error, trace)
+
+
+def _end(why: str, code: int) -> None:
+    # Nothing is open or half done while modules are imported; and what Python does at its end needs them whole.
+    os.write(2, f"cranfield: {why}\n".encode())
+    os._exit(code)

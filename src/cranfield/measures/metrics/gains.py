@@ -1,0 +1,160 @@
+"""Gains: what a judged item is worth in a graded metric.
+
+An exponential gain 2^r − 1 is beyond the largest number for a rating above 1,023. A metric that divides by the gain of
+the best list, or by 2^rmax, never needs it as it is: here it is computed over a power of two that the metric divides
+by anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.measures._scale import power_of_two
+from cranfield.measures.definition import Values, choice
+from cranfield.measures.judgments import Judgments
+
+Gain = Callable[[Judgments], Values]
+
+EXPONENTIAL = ("exp", "exp1", "exp1full")
+"""The gains that grow with 2^r."""
+
+_OWN_GAINS: dict[str, Callable[[Values], Values]] = {}
+_LN_2 = float(np.log(2.0))
+
+
+def gain(name: str) -> Callable[[Callable[[Values], Values]], Callable[[Values], Values]]:
+    """Register a gain of your own: a function from ratings to gains, for ``nDCG(gain=name)``.
+
+    Examples
+    --------
+    >>> @gain("square")
+    ... def square(ratings):
+    ...     return ratings**2
+    """
+
+    def register(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
+        _OWN_GAINS[name] = function
+        return function
+
+    return register
+
+
+def powers_less_one(exponents: Values, shift: NDArray[np.float64] | float = 0.0) -> Values:
+    """Return (2^e − 1) / 2^shift, without a detour over 2^e; ``shift`` is a whole number of at least 0.
+
+    Examples
+    --------
+    >>> powers_less_one(np.array([0.0, 1.0, 5.0])).tolist()
+    [0.0, 1.0, 31.0]
+    >>> powers_less_one(np.array([2000.0, 1999.0, 5.0]), shift=2000.0).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    small = exponents < 1.0
+    unit = np.exp2(-np.asarray(shift, dtype=np.float64))
+    # Below 1 the difference of two powers would lose digits, and all of them for a tiny exponent.
+    below = np.expm1(np.where(small, exponents, 0.0) * _LN_2) * unit
+    return np.where(small, below, np.exp2(np.where(small, 0.0, exponents) - shift) - unit)
+
+
+def over_power(exponents: Values, top: NDArray[np.float64] | float) -> Values:
+    """Return (2^e − 1) / 2^top."""
+    shift = np.floor(np.maximum(top, 0.0))
+    return powers_less_one(exponents, shift) / np.exp2(top - shift)
+
+
+def relative_powers(judgments: Judgments, exponents: Values) -> Values:
+    """Return 2^e − 1 of each judgment over a power of two, the same for all of a list, that is near its largest."""
+    highest = np.floor(np.maximum(judgments.highest(exponents), 0.0))
+    return powers_less_one(exponents, highest[judgments.lists])
+
+
+def _rating(judgments: Judgments) -> Values:
+    return np.maximum(judgments.grades, 0.0)
+
+
+def _binary(judgments: Judgments) -> Values:
+    return judgments.relevant.astype(np.float64)
+
+
+def _exponential(judgments: Judgments) -> Values:
+    """2^r − 1."""
+    return powers_less_one(_rating(judgments))
+
+
+def above_one(judgments: Judgments) -> Values:
+    """Return max(r − 1, 0), the exponent of the gains ``exp1`` and ``exp1full``."""
+    return np.maximum(judgments.grades - 1.0, 0.0)
+
+
+def _chapelle(judgments: Judgments) -> Values:
+    """(2^(r−1) − 1) / 2^(rmax−1), Cañamares et al. (2020), decision C2, after Chapelle et al. (2009)."""
+    return over_power(above_one(judgments), judgments.top_grade - 1.0)
+
+
+def _full_range(judgments: Judgments) -> Values:
+    """(2^(r−1) − 1) / (2^(rmax−1) − 1): the same, scaled to 0 … 1."""
+    exponents = above_one(judgments)
+    shift = float(np.floor(exponents.max(initial=0.0)))
+    gains = powers_less_one(exponents, shift)
+    top = gains.max(initial=0.0)
+    return gains / (top if top > 0 else 1.0)
+
+
+GAINS: dict[str, Gain] = {
+    "rating": _rating,
+    "binary": _binary,
+    "exp": _exponential,
+    "exp1": _chapelle,
+    "exp1full": _full_range,
+}
+
+# What a metric that divides by the ideal may use in their place: constant factors, of each list its own, drop out.
+_RELATIVE: dict[str, Gain] = {
+    "exp": lambda judgments: relative_powers(judgments, _rating(judgments)),
+    "exp1": lambda judgments: relative_powers(judgments, above_one(judgments)),
+    "exp1full": lambda judgments: relative_powers(judgments, above_one(judgments)),
+}
+
+
+def gain_of(metric_name: str, name: str) -> Gain:
+    """Return a gain by its name, one of the user's own included."""
+    if name in _OWN_GAINS:
+        return lambda judgments: _own_gains(name, judgments.grades)
+    choice(metric_name, "gain", name, tuple({**GAINS, **_OWN_GAINS}))
+    return GAINS[name]
+
+
+def relative_gain_of(metric_name: str, name: str) -> Gain:
+    """Return a gain for a metric that does not change if all gains of a list are divided by a constant."""
+    absolute = gain_of(metric_name, name)
+    return absolute if name in _OWN_GAINS else _RELATIVE.get(name, absolute)
+
+
+def within_reach(judgments: Judgments, gains: Values) -> Values:
+    """Return the gains; those of a list that are huge or tiny divided by a power of two, so that they can be summed."""
+    scale = power_of_two(judgments.highest(np.abs(gains)))
+    return gains if (scale == 0).all() else np.ldexp(gains, -scale[judgments.lists])
+
+
+def _own_gains(name: str, ratings: Values) -> Values:
+    with np.errstate(all="warn"):
+        gains = np.asarray(_OWN_GAINS[name](ratings), dtype=np.float64)
+    if gains.shape != ratings.shape:
+        raise SettingError(
+            f"gain={name} returned {gains.shape} values for {len(ratings):,} ratings; return one for each"
+        )
+    if not np.isfinite(gains).all():
+        place = int(np.flatnonzero(~np.isfinite(gains))[0])
+        raise SettingError(
+            f"gain={name} returned {gains[place]} for the rating {ratings[place]:g}; return a finite number for each"
+        )
+    return gains
+
+
+def kept_name(name: str) -> str | None:
+    """Return the name that a gain can be kept under: none for one of the user's own, which may change."""
+    return None if name in _OWN_GAINS else name

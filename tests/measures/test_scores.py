@@ -1,0 +1,57 @@
+"""`Scores`: which lists an average is made of, and the shares that stand beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cranfield import Vocabulary
+from cranfield.measures import Scores
+
+
+def _scores(values, covered, **more):
+    values = np.asarray(values, dtype=float)
+    systems, metrics, lists = values.shape
+    return Scores(
+        systems=tuple("abc"[:systems]),
+        metrics=tuple(f"m{number}" for number in range(metrics)),
+        values=values,
+        covered=np.asarray(covered, dtype=bool),
+        users=np.arange(lists, dtype=np.int32),
+        user_ids=Vocabulary.of(range(lists)),
+        judged=np.ones(lists, dtype=np.int64),
+        relevant=np.ones(lists, dtype=np.int64),
+        lower_is_better=(False,) * metrics,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("coverage", "undefined", "lists", "missing", "mean"),
+    [
+        ("full", "zero", 5, 3, 1.0 / 5),
+        ("reduced", "zero", 3, 1, 1.0 / 3),
+        ("full", "leave out", 2, 3, 1.0 / 2),
+        ("reduced", "leave out", 2, 1, 1.0 / 2),
+    ],
+)
+def test_undefined_lists_are_counted_among_those_that_the_average_is_over(coverage, undefined, lists, missing, mean):
+    scores = _scores([[[1.0, 0.0, np.nan, np.nan, np.nan]]], [[True, True, True, False, False]])
+    row = scores.frame(coverage=coverage, undefined=undefined).row(0, named=True)
+    assert (row["lists"], row["undefined"], row["mean"]) == (lists, missing, pytest.approx(mean))
+
+
+def test_the_shares_beside_averages_are_those_of_the_deepest_cut_off():
+    # Of several cut-offs the deepest has the most gaps and the most unjudged items.
+    scores = _scores(
+        np.zeros((2, 3, 4)),
+        np.ones((2, 4)),
+        filled=np.array([[0.9, 0.5, 0.7], [0.8, 0.6, 0.3]]),
+        unjudged=np.array([[0.1, 0.4, 0.2], [0.15, 0.25, 0.35]]),
+        item_coverage=np.array([0.05, 0.06]),
+    )
+    table = scores.table(services=True)
+    columns = dict(zip(table.header, zip(*([cell.text for cell in row] for row in table.rows))))
+    assert columns["places"] == ("50.0%", "30.0%")
+    assert columns["unjudged"] == ("40.0%", "35.0%")
+    assert columns["items"] == ("5.0%", "6.0%")
