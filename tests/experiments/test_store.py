@@ -208,7 +208,7 @@ def test_nothing_that_we_did_not_make_is_ever_removed(tmp_path_factory, paths, i
     with open_store(home) as store:
         store.begin("First", "one")
         a = store.artifact("runs/a", {"k": 1}, Maker(files=("a.parquet", "b.parquet")))
-        c = store.artifact("runs/c", {"k": 1}, Maker(files=("c.parquet",)))
+        c = store.artifact("runs/c", {"k": 2}, Maker(files=("c.parquet",)))
         store.unfinished("runs/d", {"k": 3}).parent.mkdir()
         store.unfinished("runs/d", {"k": 3}).write_text("{}")
     mine = {}
