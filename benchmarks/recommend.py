@@ -156,7 +156,7 @@ def trained_and_ranked(name: str, split: Split) -> tuple[float, float, Run]:
     start = time.perf_counter()
     system.fit(split.train)
     fitted = time.perf_counter()
-    (run,) = recommend(split, {name: Trained(system)}, n=100)
+    (run,) = recommend(split, {name: Trained(system)}, length=100)
     return fitted - start, time.perf_counter() - fitted, run
 
 
@@ -167,11 +167,11 @@ def with_lenskit(scorer: Any, split: Split) -> tuple[float, float, Run]:
 
     train = split.train.frame().select("user", "item", "rating").to_pandas()
     data = from_interactions_df(train, user_col="user", item_col="item", rating_col="rating")
-    pipeline = topn_pipeline(scorer, n=100)
+    pipeline = topn_pipeline(scorer, length=100)
     start = time.perf_counter()
     pipeline.train(data)
     fitted = time.perf_counter()
-    lists = in_batch(pipeline, split.train.user_ids.ids(np.arange(split.train.n_users)).to_list(), n=100)
+    lists = in_batch(pipeline, split.train.user_ids.ids(np.arange(split.train.n_users)).to_list(), length=100)
     end = time.perf_counter()
     found = lists.to_df()[["user_id", "item_id", "score"]].dropna()
     return fitted - start, end - fitted, read_run(found, user="user_id", item="item_id")

@@ -39,7 +39,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     for name, system in {"popularity.tsv": "popularity", "knn.tsv": "knn(k=10)", "als.parquet": "puresvd(factors=5)",
                          "bm25.run": "random"}.items():  # fmt: skip
-        (run,) = cf.recommend(split, {Path(name).stem: system}, n=100)
+        (run,) = cf.recommend(split, {Path(name).stem: system}, length=100)
         cf.write_run(run, Path("runs") / name)
     lists = pl.DataFrame({"member": [1, 1], "film": [3, 4], "strength": [0.5, 0.2]})
     lists.write_csv("lists.csv")

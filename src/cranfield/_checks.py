@@ -36,6 +36,22 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
     return number
 
 
+def all_or_whole(name: str, value: object) -> str | int:
+    """Return ``value`` if it is a whole number of at least 1, and ``"all"`` for that word and for None.
+
+    Examples
+    --------
+    >>> all_or_whole("length", 5), all_or_whole("length", None)
+    (5, 'all')
+    """
+    if value is None or (isinstance(value, str) and value == "all"):
+        return "all"
+    try:
+        return whole(name, value)
+    except SettingError:
+        raise SettingError(f"{name}={value!r} is neither 'all' nor a whole number of at least 1") from None
+
+
 def number(name: str, value: object) -> float:
     """Return ``value`` if it is a number (not NaN).
 

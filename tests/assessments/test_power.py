@@ -152,7 +152,7 @@ class TestFolds:
         ratings = cf.simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
         parts = [
             cf.measure(
-                cf.recommend(split, ["popularity", "knn"], n=5), split.test, ["P@5", "ItemCoverage@5"],
+                cf.recommend(split, ["popularity", "knn"], length=5), split.test, ["P@5", "ItemCoverage@5"],
                 threshold=4, condensed=True, bounds=True,
             )
             for split in cf.splits.k_fold(ratings, k=2, seed=1)

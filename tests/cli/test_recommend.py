@@ -25,10 +25,10 @@ def files(tmp_path):
 
 def test_the_files_are_the_runs_of_the_function(files, cranfield):
     systems = ["popularity", "knn(k=3, overlap=2)"]
-    asked = ["-s", systems[0], "-s", systems[1], "-n", 5, "--fill", "average"]
+    asked = ["-s", systems[0], "-s", systems[1], "--length", 5, "--fill", "average"]
     found = cranfield("recommend", "--train", files / "train.csv", *asked, "--out", files / "r")
     assert found.code == 0
-    made = recommend(read(files / "train.csv"), systems, n=5, fill="average")
+    made = recommend(read(files / "train.csv"), systems, length=5, fill="average")
     for run, name in zip(made, ["popularity", "knn(k=3,overlap=2)"], strict=True):
         assert pl.read_parquet(files / "r" / f"{name}.parquet").rows() == run.frame().rows()
     assert "popularity.parquet: 20 lists, 100 items" in found.out
@@ -144,8 +144,8 @@ def test_the_ratings_are_not_replaced_by_lists(files, cranfield):
 
 
 def test_the_test_set_restricts_candidates(files, cranfield):
-    options = ["--train", files / "train.csv", "--test", files / "test.csv", "-s", "popularity", "-n", "all"]
-    assert cranfield("recommend", *options, "--condensed", "--out", files / "r", "--quiet").code == 0
+    options = ["--train", files / "train.csv", "--test", files / "test.csv", "-s", "popularity", "--length", "all"]
+    assert cranfield("recommend", *options, "--lists", "condensed", "--out", files / "r", "--quiet").code == 0
     pairs = set(pl.read_parquet(files / "r" / "popularity.parquet").select("user", "item").rows())
     assert pairs == set(pl.read_csv(files / "test.csv").select("user", "item").rows())
 
@@ -158,7 +158,7 @@ def test_the_test_set_restricts_candidates(files, cranfield):
         (["-s", "knn(k=0)"], "k=0 of knn is out of range"),
         (["-s", "knn", "-s", "knn"], "give each system once"),
         (["-s", "knn", "--candidates", "test"], "needs the test ratings"),
-        (["-s", "knn", "-n", "many"], "'many' is neither a number nor 'all'"),
+        (["-s", "knn", "--length", "many"], "'many' is neither a number nor 'all'"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(files, cranfield, options, message):

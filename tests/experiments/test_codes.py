@@ -61,16 +61,32 @@ def test_a_split_that_changes_ratings_comes_back_as_it_is(ratings, tmp_path):
     _same(codes.read_split(tmp_path, ratings, [other.record()], 0).train, other.train)
 
 
+def test_the_groups_of_lists_come_back(ratings, tmp_path):
+    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
+    (run,) = cf.recommend(split, "popularity", relevant="one", candidates="group", nonrelevant=5, threshold=3.0)
+    path = codes.save_run(run, tmp_path / "run.parquet")
+    again = codes.read_run(path, "popularity", _ids(ratings), run.counts, run.group_names)
+    assert again.frame().equals(run.frame())
+    assert "group" in again.frame().columns
+    np.testing.assert_array_equal(again.groups, run.groups)
+
+
 @pytest.mark.parametrize(
     "asked",
-    [{}, {"fill": "random"}, {"condensed": True}, {"relevant": "one", "nonrelevant": 5, "threshold": 3.0}, {"n": 3}],
+    [
+        {},
+        {"fill": "random"},
+        {"lists": "condensed"},
+        {"relevant": "one", "nonrelevant": 5, "threshold": 3.0},
+        {"length": 3},
+    ],
 )
 @pytest.mark.parametrize("system", ["popularity", "average", "knn(k=2)"])
 def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, system):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     (run,) = cf.recommend(split, {"one": system}, **asked)
     path = codes.save_run(run, tmp_path / "run.parquet")
-    again = codes.read_run(path, "one", _ids(ratings), run.counts)
+    again = codes.read_run(path, "one", _ids(ratings), run.counts, run.group_names)
     assert again.frame().equals(run.frame())
     assert again.one_relevant == run.one_relevant
     metrics = ["P@3", "nDCG@3", "RR", "RMSE", "ItemCoverage"] if not run.one_relevant else ["Recall@3", "RR"]
@@ -82,7 +98,7 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
 
 def test_scores_and_comparisons_come_back_with_what_is_undefined(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
-    runs = cf.recommend(split, ["popularity", "knn(k=2)"], n=5)
+    runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5)
     scores = cf.measure(runs, split.test, ["P@3", "nDCG@3", "RMSE", "ItemCoverage@3"], threshold=5.0, train=split.train)
     assert np.isnan(scores.values).any()
     again = codes.read_scores(*codes.save_scores(scores, tmp_path / "s.npz"), ratings.user_ids)

@@ -87,7 +87,7 @@ def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_
     experiment = tiny(decisions=Decisions(**changes))
     with pytest.raises(CranfieldError, match=said):
         plan(experiment, tmp_path / "out")
-    monkeypatch.setattr("cranfield.experiments.stages.runs.timed_each", None)
+    monkeypatch.setattr("cranfield.experiments.stages.models.fit_each", None)
     with pytest.raises(CranfieldError, match=said):
         run(experiment, tmp_path / "out")
 

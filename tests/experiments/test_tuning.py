@@ -37,7 +37,7 @@ def test_a_system_is_trained_with_what_the_search_by_hand_finds_best(tiny, tmp_p
         found = search(split, "knn(q=2)", dict(GRID.space), "nDCG@5", seed=4, **asked)
         facts = results.line.artifacts[f"searches/{part.place}/tuned"].facts
         assert (facts["best"], facts["value"], facts["trials"]) == (found.best.system, found.best.value, 6)
-        record = results.line.store.find(results.line.artifacts[f"runs/{part.place}/tuned"].key)
+        record = results.line.store.find(results.line.artifacts[f"models/{part.place}/tuned"].key)
         assert record.made_of["system"] == found.best.system
         frame = pl.read_parquet(tmp_path / "searches" / f"{part.place}" / "tuned.parquet")
         assert frame.rows() == found.frame().drop("seconds").rows()
@@ -143,7 +143,7 @@ def test_a_library_that_is_missing_is_told_before_anything_starts(tiny, tmp_path
 
 def test_a_plan_counts_the_searches(tiny, tmp_path):
     found = {task.name: task for task in plan(_experiment(tiny), tmp_path / "out").tasks}
-    assert found["searches/tiny/tuned"].seconds >= 6 * found["runs/tiny/tuned"].seconds
+    assert found["searches/tiny/tuned"].seconds >= 6 * found["models/tiny/tuned"].seconds
 
 
 def test_that_a_validation_part_leaves_nobody_to_measure_names_the_search(tiny, tmp_path):

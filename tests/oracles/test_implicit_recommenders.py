@@ -76,6 +76,6 @@ def test_bprmf_ranks_as_well(split):
         factors=8, iterations=100, learning_rate=0.05, regularization=0.01, random_state=3, num_threads=1
     )
     ours = "bprmf(factors=8, epochs=100, rate=0.05, user=0.01, positive=0.01, negative=0.01, sampling=rating)"
-    own, other, chance = recommend(split, {"ours": ours, "theirs": theirs, "random": "random"}, n=10)
+    own, other, chance = recommend(split, {"ours": ours, "theirs": theirs, "random": "random"}, length=10)
     assert _precision(split, own) > 1.3 * _precision(split, chance)
     assert _precision(split, own) > 0.95 * _precision(split, other)

@@ -35,7 +35,7 @@ def _told(run):
     "asked",
     [
         {"seed": 3},
-        {"n": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"},
+        {"length": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"},
         {"relevant": "one", "nonrelevant": 10, "threshold": 4},
     ],
 )
@@ -181,21 +181,23 @@ cf.recommend(ratings, ["ease", "lda(iterations=1000000)", "lda(iterations=100000
     parent = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True
     )
-    parent.stdout.readline()
-    for _ in range(100):
-        if len(workers := _children(parent.pid)) == 2:
-            break
-        time.sleep(0.1)
-    assert len(workers) == 2
-    if deadly == signal.SIGINT:
-        time.sleep(2)
-        os.killpg(parent.pid, deadly)  # as a terminal does it
-    else:
-        os.kill(parent.pid, deadly)
     try:
+        parent.stdout.readline()
+        for _ in range(100):
+            if len(workers := _children(parent.pid)) == 2:
+                break
+            time.sleep(0.1)
+        assert len(workers) == 2
+        if deadly == signal.SIGINT:
+            time.sleep(2)
+            os.killpg(parent.pid, deadly)  # as a terminal does it
+        else:
+            os.kill(parent.pid, deadly)
         said = parent.communicate(timeout=30)[1]
     finally:
+        # Whatever failed above, nothing goes on; workers end with their parent.
         parent.kill()
+        parent.wait()
     assert said.count("KeyboardInterrupt") == (deadly == signal.SIGINT)
     for _ in range(100):
         if not any(_command(one) for one in workers):
@@ -205,7 +207,7 @@ cf.recommend(ratings, ["ease", "lda(iterations=1000000)", "lda(iterations=100000
 
 
 def test_jobs_follow_from_threads_memory_and_size(monkeypatch):
-    module = sys.modules["cranfield.rankings.recommending"]
+    module = sys.modules["cranfield.rankings.fitting"]
     monkeypatch.setattr(cf.settings, "threads", 8)
     monkeypatch.setattr(module, "available_memory", lambda: float("inf"))
     assert jobs_for(items=3_706, ratings=800_000, systems=21) == 8

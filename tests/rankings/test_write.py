@@ -14,7 +14,7 @@ def split():
 
 
 @pytest.mark.parametrize("ending", ["parquet", "tsv", "csv"])
-@pytest.mark.parametrize("asked", [{}, {"nonrelevant": 5}, {"n": 3}])
+@pytest.mark.parametrize("asked", [{}, {"nonrelevant": 5}, {"length": 3}])
 def test_one_relevant_lists_measure_the_same_when_they_come_back(split, tmp_path, ending, asked):
     (run,) = cf.recommend(split, "knn(k=5)", relevant="one", threshold=4, **asked)
     again = cf.read_run(cf.write_run(run, tmp_path / f"run.{ending}"))

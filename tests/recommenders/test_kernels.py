@@ -66,6 +66,6 @@ def test_every_system_gives_the_same_lists_with_and_without_them(system, compile
     runs = []
     for on in (True, False):
         compiled(on)
-        (run,) = cf.recommend(split, system, n=10)
+        (run,) = cf.recommend(split, system, length=10)
         runs.append(run.frame())
     assert runs[0].equals(runs[1])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cranfield import InputError, MissingExtraError, SettingError
 from cranfield.data import Ratings
-from cranfield.recommenders import SYSTEMS, Recommender, recommender, signatures
+from cranfield.recommenders import SYSTEMS, Model, Recommender, recommender, register, registry, setting, signatures
 
 PAPER = (
     "random popularity average chi2 kld rsv rw rm1 rm2 lm-wsr-ub lm-wsr-ib nncosngbr-ub nncosngbr-ib knn "
@@ -163,3 +166,61 @@ def test_what_does_not_fit_says_so_at_once(world, spelling, monkeypatch):
     monkeypatch.setattr(sys.modules["cranfield.recommenders.work"], "available_memory", lambda: 1000.0)
     with pytest.raises(CranfieldError, match=r"needs .* GiB of memory for a dense matrix of 17 × 17 items"):
         recommender(spelling).fit(world)
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Let a test register systems that are gone after it."""
+    monkeypatch.setattr(registry, "_CLASSES", classes := dict(SYSTEMS))
+    monkeypatch.setattr(registry, "SYSTEMS", classes)
+    return classes
+
+
+def _mine(name, **options):
+    @register(name, **options)
+    @dataclass
+    class Mine(Model):
+        size: int = setting(3, low=1)
+
+        def _fit(self, train):
+            self._items = train.item_counts * self.size
+
+        def _score(self, users):
+            return np.tile(self._items, (len(users), 1))
+
+    return Mine
+
+
+def test_a_system_of_ones_own_can_be_spelled_once_it_is_registered(known, world):
+    mine = _mine("mine")
+    assert mine.name == "mine"
+    model = recommender("mine(size=2)").fit(world)
+    assert model.score([0]).tolist() == [(2 * world.item_counts).tolist()]
+    assert recommender("mine(size=2)").restore(model.state(), world).score([0]).tolist() == model.score([0]).tolist()
+    with pytest.raises(SettingError, match="size=0 of mine is out of range"):
+        recommender("mine(size=0)")
+
+
+def test_a_name_is_not_taken_twice_unless_that_is_said(known):
+    with pytest.raises(SettingError, match="there is a system 'knn' already; choose another name, or give replace"):
+        _mine("knn")
+    assert recommender("knn") == SYSTEMS["knn"]()
+    assert _mine("knn", replace=True)(size=4) == recommender("knn(size=4)")
+
+
+@pytest.mark.parametrize("name", ["k(n=1)", "k@5", " knn"])
+def test_a_name_that_cannot_be_spelled_is_refused(known, name):
+    with pytest.raises(SettingError, match="cannot be the name of a system"):
+        _mine(name)
+
+
+def test_only_models_are_registered(known):
+    with pytest.raises(SettingError, match="is not a class derived from"):
+        register("mine")(lambda train, users: None)
+
+
+def test_each_file_of_the_package_registers_its_systems():
+    folder = Path(registry.__file__).parent
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("[a-z]*.py")]
+    written = [name for text in texts for name in re.findall(r'^@register\("(.*)"\)', text, re.MULTILINE)]
+    assert sorted(written) == sorted(SYSTEMS)

@@ -14,7 +14,7 @@ def test_lists_and_scores_are_the_same_for_any_number_of_threads(system, monkeyp
     runs = []
     for threads in (1, 2, 5):
         monkeypatch.setattr(cf.settings, "threads", threads)
-        runs += cf.recommend(split, system, n=50)
+        runs += cf.recommend(split, system, length=50)
     for run in runs[1:]:
         assert np.array_equal(run.items, runs[0].items)
         assert np.array_equal(run.scores, runs[0].scores)

@@ -50,7 +50,7 @@ def many_scores(make_scores):
 def assessment():
     world = cf.simulate.world(users=60, items=40, ratings=1_500)
     split = cf.splits.random(world.ratings, train=0.8)
-    found = cf.recommend(split, {EVIL[0]: "random", EVIL[1]: "popularity", "c": "average"}, n=20)
+    found = cf.recommend(split, {EVIL[0]: "random", EVIL[1]: "popularity", "c": "average"}, length=20)
     return assess(found, split.test, ["P@5", "nDCG@10", "RR@10"], threshold=4, sizes=[1, 0.5], samples=3)
 
 

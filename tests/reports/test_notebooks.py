@@ -51,7 +51,7 @@ def split(ratings):
 
 @pytest.fixture(scope="module")
 def runs(split):
-    return cf.recommend(split, {NASTY: "random", "b": "popularity"}, n=4)
+    return cf.recommend(split, {NASTY: "random", "b": "popularity"}, length=4)
 
 
 def test_ratings_show_their_first_rows(ratings):

@@ -13,12 +13,13 @@ from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield._version import __version__
+from cranfield.cli._decisions import NumberOrAll, decision_option, old_word
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, say
 from cranfield.cli._reading import reading_options
 from cranfield.data import Ratings, read
-from cranfield.rankings import file_name, recommend_each, write_run
+from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, given
@@ -38,61 +39,31 @@ Examples:
 """
 
 
-class _ListLength(click.ParamType[Any]):
-    """A number of items, or ``all``."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        """Return the number, or None for ``all``."""
-        if value == "all":
-            return None
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor 'all'", param, ctx)
-
-
 @click.command(epilog=_EPILOG)
 @click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
 @click.option("--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system, as listed below.")
-@click.option("-n", "n", type=_ListLength(), default="100", show_default=True, help="The length of the lists, or all.")
-@click.option("--out", required=True, metavar="FOLDER", help="Where to write one file a system.")
+@decision_option(Ranking, "length", type=NumberOrAll())
+@old_word("-n", now="--length")
+@click.option("--out", required=True, metavar="FOLDER", help="Where to write one file per system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
 @click.option(
     "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
 )
-@click.option(
-    "--min-ratings", type=int, default=0, show_default=True, help="Serve users with at least so many training ratings."
-)
-@click.option("--sample", type=float, help="Serve so many users, or such a share of them, drawn at random.")
-@click.option(
-    "--fill",
-    default="none",
-    show_default=True,
-    metavar="SYSTEM",
-    help="What orders the items that a system cannot score, after all others: none leaves them out.",
-)
-@click.option(
-    "--candidates",
+@decision_option(Serving, "min_ratings", type=int, default=0)
+@decision_option(Serving, "sample", type=NumberOrAll(shares=True))
+@decision_option(Ranking, "fill", metavar="SYSTEM")
+@decision_option(Ranking, "lists")
+@old_word("--condensed", now="--lists condensed", is_flag=True)
+@decision_option(
+    Ranking,
+    "candidates",
     type=click.Choice(["all", "test"]),
-    default="all",
-    show_default=True,
     help="Recommend all items, or those that have a test rating.",
 )
-@click.option(
-    "--relevant",
-    type=click.Choice(["all", "one"]),
-    default="all",
-    show_default=True,
-    help="Rank all relevant items of a user in one list, or each in a list of its own.",
-)
-@click.option(
-    "--nonrelevant", type=int, help="Rank only so many items that are not relevant, drawn at random for each user."
-)
-@click.option("--condensed", is_flag=True, help="Rank only the items that the user rated in the test set.")
-@click.option("--keep-seen", is_flag=True, help="Recommend also what the user rated in the training set.")
+@decision_option(Ranking, "relevant")
+@decision_option(Ranking, "nonrelevant", type=NumberOrAll())
+@decision_option(Ranking, "keep_seen", is_flag=True, default=False, show_default=False)
 @click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
 @click.option(
     "--overlap",
@@ -106,7 +77,6 @@ def command(
     train: str,
     test: str | None,
     systems: tuple[str, ...],
-    n: int | None,
     out: str,
     format: str,
     resume: bool,
@@ -114,13 +84,13 @@ def command(
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
-    """Train systems and write their ranked lists, one file a system."""
+    """Train systems and write their ranked lists, one file per system."""
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
-    if asking["relevant"] == "all" and asking["nonrelevant"] is None:
+    if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
     given_files = [Path(one).resolve() for one in (train, test) if one is not None]
     for path in files.values():
@@ -128,11 +98,11 @@ def command(
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
     ratings = read(train, **reading)
     data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap or "error")
-    asked = {name: _asked(data, name, n, asking) for name in files}
+    asked = {name: _asked(data, name, asking) for name in files}
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
-        made = recommend_each(data, wanted, n, **asking)
+        made = recommend_each(data, wanted, **asking)
         make_folder(out)
         for run in made:
             path = write_run(run, files[run.name])
@@ -144,7 +114,7 @@ def command(
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 
 
-def _asked(data: Ratings | Split, system: str, n: int | None, asking: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that the lists of a system depend on, as JSON holds it."""
     train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
     seed, fill = asking["seed"], fill_system(asking["fill"], asking["seed"])
@@ -154,7 +124,6 @@ def _asked(data: Ratings | Split, system: str, n: int | None, asking: Mapping[st
         "test ratings": None if test is None else _identity(test),
         "system": system,
         "parameters": dict(vars(recommender(system, seed))),
-        "n": n,
         **{name: value for name, value in asking.items() if name != "jobs"},
         "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
     }

@@ -170,11 +170,15 @@ def save_run(run: Run, path: Path) -> Path:
     for name, values in (("prediction", run.predictions), ("rank", run.ranks), ("length", run.lengths)):
         if values is not None:
             columns[name] = values
+    if run.groups is not None:
+        columns["group"] = np.repeat(run.groups, np.diff(run.indptr))
     return write_table(pl.DataFrame(columns), path)
 
 
-def read_run(path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[str, int]) -> Run:
-    """Return the lists that `save_run` wrote, under the name of a system.
+def read_run(
+    path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[str, int], groups: Sequence[str] = ()
+) -> Run:
+    """Return the lists that `save_run` wrote, under the name of a system; ``groups`` are the names of their groups.
 
     Examples
     --------
@@ -207,6 +211,8 @@ def read_run(path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[
         ranks=columns.get("rank"),
         lengths=columns.get("length"),
         one_relevant=one_relevant,
+        groups=columns["group"][starts] if "group" in columns else None,
+        group_names=tuple(groups),
         counts=dict(counts),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield import splits
+from cranfield._decisions import Decided
 from cranfield._errors import SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import Spelling, nearest, parse
@@ -18,7 +19,7 @@ from cranfield.comparisons.verdict import tests
 from cranfield.data import filters as data_filters
 from cranfield.experiments.phrase import phrase
 from cranfield.measures import Average, Metric
-from cranfield.recommenders import recommender
+from cranfield.rankings import Ranking, Serving
 
 GIVEN = Registry("split")
 """The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
@@ -28,6 +29,12 @@ GIVEN = Registry("split")
 def given(_: Any, overlap: str = "error") -> str:
     """Return what to do with pairs that are in both parts; see `cranfield.splits.given`."""
     return check.one_of("overlap", overlap, ("error", "test", "train"))
+
+
+def _of(group: type[Decided], name: str) -> Any:
+    """Declare a decision that a group declares."""
+    declared = group.decisions()[name]
+    return field(default=declared.default, metadata=declared.metadata)
 
 
 def _decision(letter: str, default: Any, says: str, *choices: str) -> Any:
@@ -84,19 +91,15 @@ class Decisions:
 
     filters: tuple[str, ...] = _decision("A1", (), "filters of the ratings, applied in order, as in ['k_core(k=5)']")
     split: str = _decision("A2", "random(train=0.5)", "the split into training and test, or 'given'")
-    min_ratings: int = _decision("B1", 1, "users with fewer training ratings are removed")
-    sample: str | int | float = _decision("B1", "all", "of these users 'all', a number, or a share")
-    fill: str = _decision(
-        "B2", "none", "items that a system cannot score: 'none' leaves them out, a system's name puts them last"
-    )
-    lists: str = _decision(
-        "C1", "full", "rank every item, or only those the user rated in the test set", "full", "condensed"
-    )
-    candidates: str = _decision("C1", "all", "the items to rank: all, or those with a test rating", "all", "test")
-    relevant: str = _decision("C1", "all", "one list a user, or one for each relevant item", "all", "one")
-    nonrelevant: str | int = _decision("C1", "all", "non-relevant items in a list: 'all', or a number drawn at random")
-    keep_seen: bool = _decision("C1", False, "whether training items may be recommended again")
-    length: str | int = _decision("C1", 100, "the length of the lists, or 'all'")
+    min_ratings: int = _of(Serving, "min_ratings")
+    sample: str | int | float = _of(Serving, "sample")
+    fill: str = _of(Ranking, "fill")
+    lists: str = _of(Ranking, "lists")
+    candidates: str = _of(Ranking, "candidates")
+    relevant: str = _of(Ranking, "relevant")
+    nonrelevant: str | int = _of(Ranking, "nonrelevant")
+    keep_seen: bool = _of(Ranking, "keep_seen")
+    length: str | int = _of(Ranking, "length")
     metrics: tuple[str, ...] = _decision("C2", ("P@10", "nDCG(gain=binary)@10"), "the metrics, the first one leads")
     threshold: float = _decision("C2", 4.0, "the lowest rating that makes an item relevant")
     undefined: str = _decision(
@@ -150,21 +153,21 @@ class Decisions:
         """Whether there is a list for each relevant item."""
         return self.relevant == "one"
 
+    @property
+    def serving(self) -> Serving:
+        """Decision B1: who is served."""
+        return Serving(self.min_ratings, self.sample)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
+        own = {name: getattr(self, name) for name in Ranking.decisions()}
+        ranking = Ranking(**own, threshold=self.threshold)
+        return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
+
     def recommending(self) -> dict[str, Any]:
         """Return the settings of `cranfield.recommend`: decisions B1, B2 and C1."""
-        needs_relevance = self.one_relevant or self.nonrelevant != "all"
-        return {
-            "n": None if self.length == "all" else self.length,
-            "min_ratings": self.min_ratings,
-            "sample": None if self.sample == "all" else self.sample,
-            "fill": None if self.fill == "none" else self.fill,
-            "candidates": self.candidates,
-            "relevant": self.relevant,
-            "nonrelevant": None if self.nonrelevant == "all" else self.nonrelevant,
-            "condensed": self.lists == "condensed",
-            "keep_seen": self.keep_seen,
-            "threshold": self.threshold if needs_relevance else None,
-        }
+        return {**self.serving.as_dict(), **self.ranking.as_dict()}
 
     def measuring(self) -> dict[str, Any]:
         """Return the settings of `cranfield.measure`: decisions C1 and C2."""
@@ -205,18 +208,16 @@ def known_decision(name: str) -> Field[Any]:
 
 def _normal(asked: Decisions) -> dict[str, Any]:
     """Return every decision in the one form it has, or say what is wrong with it."""
+    if not isinstance(asked.fill, str):
+        raise SettingError(f"fill={asked.fill!r} is not text; write it in quotes")
     for name, one in DECISIONS.items():
         if one.metadata["choices"]:
             check.one_of(name, getattr(asked, name), one.metadata["choices"])
     return {
         "filters": tuple(_spelled(data_filters.registry, "filters", one) for one in _texts("filters", asked.filters)),
         "split": _split(asked.split),
-        "min_ratings": check.whole("min_ratings", asked.min_ratings, at_least=0),
-        "sample": _sample(asked.sample),
-        "fill": _system("fill", asked.fill),
-        "nonrelevant": _all_or_whole("nonrelevant", asked.nonrelevant),
-        "keep_seen": check.flag("keep_seen", asked.keep_seen),
-        "length": _all_or_whole("length", asked.length),
+        **asked.serving.as_dict(),
+        **{name: getattr(asked.ranking, name) for name in Ranking.decisions()},
         "metrics": tuple(dict.fromkeys(_metric(one) for one in _texts("metrics", asked.metrics, some=True))),
         "threshold": _finite("threshold", asked.threshold),
         "average": str(Average.of(_text("average", asked.average))),
@@ -307,38 +308,6 @@ def _split(value: object) -> str:
         return _spelled(splits.registry, "split", text, "given")
     GIVEN.call(text, None)
     return _spelled(GIVEN, "split", text)
-
-
-def _sample(value: object) -> str | int | float:
-    if value == "all":
-        return "all"
-    if isinstance(value, float) and 0 < value < 1:
-        return value
-    try:
-        # 1.0 would be one user to one reader and all of them to another.
-        return check.whole("sample", None if isinstance(value, float) else value)
-    except SettingError:
-        raise SettingError(f"sample={value!r} is neither 'all' nor a number of users nor a share below 1") from None
-
-
-def _all_or_whole(name: str, value: object) -> str | int:
-    if value == "all":
-        return "all"
-    try:
-        return check.whole(name, value)
-    except SettingError:
-        raise SettingError(f"{name}={value!r} is neither 'all' nor a whole number of at least 1") from None
-
-
-def _system(name: str, value: object) -> str:
-    if value == "none":
-        return "none"
-    text = _text(name, value)
-    try:
-        recommender(text)
-    except SettingError as error:
-        raise SettingError(f"{name}={value!r}: {error}; or write 'none'") from None
-    return str(parse(text))
 
 
 @lru_cache(maxsize=4096)

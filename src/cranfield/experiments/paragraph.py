@@ -76,7 +76,8 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
                 f"{metric_phrase(found['metric'])} on {found['validation']}"
             )
     unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
-    items = "all items" if decisions["candidates"] == "all" else "the items of the test set"
+    items = {"all": "all items", "test": "the items of the test set",
+             "group": "the items of its popularity group"}[decisions["candidates"]]  # fmt: skip
     kind = f"{decisions['lists']} lists of {items}" + (
         "" if decisions["keep_seen"] else " but those of the training profile"
     )

@@ -80,7 +80,7 @@ def _lists(decisions: Decisions) -> Iterator[str]:
     if decisions.nonrelevant != "all":
         yield f"{decisions.nonrelevant} non-relevant items drawn"
     if decisions.candidates != "all":
-        yield "test items only"
+        yield {"test": "test items only", "group": "items of the same popularity group only"}[decisions.candidates]
     if decisions.keep_seen:
         yield "training items kept"
     if decisions.length != 100:

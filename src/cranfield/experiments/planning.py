@@ -27,7 +27,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
-from cranfield.rankings.serve import served_test
+from cranfield.rankings.serving import served_test
 from cranfield.splits import Split, given
 
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
@@ -177,7 +177,6 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
-    asked = line.decisions.recommending()
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             made = divided(line.experiment, whole, seed)
@@ -185,7 +184,7 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
             made = given(there["train"], there["test"])
         for split in [made] if isinstance(made, Split) else made:
             with named("min_ratings, sample"):
-                served_test(split, asked["min_ratings"], asked["sample"], seed)
+                served_test(split, line.decisions.serving, seed)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 

@@ -26,7 +26,7 @@ def rehearse(line: Pipeline) -> None:
     runs = recommend(few, ["popularity", "random"])
     with _forgiving():
         measure(runs, few.test, train=few.train, **decisions.measuring())
-    trained = {record.made_of["system"] for name, record in known.items() if name.startswith("runs/")}
+    trained = {record.made_of["system"] for name, record in known.items() if name.startswith("models/")}
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
         with _forgiving():
             recommend(few, spelling, fill=decisions.recommending()["fill"])

@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
 from cranfield.measures.inputs import as_metrics
 from cranfield.measures.measuring import measure
-from cranfield.rankings.recommending import recommend
-from cranfield.rankings.serve import served_test
+from cranfield.rankings.recommending import decided, recommend
+from cranfield.rankings.serving import served_test
 from cranfield.recommenders.registry import recommender
 from cranfield.splits import Split
 from cranfield.splits.by_chance import random as random_split
@@ -84,9 +84,8 @@ def search(
     trials: int | None = None,
     record: str | Path | None = None,
     threshold: float | None = None,
-    n: int | None = 100,
     seed: int = 0,
-    **asking: Any,
+    **decisions: Any,
 ) -> Search:
     """Try settings of a system, and measure each on a validation part of the training ratings.
 
@@ -106,10 +105,10 @@ def search(
         by Optuna.
     record
         A file (JSON) that keeps every finished trial, so that a search that was broken off goes on where it was.
-    n, asking
-        The length of the lists, and further options of `recommend`.
     seed
         Fixes the validation part, the choice of settings, and the systems.
+    decisions
+        Further options of `recommend`: who is served, and how scores become lists (``length``, ``fill``, ...).
 
     Examples
     --------
@@ -122,10 +121,12 @@ def search(
     _check_space(space, trials)
     as_metrics(metric)
     split = _validation(data, seed)
-    measured = served_test(split, asking.get("min_ratings", 0), asking.get("sample"), seed)
+    serving, ranking = decided({**decisions, "threshold": threshold})
+    measured = served_test(split, serving, seed)
     fixed = parse(system)
-    conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "n": n, "seed": seed}
-    known = _Record(record, {**conditions, **{name: str(value) for name, value in sorted(asking.items())}})
+    conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "seed": seed}
+    asked = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}
+    known = _Record(record, {**asked, **conditions})
     tried: list[Trial] = []
 
     def spelled(parameters: Mapping[str, Any]) -> str:
@@ -138,7 +139,7 @@ def search(
         start = time.perf_counter()
         trial = known.get(spelling)
         if trial is None:
-            runs = recommend(split, spelling, n, seed=seed, threshold=threshold, **asking)
+            runs = recommend(split, spelling, seed=seed, threshold=threshold, **decisions)
             scores = measure(runs, measured, [metric], threshold=threshold)
             trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start)
             known.put(trial, scores.lower_is_better[0])
@@ -168,11 +169,11 @@ def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
 def _validation(data: Split | Ratings, seed: int) -> Split:
     """Return what to learn from, with the validation part in the place of the test part."""
     if isinstance(data, Split) and data.validation is not None:
-        return Split(data.train, data.validation, data.step)
+        return Split(data.train, data.validation, data.step, item_groups=data.item_groups)
     if not isinstance(data, Split | Ratings):
         raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
-    train = data if isinstance(data, Ratings) else data.train
-    return random_split(train, train=1 - _VALIDATION, seed=seed)
+    train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)
+    return replace(random_split(train, train=1 - _VALIDATION, seed=seed), item_groups=groups)
 
 
 def _fingerprint(split: Split) -> str:

@@ -20,12 +20,12 @@ def fill_system(fill: Any, seed: int) -> Recommender | None:
         None or ``"none"``: items without a score are left out. Else any system: ``"random"``, ``"popularity"``,
         ``"average"``, ``"puresvd"``, an object.
     """
-    if fill is None or fill == "none":
+    if fill is None or (isinstance(fill, str) and fill == "none"):
         return None
     return as_recommender(fill, seed)
 
 
-def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int32]) -> NDArray[np.float64]:
+def filled(scores: NDArray[Any], fill: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
     """Return the scores with every NaN replaced, so that filled items come after all computed ones.
 
     Among themselves filled items are ordered by the scores of ``fill``, moved below the lowest computed score of the
@@ -43,7 +43,8 @@ def filled(scores: NDArray[np.float64], fill: Recommender, users: NDArray[np.int
     gaps = np.isnan(scores)
     if not gaps.any():
         return scores
-    second = checked_scores("the fill", fill.score(users), scores.shape)
+    second = checked_scores("the fill", fill.score(users), (len(users), scores.shape[1]))
+    scores, second = (block.astype(np.float64, copy=False) for block in (scores, second))
     with np.errstate(invalid="ignore"):
         low = np.where(np.isfinite(scores), scores, np.inf).min(axis=1, initial=np.inf)
         low = np.where(np.isinf(low), 0.0, low)[:, None]

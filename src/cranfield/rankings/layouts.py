@@ -18,7 +18,7 @@ from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 
 ONE_RELEVANT = ("user", "item", "rank", "length")
-"""The columns of a table of one-relevant lists."""
+"""The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
 Given = Mapping[str, str | int | None]
 """What the user says of the columns: role to name or place, None where nothing is said."""
@@ -29,7 +29,8 @@ class Rows:
     """The columns of a run by what they mean, ids as they came.
 
     With ``sizes`` there is one user for each list, however long; without, one for each row. With ``lengths`` every row
-    is a list of its own, of that length, which is known by the rank of its one relevant item.
+    is a list of its own, of that length, which is known by the rank of its one relevant item. ``groups`` is the group
+    of the list that each row belongs to.
     """
 
     users: Any
@@ -40,6 +41,7 @@ class Rows:
     sizes: NDArray[np.int64] | None = None
     tag: str | None = None
     lengths: Any = None
+    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,14 @@ def _given_roles(table: RunTable, given: Given) -> dict[str, str]:
 
 def _one_relevant_roles(table: RunTable, _: Given) -> Roles | None:
     # These very names, as `write_run` writes them: a column called length may be anything elsewhere.
-    return {name: name for name in ONE_RELEVANT} if table.header and list(table.names) == [*ONE_RELEVANT] else None
+    fits = table.header and tuple(table.names) in (ONE_RELEVANT, (*ONE_RELEVANT, "group"))
+    return {name: name for name in table.names} if fits else None
 
 
 def _take_one_relevant(table: RunTable, roles: Roles) -> Rows:
     columns = table.fetch(roles)
-    return Rows(columns["user"], columns["item"], ranks=columns["rank"], lengths=columns["length"])
+    ranks, lengths, groups = (columns.get(name) for name in ("rank", "length", "group"))
+    return Rows(columns["user"], columns["item"], ranks=ranks, lengths=lengths, groups=groups)
 
 
 def _bare_roles(*roles: str) -> Callable[[RunTable, Given], Roles | None]:
@@ -178,7 +182,7 @@ def _rows(users: Any, found: Mapping[str, Any], sizes: NDArray[np.int64] | None 
     if score is None and "rank" not in found:
         # A predicted rating alone is also what the list is ordered by.
         score = prediction
-    return Rows(users, found["item"], score, found.get("rank"), prediction, sizes)
+    return Rows(users, found["item"], score, found.get("rank"), prediction, sizes, groups=found.get("group"))
 
 
 def _is_list(column: Any) -> bool:
@@ -202,7 +206,12 @@ LAYOUTS: Mapping[str, RunLayout] = {
         RunLayout("trec", "user Q0 item rank score tag, without a header", _trec_roles, _take_trec),
         RunLayout("mahout", "user and [item:score,...], without a header", _mahout_roles, _take_mahout),
         RunLayout("nested", "one row a list, its items in a column of lists", _nested_roles, _take_nested),
-        RunLayout("one-relevant", "one row a list: user, item, rank, length", _one_relevant_roles, _take_one_relevant),
+        RunLayout(
+            "one-relevant",
+            "one row per list: user, item, rank, length",
+            _one_relevant_roles,
+            _take_one_relevant,
+        ),
         RunLayout("table", "one row an item, columns known by their names", _named_roles, _take_rows),
         RunLayout("triples", "user item score, without a header", _bare_roles("user", "item", "score"), _take_rows),
         RunLayout("pairs", "user item, best first, without a header", _bare_roles("user", "item"), _take_rows),

@@ -21,6 +21,7 @@ from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
 from cranfield.rankings.files import open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
+from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import Given, Rows, choose_layout
 from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
 from cranfield.rankings.numbers import numbers
@@ -258,6 +259,7 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     )
     scores, ranks = _what_orders(scores, ranks, opened)
     lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
+    groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
     return Run(
         name=name,
         user_ids=user_ids,
@@ -267,6 +269,8 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         items=lists.entries.items,
         scores=lists.entries.scores,
         predictions=lists.entries.predictions,
+        groups=groups,
+        group_names=group_names,
         made_scores=scores is None and lists.entries.scores is not None,
         ties=ties,
         counts=lists.counts,
@@ -285,6 +289,7 @@ def _one_relevant_run(
         fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "mend one of them")
         raise opened.error(fault, "rank")
     unranked = int(np.count_nonzero(ranks == 0))
+    groups, group_names = (None, ()) if opened.rows.groups is None else named_groups(opened.rows.groups)
     return Run(
         name=name,
         user_ids=user_ids,
@@ -294,6 +299,8 @@ def _one_relevant_run(
         items=items,
         ranks=ranks,
         lengths=lengths,
+        groups=groups,
+        group_names=group_names,
         one_relevant=True,
         counts={"unranked": unranked},
         history=(_step(opened, "trec_eval", len(users), len(items), {"unranked": unranked}),),

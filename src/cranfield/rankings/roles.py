@@ -21,6 +21,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
         "rank": "rank ranks position pos ranking",
         "prediction": "prediction predictions predictedrating predicted pred rhat est rating",
         "system": "system model run runid tag algorithm algo recommender method",
+        "group": "group",
     }.items()
 }
 

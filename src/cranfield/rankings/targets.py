@@ -1,22 +1,19 @@
-"""Decision C1: which items a user's list may hold (Bellogín, Castells and Cantador 2017, section 3.1)."""
+"""The items that a user's list may hold (decision C1; Bellogín, Castells and Cantador 2017, section 3.1)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
-
-Candidates = Literal["all", "test"]
-Relevant = Literal["all", "one"]
+from cranfield.rankings.ranking import Ranking
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -31,152 +28,197 @@ class Targets:
     ----------
     train, test
         The split; ``test`` may be None where nothing below needs it.
-    candidates
-        C: ``"all"`` items of the vocabulary, or those that have a ``"test"`` rating.
-    relevant
-        ``"all"``: one list a user, with all relevant items. ``"one"``: a list for each relevant item r of the
-        user, over N_u ∪ {r}.
-    nonrelevant
-        |N_u|, drawn at random for each user, the same for every system; None for all of them.
-    condensed
-        Whether only items that the user rated in the test set are kept.
-    keep_seen
-        Whether the user's training items may be recommended again.
-    threshold
-        The least test rating of a relevant item.
+    ranking
+        The decisions. ``candidates`` is C: ``"all"`` items of the vocabulary, those that have a ``"test"`` rating, or
+        the ``"group"`` of the list's relevant item. ``relevant="all"`` makes one list per user, with all relevant
+        items, and ``relevant="one"`` a list for each relevant item r, over N_u ∪ {r}. ``nonrelevant`` is \|N_u\|, drawn
+        at random for each user (and group), the same for every system. Condensed ``lists`` keep only items that the
+        user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the least test rating of a
+        relevant item.
     seed
         Fixes the draw.
+    item_groups
+        The popularity group of each item (`Split.item_groups`); None if there are no groups.
+    drawn
+        The N_u of the users who are served, where they are drawn: see `drawn_for`.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
+    >>> targets = Targets(train)
+    >>> targets.allowed(np.array([0, 1])).tolist()
+    [[False, True], [False, False]]
+    >>> targets.contain(np.array([0, 1]), np.array([[1, 0], [1, -1]])).tolist()
+    [[True, False], [False, False]]
     """
 
     train: Ratings
     test: Ratings | None = None
-    candidates: Candidates = "all"
-    relevant: Relevant = "all"
-    nonrelevant: int | None = None
-    condensed: bool = False
-    keep_seen: bool = False
-    threshold: float | None = None
+    ranking: Ranking = field(default_factory=Ranking)
     seed: int = 0
+    item_groups: NDArray[np.int16] | None = None
+    drawn: Drawn | None = None
 
     def __post_init__(self) -> None:
-        check.one_of("candidates", self.candidates, ("all", "test"))
-        check.one_of("relevant", self.relevant, ("all", "one"))
-        checked = {
-            "nonrelevant": None if self.nonrelevant is None else check.whole("nonrelevant", self.nonrelevant),
-            "condensed": check.flag("condensed", self.condensed),
-            "keep_seen": check.flag("keep_seen", self.keep_seen),
-            "threshold": None if self.threshold is None else check.number("threshold", self.threshold),
-            "seed": check.whole("seed", self.seed, at_least=0),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-        needs_test = {
-            "candidates='test'": self.candidates == "test",
-            "relevant='one'": self.relevant == "one",
-            "nonrelevant": self.nonrelevant is not None,
-            "condensed lists": self.condensed,
-        }
-        for name, asked in needs_test.items():
-            if asked and self.test is None:
-                raise SettingError(f"{name} needs the test ratings; give a split, or --test")
-        if self._asks_for_relevant and self.threshold is None:
-            raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
+        needs = self.ranking.needs_test
+        if needs and self.test is None:
+            raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
+        if self.ranking.candidates == "group" and self.item_groups is None:
+            raise SettingError(
+                "candidates='group' needs items in popularity groups; split with percentiles, or set candidates='all'"
+            )
 
     @property
     def step(self) -> Step:
         """The choices, for the record."""
-        names = ("candidates", "relevant", "nonrelevant", "condensed", "keep_seen", "threshold", "seed")
-        return Step("targets", {name: getattr(self, name) for name in names})
+        names = ("candidates", "relevant", "nonrelevant", "lists", "keep_seen", "threshold")
+        short = {} if self.drawn is None else {"users with fewer non-relevant items than asked": self.drawn.short}
+        return Step("targets", {name: getattr(self.ranking, name) for name in names} | {"seed": self.seed}, short)
 
-    def relevant_cells(self, users: NDArray[np.int32]) -> Cells:
+    def relevant_cells(self, users: NDArray[Any]) -> Cells:
         """Return row (place in ``users``) and item of the relevant test items, ascending in both."""
         assert self.test is not None
-        rows, entries = _profiles(self.test, users)
-        keep = self.test.values[entries] >= self.threshold
+        rows, entries = _profiles(self.test.indptr, users)
+        keep = self.test.values[entries] >= self.ranking.threshold
         return rows[keep], self.test.items[entries[keep]]
 
-    def pool(self, users: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return users × items: which items are N_u, before any is drawn."""
+    def pool(self, users: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return users × items: which items are N_u, the drawn ones where they are drawn."""
+        if self.drawn is not None:
+            return self.drawn.mask(users, self.train.n_items)
         allowed = self._open(users)
-        if self._asks_for_relevant:
+        if self.ranking.needs_relevance:
             allowed[self.relevant_cells(users)] = False
         return allowed
 
-    @property
-    def _asks_for_relevant(self) -> bool:
-        return self.relevant == "one" or self.nonrelevant is not None
-
-    def _open(self, users: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return C without what the user has seen, condensed if so asked."""
-        shape = len(users), self.train.n_items
-        if self.condensed:
-            assert self.test is not None
-            allowed = np.zeros(shape, dtype=np.bool_)
-            rows, entries = _profiles(self.test, users)
-            allowed[rows, self.test.items[entries]] = True
-        elif self.candidates == "test":
-            assert self.test is not None
-            allowed = np.repeat((self.test.item_counts > 0)[None, :], len(users), axis=0)
-        else:
-            allowed = np.ones(shape, dtype=np.bool_)
-        if not self.keep_seen:
-            rows, entries = _profiles(self.train, users)
-            allowed[rows, self.train.items[entries]] = False
-        return allowed
-
-    def draw(self, users: NDArray[np.int32]) -> Drawn | None:
-        """Draw the N_u of these users; None if all non-relevant items are taken."""
-        if self.nonrelevant is None:
-            return None
-        drawn: list[NDArray[np.int32]] = []
-        with progress("Drawing targets", total=len(users), unit="users") as bar:
-            for user in users:
-                candidates = np.flatnonzero(self.pool(np.array([user], dtype=np.int32))[0])
-                # A stream of its own for each user: the draw is the same whoever else is served.
-                keys = stream(self.seed, "targets", int(user)).random(self.train.n_items)[candidates]
-                chosen = candidates[np.argsort(keys, kind="stable")[: self.nonrelevant]]
-                drawn.append(np.sort(chosen).astype(np.int32))
-                bar.advance()
-        sizes = np.array([len(one) for one in drawn], dtype=np.int64)
-        return Drawn(
-            np.append(np.int64(0), np.cumsum(sizes)),
-            np.concatenate(drawn) if drawn else np.zeros(0, dtype=np.int32),
-            int(np.count_nonzero(sizes < self.nonrelevant)),
-        )
-
-    def allowed(self, users: NDArray[np.int32], drawn: Drawn | None, first: int) -> NDArray[np.bool_]:
-        """Return users × items: which items the one list of each user may hold.
-
-        ``first`` is the place of ``users`` among those that ``drawn`` was drawn for.
-        """
-        if drawn is None:
+    def allowed(self, users: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return users × items: which items the one list of each user may hold."""
+        if self.drawn is None:
             return self._open(users)
-        allowed = drawn.mask(slice(first, first + len(users)), self.train.n_items)
+        allowed = self.drawn.mask(users, self.train.n_items)
         allowed[self.relevant_cells(users)] = True
         return allowed
+
+    def contain(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return whether the one list of each user may hold the items in its row; −1 stands for no item.
+
+        The same as `allowed`, without a block of users × items.
+        """
+        if self.drawn is not None:
+            rows, drawn = self.drawn.cells(users)
+            within = self._among(items, rows, drawn)
+            return within | self._among(items, *self.relevant_cells(users))
+        within = (items >= 0) & (items < self.train.n_items)
+        if self.ranking.lists == "condensed":
+            within &= self._among(items, *_rated(self._test, users))
+        elif self.ranking.candidates == "test":
+            within &= (self._test.item_counts > 0)[np.where(within, items, 0)]
+        if not self.ranking.keep_seen:
+            within &= ~self._among(items, *_rated(self.train, users))
+        return within
+
+    def _among(self, items: NDArray[Any], rows: NDArray[Any], members: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which entries of ``items`` are members of their row; cells ascend by row and member."""
+        width = self.train.n_items
+        known = rows.astype(np.int64) * width + members
+        wanted = np.arange(len(items))[:, None] * width + items
+        place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        inside = (items >= 0) & (items < width)
+        return inside & (known[place] == wanted) if len(known) else np.zeros(items.shape, dtype=np.bool_)
+
+    @property
+    def _test(self) -> Ratings:
+        assert self.test is not None
+        return self.test
+
+    def _open(self, users: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return C without what the user has seen, condensed if the lists are."""
+        shape = len(users), self.train.n_items
+        if self.ranking.lists == "condensed":
+            allowed = np.zeros(shape, dtype=np.bool_)
+            allowed[_rated(self._test, users)] = True
+        elif self.ranking.candidates == "test":
+            allowed = np.repeat((self._test.item_counts > 0)[None, :], len(users), axis=0)
+        else:
+            allowed = np.ones(shape, dtype=np.bool_)
+        if not self.ranking.keep_seen:
+            allowed[_rated(self.train, users)] = False
+        return allowed
+
+    def drawn_for(self, users: NDArray[np.int32]) -> Targets:
+        """Return the targets with the N_u of these users, which ascend; the same targets if nothing is drawn."""
+        if isinstance(self.ranking.nonrelevant, str):
+            return self
+        drawn: list[NDArray[np.int32]] = []
+        short = 0
+        with progress("Drawing targets", total=len(users), unit="users") as bar:
+            for user in users:
+                chosen, enough = self._draw(int(user), self.ranking.nonrelevant)
+                drawn.append(chosen)
+                short += not enough
+                bar.advance()
+        sizes = np.array([len(one) for one in drawn], dtype=np.int64)
+        indptr = np.append(np.int64(0), np.cumsum(sizes))
+        items = np.concatenate(drawn) if drawn else np.zeros(0, dtype=np.int32)
+        return replace(self, drawn=Drawn(users, indptr, items, short))
+
+    def _draw(self, user: int, wanted: int) -> tuple[NDArray[np.int32], bool]:
+        """Draw the N_u of a user, of each group that has one of the user's relevant items; say if there were enough."""
+        one = np.array([user], dtype=np.int32)
+        candidates = np.flatnonzero(self.pool(one)[0])
+        # A stream of its own for each user: the draw is the same whoever else is served.
+        keys = stream(self.seed, "targets", user).random(self.train.n_items)[candidates]
+        ordered = candidates[np.argsort(keys, kind="stable")]
+        parts = [ordered[:wanted]]
+        if self.ranking.candidates == "group":
+            groups = self._groups
+            parts = [
+                ordered[groups[ordered] == group][:wanted] for group in np.unique(groups[self.relevant_cells(one)[1]])
+            ]
+        chosen = np.sort(np.concatenate(parts)) if parts else candidates[:0]
+        return chosen.astype(np.int32), all(len(part) == wanted for part in parts)
+
+    @property
+    def _groups(self) -> NDArray[np.int16]:
+        assert self.item_groups is not None
+        return self.item_groups
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The drawn non-relevant items of each served user: ``indptr`` into ``items``; ``short`` users have fewer."""
+    """The drawn non-relevant items of each of the ``users``, who ascend: ``indptr`` into ``items``, which ascend too.
 
+    So many users are ``short`` of items: they have fewer than were to be drawn.
+    """
+
+    users: NDArray[np.int32]
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
     short: int
 
-    def mask(self, rows: slice, width: int) -> NDArray[np.bool_]:
-        """Return rows × items: which items were drawn."""
-        sizes = np.diff(self.indptr[rows.start : rows.stop + 1])
-        mask = np.zeros((len(sizes), width), dtype=np.bool_)
-        inside = slice(int(self.indptr[rows.start]), int(self.indptr[rows.stop]))
-        mask[np.repeat(np.arange(len(sizes)), sizes), self.items[inside]] = True
+    def cells(self, users: NDArray[Any]) -> Cells:
+        """Return row (place in ``users``) and item of the drawn items."""
+        rows, entries = _profiles(self.indptr, np.searchsorted(self.users, users))
+        return rows, self.items[entries]
+
+    def mask(self, users: NDArray[Any], width: int) -> NDArray[np.bool_]:
+        """Return users × items: which items were drawn."""
+        mask = np.zeros((len(users), width), dtype=np.bool_)
+        mask[self.cells(users)] = True
         return mask
 
 
-def _profiles(ratings: Ratings, users: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return row (place in ``users``) and position of every rating of these users."""
-    sizes = ratings.user_counts[users]
+def _rated(ratings: Ratings, users: NDArray[Any]) -> Cells:
+    """Return row (place in ``users``) and item of the ratings of these users."""
+    rows, entries = _profiles(ratings.indptr, users)
+    return rows, ratings.items[entries]
+
+
+def _profiles(indptr: NDArray[np.int64], places: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return row (place in ``places``) and position of every entry of these slices."""
+    starts = indptr[places]
+    sizes = indptr[np.asarray(places) + 1] - starts
     ends = np.cumsum(sizes)
-    rows = np.repeat(np.arange(len(users)), sizes)
-    entries = np.arange(int(sizes.sum())) + np.repeat(ratings.indptr[users] - (ends - sizes), sizes)
+    rows = np.repeat(np.arange(len(places)), sizes)
+    entries = np.arange(int(sizes.sum())) + np.repeat(starts - (ends - sizes), sizes)
     return rows, entries

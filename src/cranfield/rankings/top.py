@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import InputError
 from cranfield.data import Vocabulary
+from cranfield.rankings.targets import Targets
+from cranfield.recommenders.adapters import as_array
 from cranfield.recommenders.largest import largest
 
 
@@ -30,9 +34,11 @@ class TieOrder:
         return np.argsort(self.place, kind="stable").astype(np.int32)
 
 
-def top(
-    scores: NDArray[np.float64], n: int, ties: TieOrder
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+Lists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+"""The length of each list, and the items and scores of all lists, one after the other."""
+
+
+def top(scores: NDArray[Any], n: int, ties: TieOrder) -> Lists:
     """Return the length of each row's list, and the items and scores of all lists, one after the other.
 
     NaN is not listed, so a list may be shorter than ``n``.
@@ -46,15 +52,64 @@ def top(
     """
     columns, values = largest(np.take(scores, ties.items, axis=1), n)  # in rows, as an index would not be
     listed = ~np.isnan(values)
-    return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed]
+    return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed].astype(np.float64, copy=False)
+
+
+def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> Lists:
+    """Return the lists that a system makes itself by ``top(users, n, targets)``, checked and in order.
+
+    Items may come in any order: they are ordered by descending score, and by the rule of ties.
+    """
+    items, scores = _checked_lists(name, system.top(users, n, targets), len(users), n)
+    listed = (items >= 0) & ~np.isnan(scores) & (scores != -np.inf)
+    items = np.where(listed, items, -1)
+    _refuse(name, "which it may not hold", items, listed & ~targets.contain(users, items), users, targets)
+    in_order = np.sort(items, axis=1)
+    again = np.zeros(items.shape, dtype=np.bool_)
+    again[:, 1:] = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
+    _refuse(name, "twice", in_order, again, users, targets)
+    row, values, codes = np.nonzero(listed)[0], scores[listed].astype(np.float64), items[listed].astype(np.int32)
+    order = np.lexsort((ties.place[codes], -values, row))
+    return np.count_nonzero(listed, axis=1), codes[order], values[order]
+
+
+def _checked_lists(name: str, answer: Any, users: int, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the items and scores of a system's own lists, or say what else it gave."""
+    try:
+        items, scores = (as_array(part) for part in answer)
+        kinds = (items.dtype.kind in "iu" or items.size == 0) and scores.dtype.kind in "biuf"
+        fits = items.shape == scores.shape and items.ndim == 2 and len(items) == users and items.shape[1] <= n
+    except (TypeError, ValueError):
+        kinds = fits = False
+    if not (kinds and fits):
+        raise InputError(
+            f"top of {name} did not return item codes and scores, two arrays of {users} rows and at most {n} columns",
+            remedy="return one row per user, with the code -1 where a list is shorter",
+        )
+    return items.astype(np.int64), scores
+
+
+def _refuse(
+    name: str, why: str, items: NDArray[Any], wrong: NDArray[np.bool_], users: NDArray[Any], targets: Targets
+) -> None:
+    if not wrong.any():
+        return
+    row, column = (int(place[0]) for place in np.nonzero(wrong))
+    code, train = int(items[row, column]), targets.train
+    item = repr(train.item_ids.all[code]) if code < train.n_items else f"code {code}"
+    raise InputError(
+        f"top of {name} put the item {item} into the list of the user {train.user_ids.all[int(users[row])]!r}, {why}",
+        remedy="list each item once, and only items that targets.allowed(users) allows",
+    )
 
 
 def ranks_among(
-    scores: NDArray[np.float64],
+    scores: NDArray[Any],
     pool: NDArray[np.bool_],
     rows: NDArray[np.int64],
     items: NDArray[np.int32],
     ties: TieOrder,
+    groups: NDArray[np.int16] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the rank of each (row, item) among the row's pool, and the length of that list.
 
@@ -67,17 +122,22 @@ def ranks_among(
         Users × items: the scores, and which items the asked one is ranked among.
     rows, items
         What to rank; no item of its own pool.
+    groups
+        The group of each item, where an item is ranked only among those of its own group.
     """
     pooled = np.where(pool, scores, np.nan)
-    known = np.count_nonzero(~np.isnan(pooled), axis=1)
-    ranks = np.zeros(len(rows), dtype=np.int32)
+    ranks, known = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
+    all_known = np.count_nonzero(~np.isnan(pooled), axis=1)
     # A few pairs at a time: each is one comparison of its score with the row's pool.
     step = max(1, (1 << 20) // max(scores.shape[1], 1))
     for start in range(0, len(rows), step):
         row, item = rows[start : start + step], items[start : start + step]
         own = scores[row, item][:, None]
         others = pooled[row]
+        if groups is not None:
+            others[groups[None, :] != groups[item][:, None]] = np.nan
+            known[start : start + step] = np.count_nonzero(~np.isnan(others), axis=1)
         tied_before = (others == own) & (ties.place[None, :] < ties.place[item][:, None])
         above = np.count_nonzero((others > own) | tied_before, axis=1)
         ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, above + 1)
-    return ranks, (known[rows] + (ranks > 0)).astype(np.int32)
+    return ranks, ((all_known[rows] if groups is None else known) + (ranks > 0)).astype(np.int32)

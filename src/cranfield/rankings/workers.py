@@ -58,8 +58,9 @@ def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]
     waiting: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
     for place, (name, thing) in enumerate(tasks):
         waiting.put((place, name, thing))
-    done: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
     jobs = min(jobs, len(tasks))
+    # A result may be a large model: a worker waits until there is room for it.
+    done: queue.Queue[Done | BaseException] = queue.Queue(maxsize=jobs)
     threads = max(1, settings.workers // jobs)
     message = _packed((function, threads))
     workers = [_started(threads) for _ in range(jobs)]
@@ -76,7 +77,10 @@ def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]
         for worker in workers:
             worker.kill()
         for clerk, worker in zip(clerks, workers):
-            clerk.join()
+            while clerk.is_alive():
+                with suppress(queue.Empty):  # a clerk may be waiting for room
+                    done.get_nowait()
+                clerk.join(0.01)
             worker.wait()
             for pipe in (worker.stdin, worker.stdout):
                 with suppress(OSError):  # what was not sent yet cannot be
@@ -100,7 +104,7 @@ def _attend(
     worker: subprocess.Popen[bytes],
     message: bytes,
     waiting: queue.SimpleQueue[tuple[int, str, Any]],
-    done: queue.SimpleQueue[Done | BaseException],
+    done: queue.Queue[Done | BaseException],
 ) -> None:
     """Give a worker one task after another, and pass on what comes back."""
     assert worker.stdin is not None

@@ -25,7 +25,8 @@ def write_run(run: Run, path: str | Path) -> Path:
         The lists to write. An empty list leaves no trace in a file: its user is not covered either way.
     path
         Where, ending in ``.parquet``, ``.csv`` or ``.tsv`` (columns user, item, rank and, where known, score and
-        prediction; of one-relevant lists a row a list, with its length), or in ``.trec`` or ``.run`` (user Q0 item
+        prediction; of one-relevant lists one row per list, with its length; the group of the list where there are
+        groups), or in ``.trec`` or ``.run`` (user Q0 item
         rank score tag, the tag being the run's name). The file appears whole or not at all.
 
     Notes
@@ -50,7 +51,8 @@ def write_run(run: Run, path: str | Path) -> Path:
             + ("write .parquet or .tsv" if run.one_relevant else "keep them")
         )
     if run.one_relevant:
-        return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)).select(ONE_RELEVANT), path)
+        columns = ONE_RELEVANT if run.groups is None else (*ONE_RELEVANT, "group")
+        return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)).select(columns), path)
     if not trec:
         return write_table(run.frame(), path)
     table = _trec_table(run)

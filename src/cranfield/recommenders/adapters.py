@@ -173,9 +173,9 @@ def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommende
     if isinstance(systems, Mapping):
         pairs = [(str(name), system) for name, system in systems.items()]
     elif isinstance(systems, Sequence) and not isinstance(systems, str):
-        pairs = [(_name(system), system) for system in systems]
+        pairs = [(system_name(system), system) for system in systems]
     else:
-        pairs = [(_name(systems), systems)]
+        pairs = [(system_name(systems), systems)]
     if not pairs:
         raise SettingError("no system is given; name at least one, such as 'popularity'")
     named: dict[str, Recommender] = {}
@@ -186,24 +186,30 @@ def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommende
     return named
 
 
-def _name(system: Any) -> str:
+def system_name(system: Any) -> str:
+    """Return what a system is called that is given without a name."""
     if isinstance(system, str):
         return str(parse(system))
     own = getattr(system, "name", None) or getattr(system, "__name__", None)
     return own if isinstance(own, str) else type(system).__name__
 
 
-def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Return a block of scores in double precision, or say that a system gave something else.
+def as_array(values: Any) -> NDArray[Any]:
+    """Return an array of what a system gives; a tensor of PyTorch may hang on gradients, or be elsewhere."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
-    −∞ is what many systems write for an item they leave out, so it counts as NaN.
+
+def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    """Return a block of scores that may be written to, or say that a system gave something else.
+
+    Single precision stays as it is; all else becomes double. −∞ is what many systems write for an item they leave out,
+    so it counts as NaN.
     """
     try:
-        # A tensor of PyTorch may hang on the gradients it was made for, or be elsewhere.
-        block = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
+        block = as_array(scores)
         if block.dtype.kind not in "biufO":
             raise TypeError
-        block = np.array(block, dtype=np.float64)
+        block = np.array(block, dtype=np.float32 if block.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
         raise InputError(
             f"{system} scored by {type(scores).__name__}, not by an array of real numbers",

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 
 
+@register("random")
 @dataclass
 class Random(Model):
     """An independent uniform score for each user and item.
@@ -24,8 +26,6 @@ class Random(Model):
     >>> bool((random.score([1]) == random.score([0, 1])[1]).all())
     True
     """
-
-    name: ClassVar[str] = "random"
 
     seed: int = setting(0, low=0)
 
@@ -47,6 +47,7 @@ class _SameForAll(Model):
         return np.tile(self._item_scores, (len(users), 1))
 
 
+@register("popularity")
 @dataclass
 class Popularity(_SameForAll):
     """The number of training ratings of the item, s(u, i) = |U_i|.
@@ -63,8 +64,6 @@ class Popularity(_SameForAll):
     ([[2.0, 1.0]], [[1.0, 1.0]])
     """
 
-    name: ClassVar[str] = "popularity"
-
     threshold: float | None = setting(None, or_none=float)
 
     def _fit(self, train: Ratings) -> None:
@@ -72,6 +71,7 @@ class Popularity(_SameForAll):
         self._item_scores = np.bincount(positive, minlength=train.n_items).astype(np.float64)
 
 
+@register("average")
 @dataclass
 class AverageRating(_SameForAll):
     r"""The average training rating of the item, NaN for an item without any.
@@ -94,7 +94,6 @@ class AverageRating(_SameForAll):
     ([[3.0, 5.0]], [[3.0, nan]])
     """
 
-    name: ClassVar[str] = "average"
     predicts_ratings: ClassVar[bool] = True
 
     damping: float = setting(0.0, low=0)
@@ -109,6 +108,7 @@ class AverageRating(_SameForAll):
         self._item_scores = np.where(count >= self.support, average, np.nan)
 
 
+@register("useraverage")
 @dataclass
 class UserAverage(Model):
     """The user's own average training rating, for every item; the mean of all ratings for a user without any.
@@ -122,7 +122,6 @@ class UserAverage(Model):
     [[4.5, 4.5]]
     """
 
-    name: ClassVar[str] = "useraverage"
     predicts_ratings: ClassVar[bool] = True
 
     def _fit(self, train: Ratings) -> None:

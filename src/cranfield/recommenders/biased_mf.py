@@ -12,9 +12,11 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
+@register("svd")
 @dataclass
 class BiasedFactors(Model):
     r"""The rating that a mean, two biases and two vectors predict.
@@ -34,7 +36,6 @@ class BiasedFactors(Model):
         Fixes the start and the order of the ratings.
     """
 
-    name: ClassVar[str] = "svd"
     one_thread: ClassVar[bool] = True
     predicts_ratings: ClassVar[bool] = True
 

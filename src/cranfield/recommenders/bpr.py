@@ -14,12 +14,14 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops, one_ahead
 
 # Triples that are drawn while as many are ascended.
 _AT_A_TIME = 1 << 20
 
 
+@register("bprmf")
 @dataclass
 class BayesianPersonalizedRanking(Model):
     r"""Factors that rank the items of a profile above the others.
@@ -44,7 +46,6 @@ class BayesianPersonalizedRanking(Model):
         Fixes the start and the triples.
     """
 
-    name: ClassVar[str] = "bprmf"
     one_thread: ClassVar[bool] = True
 
     factors: int = setting(100, low=1)
@@ -89,6 +90,6 @@ class BayesianPersonalizedRanking(Model):
                 bar.advance(drawn.shape[1])
         check_settled(self.name, (self._users, self._items, self._bias), rate=self.rate)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._users[users] @ self._items.T + self._bias).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._users[users] @ self._items.T + self._bias
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,11 @@ from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads, need_memory
 
 
+@register("ease")
 @dataclass
 class EmbarrassinglyShallow(Model):
     r"""Ridge regression of every item on all others, solved at once.
@@ -33,8 +34,6 @@ class EmbarrassinglyShallow(Model):
     binary
         Whether every rating counts 1.
     """
-
-    name: ClassVar[str] = "ease"
 
     l2: float = setting(1000.0, above=0)
     binary: bool = setting(True)

@@ -12,11 +12,13 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
 from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 
 # Walks to this many users are followed at once: few enough that their times stay in the processor's cache.
 _SIDE_BY_SIDE = 64
 
 
+@register("ht")
 @dataclass
 class HittingTime(Model):
     r"""The truncated hitting time of the user from the item, negated so that sooner is better.
@@ -37,7 +39,6 @@ class HittingTime(Model):
         Whether every edge weighs 1.
     """
 
-    name: ClassVar[str] = "ht"
     needs_positive: ClassVar[bool] = True
 
     steps: int = setting(15, low=1)

@@ -20,8 +20,10 @@ from cranfield.recommenders._sparse import (
 )
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.registry import register
 
 
+@register("itemknn")
 @dataclass
 class ItemNeighbours(Model):
     r"""The similarity of the target item to the user's items, over the k items nearest to each of the latter.
@@ -52,7 +54,6 @@ class ItemNeighbours(Model):
         Whether every rating counts 1.
     """
 
-    name: ClassVar[str] = "itemknn"
     needs_positive: ClassVar[bool] = True
 
     k: int = setting(20, low=1)

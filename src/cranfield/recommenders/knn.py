@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.registry import register
 
 # What sums of products may be off by, relative to the sums.
 _ROUNDING = 1e-12
 
 
+@register("knn")
 @dataclass
 class UserNeighbours(Model):
     r"""The ratings of the k most similar users, weighted by their similarity and not normalised.
@@ -45,8 +47,6 @@ class UserNeighbours(Model):
     >>> UserNeighbours(k=1).fit(train).score([0]).round(2).tolist()
     [[1.92, nan, 1.44]]
     """
-
-    name: ClassVar[str] = "knn"
 
     k: int = setting(100, low=1)
     similarity: str = setting("cosine", choices=("cosine", "pearson", "jaccard"))

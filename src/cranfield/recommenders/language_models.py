@@ -19,6 +19,7 @@ from cranfield.recommenders._sparse import (
 )
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.registry import register
 
 
 def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
@@ -44,6 +45,7 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
     )
 
 
+@register("lm-wsr-ub")
 @dataclass
 class LanguageModelUsers(Model):
     r"""LM-WSR-UB: the ratings of the users whose profiles best explain the user's.
@@ -60,7 +62,6 @@ class LanguageModelUsers(Model):
         λ of Jelinek-Mercer: the weight of the collection.
     """
 
-    name: ClassVar[str] = "lm-wsr-ub"
     needs_positive: ClassVar[bool] = True
 
     k: int = setting(100, low=1)
@@ -74,6 +75,7 @@ class LanguageModelUsers(Model):
         return product_or_nan(self._neighbours[users], self._ratings)
 
 
+@register("lm-wsr-ib")
 @dataclass
 class LanguageModelItems(Model):
     r"""LM-WSR-IB: the user's ratings of the items whose raters best explain the target item's.
@@ -91,7 +93,6 @@ class LanguageModelItems(Model):
         λ of Jelinek-Mercer: the weight of the collection.
     """
 
-    name: ClassVar[str] = "lm-wsr-ib"
     needs_positive: ClassVar[bool] = True
 
     k: int = setting(100, low=1)

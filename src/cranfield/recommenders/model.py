@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
 from cranfield.data import Ratings
+from cranfield.recommenders.state import pack, unpack
 
 
 def setting(
@@ -41,7 +42,9 @@ def setting(
 class Model:
     """A recommender of this package: a dataclass whose fields are its settings.
 
-    A child declares its settings with `setting` and gives ``_fit`` and ``_score``.
+    A child declares its settings with `setting`, gives ``_fit`` and ``_score``, and is registered by
+    `cranfield.recommenders.register`. What ``_fit`` sets are arrays, sparse matrices in rows (CSR), plain values, or
+    small dataclasses of these, so that a fitted model can be kept (`state`).
     """
 
     name: ClassVar[str]
@@ -67,15 +70,42 @@ class Model:
                 f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
-        self._n_users = train.n_users
         self._fit(train)
+        self._train = train
         return self
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
+        given = {"_train", *(one.name for one in fields(self))}
+        learned = {name: value for name, value in vars(self).items() if name not in given}
+        return pack(learned, self.train)
+
+    def restore(self, state: Mapping[str, NDArray[Any]], train: Ratings) -> Self:
+        """Take over what a model of the same settings learned from the same training ratings, instead of fitting.
+
+        Examples
+        --------
+        >>> from cranfield.recommenders import recommender
+        >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
+        >>> state = recommender("knn").fit(train).state()
+        >>> recommender("knn").restore(state, train).score([0]).round(2).tolist()
+        [[0.71, 0.71]]
+        """
+        vars(self).update(unpack(state, train, type(self)))
+        self._train = train
+        return self
+
+    @property
+    def train(self) -> Ratings:
+        """The ratings that it was fitted on."""
+        train: Ratings | None = getattr(self, "_train", None)
+        if train is None:
+            raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
+        return train
 
     def score(self, users: ArrayLike) -> NDArray[Any]:
         """Return a row of scores over all items for each user code; NaN where the method cannot say."""
-        n_users = getattr(self, "_n_users", None)
-        if n_users is None:
-            raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
+        n_users = self.train.n_users
         codes = np.asarray(users, dtype=np.int64).reshape(-1)
         if len(codes) and not (codes.min() >= 0 and codes.max() < n_users):
             raise SettingError(

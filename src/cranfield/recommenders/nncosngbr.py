@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import dense_product, ones_like, rating_matrix, row_of_entries, unit_rows, with_data
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.registry import register
 
 _ITEM_DAMPING, _USER_DAMPING = 25, 10
 
@@ -90,6 +91,7 @@ class _ResidualNeighbours(Model):
         raise NotImplementedError
 
 
+@register("nncosngbr-ub")
 @dataclass
 class ResidualUserNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-UB: the baseline and the residuals of the k nearest users.
@@ -100,8 +102,6 @@ class ResidualUserNeighbours(_ResidualNeighbours):
     Every pair has a score: the baseline where no neighbour rated i.
     """
 
-    name: ClassVar[str] = "nncosngbr-ub"
-
     def _fit_neighbours(self, ratings: Any) -> None:
         self._neighbours = _shrunk_neighbours(ratings, self.k, self.shrinkage)
 
@@ -109,6 +109,7 @@ class ResidualUserNeighbours(_ResidualNeighbours):
         return np.asarray(self._biases(users) + dense_product(self._neighbours[users], self._residuals))
 
 
+@register("nncosngbr-ib")
 @dataclass
 class ResidualItemNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-IB: the baseline and the user's residuals on the k items nearest to the target.
@@ -118,8 +119,6 @@ class ResidualItemNeighbours(_ResidualNeighbours):
 
     Every pair has a score: the baseline where the user rated none of the neighbours.
     """
-
-    name: ClassVar[str] = "nncosngbr-ib"
 
     def _fit_neighbours(self, ratings: Any) -> None:
         self._weights = _shrunk_neighbours(ratings.T.tocsr(), self.k, self.shrinkage).T.tocsr()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,10 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 
 
+@register("puresvd")
 @dataclass
 class PureSVD(Model):
     r"""The user's ratings projected on the f leading right singular vectors of the rating matrix.
@@ -29,8 +30,6 @@ class PureSVD(Model):
     binary
         Whether every rating counts 1.
     """
-
-    name: ClassVar[str] = "puresvd"
 
     factors: int = setting(30, low=1)
     binary: bool = setting(False)

@@ -2,61 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
+from typing import TypeVar
 
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
-from cranfield.recommenders.baselines import AverageRating, Popularity, Random, UserAverage
-from cranfield.recommenders.biased_mf import BiasedFactors
-from cranfield.recommenders.bpr import BayesianPersonalizedRanking
-from cranfield.recommenders.ease import EmbarrassinglyShallow
-from cranfield.recommenders.hitting_time import HittingTime
-from cranfield.recommenders.item_knn import ItemNeighbours
-from cranfield.recommenders.knn import UserNeighbours
-from cranfield.recommenders.language_models import LanguageModelItems, LanguageModelUsers
 from cranfield.recommenders.model import Model
-from cranfield.recommenders.nncosngbr import ResidualItemNeighbours, ResidualUserNeighbours
-from cranfield.recommenders.pure_svd import PureSVD
-from cranfield.recommenders.relevance_models import RelevanceModel1, RelevanceModel2
-from cranfield.recommenders.rocchio import ChiSquared, KullbackLeibler, RobertsonSelectionValue, RocchioWeights
-from cranfield.recommenders.slim import SparseLinear
-from cranfield.recommenders.topics import LatentDirichlet, ProbabilisticLatentSemantics
-from cranfield.recommenders.uir import UserItemRelevance
-from cranfield.recommenders.wrmf import WeightedFactors
 
-_CLASSES: tuple[type[Model], ...] = (
-    Random,
-    Popularity,
-    AverageRating,
-    UserAverage,
-    ChiSquared,
-    KullbackLeibler,
-    RobertsonSelectionValue,
-    RocchioWeights,
-    RelevanceModel1,
-    RelevanceModel2,
-    LanguageModelUsers,
-    LanguageModelItems,
-    ResidualUserNeighbours,
-    ResidualItemNeighbours,
-    UserNeighbours,
-    SparseLinear,
-    HittingTime,
-    BiasedFactors,
-    PureSVD,
-    BayesianPersonalizedRanking,
-    WeightedFactors,
-    LatentDirichlet,
-    ProbabilisticLatentSemantics,
-    UserItemRelevance,
-    EmbarrassinglyShallow,
-    ItemNeighbours,
-)
+_Class = TypeVar("_Class", bound=type[Model])
 
-SYSTEMS: Mapping[str, type[Model]] = MappingProxyType({one.name: one for one in _CLASSES})
-"""The recommenders of this package by name; the fields of each are its parameters."""
+_CLASSES: dict[str, type[Model]] = {}
+
+SYSTEMS: Mapping[str, type[Model]] = MappingProxyType(_CLASSES)
+"""The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that a
+system is there once its file is."""
+
+
+def register(name: str, *, replace: bool = False) -> Callable[[_Class], _Class]:
+    """Make a `Model` a system that can be spelled by ``name``; to be written above its ``@dataclass``.
+
+    Parameters
+    ----------
+    name
+        The name of the system, which also becomes the attribute ``name`` of the class.
+    replace
+        Take the place of the system that has the name already, which is an error otherwise.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @register("popularity")
+    ... @dataclass
+    ... class Mine(Model):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: there is a system 'popularity' already; choose another name, or give replace=True
+    """
+    if parse(name) != Spelling(name):
+        raise SettingError(f"{name!r} cannot be the name of a system; leave out parameters, '@' and spaces")
+
+    def add(system: _Class) -> _Class:
+        if not (isinstance(system, type) and issubclass(system, Model)):
+            raise SettingError(f"{system!r} is not a class derived from cranfield.recommenders.Model; derive it")
+        if name in _CLASSES and not replace:
+            raise SettingError(f"there is a system {name!r} already; choose another name, or give replace=True")
+        system.name = name
+        _CLASSES[name] = system
+        return system
+
+    return add
 
 
 def recommender(spelling: str, seed: int | None = None) -> Model:

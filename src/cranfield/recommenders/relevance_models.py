@@ -14,6 +14,7 @@ from cranfield.recommenders._sparse import dense_product, ones_like, rating_matr
 from cranfield.recommenders.language_models import likely_neighbours, without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blocks, each
 
 _SMOOTHINGS = ("jm", "dirichlet", "absolute", "additive")
@@ -94,6 +95,7 @@ class _RelevanceModel(Model):
         self._models = _smoothed(self._ratings, self.smoothing, self.amount)
 
 
+@register("rm1")
 @dataclass
 class RelevanceModel1(_RelevanceModel):
     r"""RM1: the neighbours' models, weighted by how well each explains the whole profile.
@@ -103,8 +105,6 @@ class RelevanceModel1(_RelevanceModel):
     with uniform p(v). NaN for an item that no neighbour rated. The defaults reproduce the published run on
     MovieLens 1M.
     """
-
-    name: ClassVar[str] = "rm1"
 
     k: int = setting(150, low=1)
     smoothing: str = setting("absolute", choices=_SMOOTHINGS)
@@ -148,6 +148,7 @@ def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> 
     return with_data(neighbours, np.exp(logs - np.repeat(best, lengths[lengths > 0])))
 
 
+@register("rm2")
 @dataclass
 class RelevanceModel2(_RelevanceModel):
     r"""RM2: every profile item is explained by some neighbour who also explains the target.
@@ -157,8 +158,6 @@ class RelevanceModel2(_RelevanceModel):
     with uniform p(v) and p(i). The score is the logarithm without its constant terms,
     Σ_{j ∈ I_u} log Σ_{v ∈ V_u} p(i|v) p(j|v). NaN for an item that no neighbour rated.
     """
-
-    name: ClassVar[str] = "rm2"
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = np.full((len(users), self._ratings.shape[1]), np.nan)

@@ -12,6 +12,7 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import ones_like, rating_matrix
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.registry import register
 
 
 @dataclass
@@ -73,6 +74,7 @@ class _Near:
         return np.asarray(self.sums / self.mass / self.size)
 
 
+@register("rw")
 @dataclass
 class RocchioWeights(_Feedback):
     r"""Rocchio's Weights: the mean rating of the neighbours, absent ratings counting 0.
@@ -80,12 +82,11 @@ class RocchioWeights(_Feedback):
     .. math:: RW(u, i) = \sum_{v \in V_u} r_{vi} / \lvert V_u \rvert
     """
 
-    name: ClassVar[str] = "rw"
-
     def _weigh(self, near: _Near) -> NDArray[np.float64]:
         return np.asarray(near.sums / near.size)
 
 
+@register("rsv")
 @dataclass
 class RobertsonSelectionValue(_Feedback):
     r"""Robertson Selection Value; inside one user it ranks as Rocchio's Weights do.
@@ -93,12 +94,11 @@ class RobertsonSelectionValue(_Feedback):
     .. math:: RSV(u, i) = \sum_{v \in V_u} \frac{r_{vi}}{\lvert V_u \rvert} p(i \mid V_u)
     """
 
-    name: ClassVar[str] = "rsv"
-
     def _weigh(self, near: _Near) -> NDArray[np.float64]:
         return np.asarray(near.sums / near.size * (near.sums / near.mass))
 
 
+@register("chi2")
 @dataclass
 class ChiSquared(_Feedback):
     r"""Chi-squared of the neighbours' normalised likelihood against the collection's.
@@ -106,20 +106,17 @@ class ChiSquared(_Feedback):
     .. math:: CHI2(u, i) = \frac{(p_n(i \mid V_u) - p_n(i \mid C))^2}{p_n(i \mid C)}
     """
 
-    name: ClassVar[str] = "chi2"
-
     def _weigh(self, near: _Near) -> NDArray[np.float64]:
         return np.asarray((near.likelihood - near.collection) ** 2 / near.collection)
 
 
+@register("kld")
 @dataclass
 class KullbackLeibler(_Feedback):
     r"""Kullback-Leibler divergence of the neighbours' normalised likelihood from the collection's.
 
     .. math:: KLD(u, i) = p_n(i \mid V_u) \log \frac{p_n(i \mid V_u)}{p_n(i \mid C)}
     """
-
-    name: ClassVar[str] = "kld"
 
     def _weigh(self, near: _Near) -> NDArray[np.float64]:
         likelihood = near.likelihood

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,14 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import available_memory, compiled_loops, need_memory
 
 # Columns that are solved between two looks at the progress bar.
 _COLUMNS = 256
 
 
+@register("slim")
 @dataclass
 class SparseLinear(Model):
     r"""Each item as a sparse, non-negative combination of the others.
@@ -41,8 +43,6 @@ class SparseLinear(Model):
     sweeps, tolerance
         The descent of a column ends after so many sweeps, or when no weight moves by more.
     """
-
-    name: ClassVar[str] = "slim"
 
     l1: float = setting(1.0, low=0)
     l2: float = setting(500.0, low=0)

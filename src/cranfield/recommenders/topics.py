@@ -14,6 +14,7 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
 from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
@@ -60,11 +61,12 @@ class _Topics(Model):
     def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
         return self._mixtures(of_users), self._distributions(of_items)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._theta[users] @ self._phi.T).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._theta[users] @ self._phi.T
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
 
 
+@register("plsa")
 @dataclass
 class ProbabilisticLatentSemantics(_Topics):
     r"""PLSA, fitted by expectation maximisation (Hofmann 2004).
@@ -84,8 +86,6 @@ class ProbabilisticLatentSemantics(_Topics):
         Fixes the start.
     """
 
-    name: ClassVar[str] = "plsa"
-
     topics: int = setting(50, low=1)
     iterations: int = setting(300, low=1)
     binary: bool = setting(False)
@@ -101,6 +101,7 @@ class ProbabilisticLatentSemantics(_Topics):
         return _shares(of_items, axis=0)
 
 
+@register("lda")
 @dataclass
 class LatentDirichlet(_Topics):
     r"""LDA, fitted by variational Bayes (Blei, Ng and Jordan 2003).
@@ -123,8 +124,6 @@ class LatentDirichlet(_Topics):
     seed
         Fixes the start.
     """
-
-    name: ClassVar[str] = "lda"
 
     topics: int = setting(50, low=1)
     iterations: int = setting(100, low=1)

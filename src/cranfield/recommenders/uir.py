@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import dense_product, ones_like, rating_matrix
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blocks, each
 
 
+@register("uir")
 @dataclass
 class UserItemRelevance(Model):
     r"""The item's popularity, raised by each profile item that goes with it.
@@ -30,8 +32,6 @@ class UserItemRelevance(Model):
         1 − λ, the weight of the co-occurrences. The default comes within 1e-4 of the published run on MovieLens 1M,
         which is hardly more than popularity; a larger one favours rare items.
     """
-
-    name: ClassVar[str] = "uir"
 
     rest: float = setting(1e-7, above=0, below=1)
 

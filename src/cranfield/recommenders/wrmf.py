@@ -13,9 +13,11 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommenders.factors import check_settled
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
+@register("wrmf")
 @dataclass
 class WeightedFactors(Model):
     r"""Factors that fit all cells of the matrix, the rated ones with more confidence.
@@ -43,7 +45,6 @@ class WeightedFactors(Model):
         Fixes the start.
     """
 
-    name: ClassVar[str] = "wrmf"
     needs_positive: ClassVar[bool] = True
 
     factors: int = setting(50, low=1)
@@ -85,6 +86,6 @@ class WeightedFactors(Model):
         target = ratings.data if self.target == "rating" else 1.0
         return ratings, extra.astype(np.float32), ((1 + extra) * target).astype(np.float32)
 
-    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = (self._users[users] @ self._items.T).astype(np.float64)
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
+        block = self._users[users] @ self._items.T
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])

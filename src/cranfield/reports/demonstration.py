@@ -213,7 +213,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
         tests = _test_sets(world, split)
     runs = []
     with stages("Training and ranking", len(SYSTEMS)) as advance:
-        for run in recommend_each(split, SYSTEMS, n=_LENGTH, seed=seed):
+        for run in recommend_each(split, SYSTEMS, length=_LENGTH, seed=seed):
             runs.append(run)
             advance()
     with stages("Measuring", len(tests)) as advance:

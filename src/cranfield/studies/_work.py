@@ -21,15 +21,15 @@ from cranfield.experiments.stored import read_own_run, read_scores, save_scores
 from cranfield.measures import Metric, Scores
 from cranfield.measures.averages import Average
 from cranfield.rankings import Run, file_name, write_run
+from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.recommending import timed_each
-from cranfield.rankings.targets import Candidates
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
 
 LENGTH = 100
 """The papers' lists have so many items."""
 
-CANDIDATES: Candidates = "test"
+CANDIDATES = "test"
 """The papers rank the items of the test set, without those that the user rated in training (AllItems)."""
 
 
@@ -84,9 +84,9 @@ class _FoldWork:
         there = {system: self._folder.kept(name, made_of[system]) for system, name in names.items()}
         wanted = [system for system, artifact in there.items() if artifact is None]
         if wanted:
-            asked: dict[str, Any] = {"candidates": CANDIDATES, "seed": self._asked.seed, "jobs": self._jobs}
+            ranking = Ranking(candidates=CANDIDATES, length=LENGTH)
             with progress(f"Training, {self._place}", total=len(wanted), unit="systems") as bar:
-                for done in timed_each(self._split, wanted, LENGTH, **asked):
+                for done in timed_each(self._split, wanted, ranking=ranking, seed=self._asked.seed, jobs=self._jobs):
                     system = wanted[done.place]
                     save = partial(self._save, done.result, names[system])
                     there[system] = self._folder.make(names[system], made_of[system], save, seconds=done.seconds)

@@ -13,7 +13,7 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import vocabularies
 from cranfield.experiments.stages.runs import RUNS, run_digest
-from cranfield.experiments.stages.splits import SPLITS, measured_test, serving, split_of
+from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 from cranfield.measures import Scores, measure
@@ -30,7 +30,7 @@ class _Scores(Stage[Scores]):
             "runs": [[cell.system.name, run_digest(line, cell)] for cell in line.units("cell", unit)],
             "measuring": line.decisions.measuring(),
             "own": own_metrics(line.decisions.metrics),
-            "served": serving(line, unit),
+            "served": serving_of(line, unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:

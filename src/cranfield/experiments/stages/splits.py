@@ -16,7 +16,7 @@ from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import DATA, draws
 from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
-from cranfield.rankings.serve import served_test
+from cranfield.rankings.serving import served_test
 from cranfield.splits import Split, given, registry
 from cranfield.splits import write as write_split
 
@@ -64,7 +64,7 @@ class _Splits(Stage[Sequence[Split]]):
         for part in line.units("part"):
             split = line.artifact(self, part)
             # A split that is yet to be made cannot be read, and who was measured before can be again.
-            asked = {"split": split.digest, "fold": part.fold, "served": serving(line, part)}
+            asked = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
             if split.home is not None and not line.store.was_made(f"scores/{part.place}", asked):
                 measured_test(line, part)
 
@@ -112,18 +112,16 @@ def split_of(line: Pipeline, unit: Unit) -> Split:
     return split
 
 
-def serving(line: Pipeline, unit: Unit) -> dict[str, Any]:
+def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
     """Return all that decides who is served in a part."""
-    asked = line.decisions.recommending()
-    seed = None if asked["sample"] is None else line.seed(unit)
-    return {"min_ratings": asked["min_ratings"], "sample": asked["sample"], "seed": seed}
+    serving = line.decisions.serving
+    return {**serving.as_dict(), "seed": None if serving.sample == "all" else line.seed(unit)}
 
 
 def measured_test(line: Pipeline, unit: Unit) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-    asked = line.decisions.recommending()
     with named("min_ratings, sample"):
-        return served_test(split_of(line, unit), asked["min_ratings"], asked["sample"], line.seed(unit))
+        return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
 
 
 SPLITS = _Splits()

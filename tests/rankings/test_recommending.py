@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse
 from cranfield import InputError, SettingError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
+from cranfield.rankings import Ranking, Targets
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
@@ -80,7 +82,7 @@ def test_lists_are_the_best_scored_unseen_items(seed, n, keep):
 
 def test_runs_share_the_vocabularies_and_tell_how_they_were_made():
     split = _world()
-    first, second = recommend(split, ["popularity", "knn(k=3)"], n=5, min_ratings=2)
+    first, second = recommend(split, ["popularity", "knn(k=3)"], length=5, min_ratings=2)
     assert first.user_ids is split.train.user_ids
     assert second.item_ids is split.train.item_ids
     assert (first.name, second.name) == ("popularity", "knn(k=3)")
@@ -92,10 +94,10 @@ def test_runs_share_the_vocabularies_and_tell_how_they_were_made():
 def test_lists_do_not_depend_on_threads_or_blocks(monkeypatch):
     split = _world(3, users=40)
     systems = ["popularity", "knn(k=3)", "random", "puresvd(factors=3)"]
-    whole = recommend(split, systems, n=7, fill="random")
+    whole = recommend(split, systems, length=7, fill="random")
     monkeypatch.setattr(sys.modules["cranfield.recommenders.work"], "_CELLS", 1)
     monkeypatch.setattr(settings, "threads", 3)
-    for one, other in zip(whole, recommend(split, systems, n=7, fill="random"), strict=True):
+    for one, other in zip(whole, recommend(split, systems, length=7, fill="random"), strict=True):
         assert one.items.tolist() == other.items.tolist()
 
 
@@ -117,7 +119,7 @@ def test_candidates_may_be_the_items_of_the_test_set(seed):
 @given(seed=st.integers(0, 30))
 def test_condensed_lists_hold_what_the_user_rated_in_the_test_set(seed):
     split, scores = _world(seed), _scores(_world(seed), seed)
-    (run,) = recommend(split, Given(scores), 5, condensed=True)
+    (run,) = recommend(split, Given(scores), 5, lists="condensed")
     for user, found in _lists(run).items():
         assert found == _ranked(split, scores, user, _profile(split.test, user))[:5]
 
@@ -159,12 +161,12 @@ def test_a_users_draw_does_not_depend_on_who_else_is_served():
     nonrelevant=st.sampled_from([None, 4]),
     n=st.sampled_from([None, 3]),
     candidates=st.sampled_from(["all", "test"]),
-    condensed=st.booleans(),
+    lists=st.sampled_from(["full", "condensed"]),
     fill=st.sampled_from([None, "popularity"]),
 )
-def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrelevant, n, candidates, condensed, fill):
+def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrelevant, n, candidates, lists, fill):
     split, scores = _world(seed), _scores(_world(seed), seed)
-    options = {"nonrelevant": nonrelevant, "candidates": candidates, "condensed": condensed, "fill": fill}
+    options = {"nonrelevant": nonrelevant, "candidates": candidates, "lists": lists, "fill": fill}
     (run,) = recommend(split, Given(scores), n, relevant="one", threshold=4, seed=seed, **options)
     # The same pool as one list a user: all targets without the relevant items.
     (whole,) = recommend(split, Given(scores), None, threshold=4, seed=seed, **options)
@@ -215,7 +217,7 @@ def test_minus_infinity_is_a_gap_and_a_user_without_scores_has_an_empty_list():
 
 def test_only_predictors_of_ratings_give_predictions():
     split = _world()
-    runs = recommend(split, ["svd(epochs=2)", "average", "popularity"], n=5)
+    runs = recommend(split, ["svd(epochs=2)", "average", "popularity"], length=5)
     assert [run.predictions is not None for run in runs] == [True, True, False]
 
 
@@ -239,8 +241,10 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "n=0"),
-        ({"n": 2.5}, "n=2.5"),
+        ({"length": 0}, "length=0"),
+        ({"length": 2.5}, "length=2.5"),
+        ({"n": 5}, "n= is now length=...; write that instead"),
+        ({"condensed": True}, "condensed= is now lists='condensed'; write that instead"),
         ({"min_ratings": -1}, "min_ratings=-1"),
         ({"sample": 0}, "sample=0"),
         ({"sample": 1.5}, "sample=1.5"),
@@ -251,7 +255,7 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
         ({"relevant": "one"}, "give the threshold"),
         ({"fill": "populartiy"}, "did you mean 'popularity'"),
         ({"threshold": "4"}, "threshold='4'"),
-        ({"condensed": "no"}, "condensed='no'"),
+        ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
         ({"keep_seen": "false"}, "keep_seen='false'"),
         ({"seed": -1}, "seed=-1"),
         ({"min_ratings": 99}, "nobody has 99 training ratings"),
@@ -281,7 +285,9 @@ def test_a_wrong_fill_is_refused_before_anything_is_trained():
         recommend_each(_world(), {"mine": waste}, fill="populartiy")
 
 
-@pytest.mark.parametrize("options", [{"candidates": "test"}, {"condensed": True}, {"relevant": "one", "threshold": 4}])
+@pytest.mark.parametrize(
+    "options", [{"candidates": "test"}, {"lists": "condensed"}, {"relevant": "one", "threshold": 4}]
+)
 def test_what_needs_a_test_set_says_so(options):
     with pytest.raises(SettingError, match="needs the test ratings"):
         recommend(_world().train, "popularity", **options)
@@ -317,3 +323,42 @@ def test_an_unknown_user_gets_what_needs_no_profile():
     popularity, knn = recommend(train, ["popularity", "knn"])
     assert len(_lists(popularity)[2]) == 3
     assert _lists(knn)[2] == []
+
+
+def _grouped(seed, groups=4):
+    split = _world(seed)
+    draw = np.random.default_rng(seed)
+    return replace(split, item_groups=draw.permutation(np.arange(25) % groups).astype(np.int16))
+
+
+@given(seed=st.integers(0, 30), nonrelevant=st.sampled_from(["all", 3]), length=st.sampled_from(["all", 2]))
+def test_a_relevant_item_is_ranked_among_those_of_its_popularity_group(seed, nonrelevant, length):
+    split, scores = _grouped(seed), _scores(_world(seed), seed)
+    options = {"relevant": "one", "threshold": 4, "nonrelevant": nonrelevant, "seed": seed}
+    (run,) = recommend(split, Given(scores), length, candidates="group", **options)
+    assert run.groups.tolist() == split.item_groups[run.items].tolist()
+    assert run.group_names == ("0", "1", "2", "3")
+    targets = Targets(
+        split.train,
+        split.test,
+        Ranking(relevant="one", candidates="group", threshold=4, nonrelevant=nonrelevant),
+        seed,
+        split.item_groups,
+    ).drawn_for(np.arange(split.train.n_users, dtype=np.int32))
+    pool = targets.pool(np.arange(split.train.n_users, dtype=np.int32))
+    for user, item, rank, size in zip(run.users, run.items, run.ranks, run.lengths, strict=True):
+        alike = split.item_groups == split.item_groups[item]
+        alone = _ranked(split, scores, user, {int(i) for i in np.flatnonzero(pool[user] & alike)} | {int(item)})
+        expected = alone.index(item) + 1 if item in alone else 0
+        most = 25 if length == "all" else length
+        assert (rank, size) == (expected if expected <= most else 0, min(len(alone), most))
+
+
+def test_lists_for_one_relevant_item_know_its_group_and_others_have_none():
+    split = _grouped(0)
+    (one,), (whole,) = recommend(split, "popularity", relevant="one", threshold=4), recommend(split, "popularity")
+    assert one.groups.tolist() == split.item_groups[one.items].tolist()
+    assert whole.groups is None
+    (plain,) = recommend(_world(0), "popularity", relevant="one", threshold=4)
+    assert plain.groups is None
+    np.testing.assert_array_equal(plain.ranks, one.ranks)

@@ -1,0 +1,161 @@
+"""Systems trained on ratings, several at a time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield._errors import InputError
+from cranfield._progress import progress
+from cranfield._settings import settings
+from cranfield.data import Ratings
+from cranfield.data.ratings import check_ratings
+from cranfield.rankings.workers import Done, run_in_workers
+from cranfield.recommenders.adapters import named_systems
+from cranfield.recommenders.model import Model
+from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.work import available_memory, blas_threads
+
+# Below so many training ratings most systems are done before a process has started.
+_WORTH_A_PROCESS = 200_000
+
+
+def fit_each(train: Ratings, systems: Any, *, seed: int = 0, jobs: int | None = None) -> Iterator[Done]:
+    """Train systems, several at a time, and give each as soon as it is fitted; the first to be done comes first.
+
+    Parameters
+    ----------
+    train
+        What to learn from.
+    systems
+        One system or several, as for `recommend`.
+    seed
+        The seed of systems that are spelled without one.
+    jobs
+        How many systems are trained at a time, each in a process; see `recommend`. What a process has learned comes
+        back as arrays (`Model.state`), a few systems at a time, however long the caller keeps each.
+
+    Returns
+    -------
+    iterator of Done
+        The place of each system, the fitted system as its ``result``, and its share of the seconds. Mistakes in the
+        arguments are raised at once.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
+    >>> [(done.place, done.result.name) for done in fit_each(train, ["popularity", "knn"], jobs=1)]
+    [(0, 'popularity'), (1, 'knn')]
+    """
+    check_ratings(train)
+    if len(train) == 0:
+        raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
+    named = named_systems(systems, check.whole("seed", seed, at_least=0))
+    return each_system(
+        "Training",
+        named,
+        movable(systems, named),
+        jobs_wanted(jobs, train, len(named)),
+        here=lambda _, system: fitted(system, train),
+        there=_Learning(train),
+        back=lambda _, system, state: system.restore(state, train),
+    )
+
+
+def fitted(system: Recommender, train: Ratings) -> Recommender:
+    """Train one system in this process."""
+    # More threads of BLAS change the last digits, and so the bytes; our systems have other loops that use them.
+    with blas_threads(1 if isinstance(system, Model) else settings.workers):
+        system.fit(train)
+    return system
+
+
+@dataclass(frozen=True, eq=False)
+class _Learning:
+    """What another process is sent to do: train, and send back what was learned."""
+
+    train: Ratings
+
+    def __call__(self, _: str, system: Model) -> Any:
+        return system.fit(self.train).state()
+
+
+def each_system(
+    what: str,
+    named: Mapping[str, Recommender],
+    moves: Sequence[bool],
+    jobs: int,
+    *,
+    here: Callable[[str, Any], Any],
+    there: Callable[[str, Any], Any],
+    back: Callable[[str, Any, Any], Any],
+) -> Iterator[Done]:
+    """Work with each system, ``jobs`` at a time of those that may be moved to another process.
+
+    Parameters
+    ----------
+    what
+        What is done, for the progress bar.
+    here
+        Makes the result in this process, of a name and a system.
+    there, back
+        What another process does with a name and a system, and what makes the result of what it sends back.
+    """
+    numbered = list(enumerate(named.items()))
+    beside = [one for one, moved in zip(numbered, moves, strict=True) if moved and jobs > 1]
+    if len(beside) > 1:
+        # What learns on one thread takes longest: started last, it would be waited for alone.
+        beside.sort(key=lambda one: not getattr(one[1][1], "one_thread", False))
+        with progress(what, total=len(beside), unit="systems") as bar:
+            for done in run_in_workers(there, [pair for _, pair in beside], jobs):
+                place, (name, system) = beside[done.place]
+                yield Done(place, back(name, system, done.result), done.seconds)
+                bar.advance()
+        taken = {place for place, _ in beside}
+        numbered = [one for one in numbered if one[0] not in taken]
+    for place, (name, system) in numbered:
+        start = time.perf_counter()
+        result = here(name, system)
+        yield Done(place, result, time.perf_counter() - start)
+
+
+def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
+    """Return which systems another process can train: those given by name, and known there too."""
+    if isinstance(systems, Mapping):
+        given = list(systems.values())
+    else:
+        given = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    return [
+        isinstance(one, str) and of_this_package(system) and bool(sys.executable)
+        for one, system in zip(given, named.values(), strict=True)
+    ]
+
+
+def of_this_package(system: Recommender) -> bool:
+    """Whether a system comes with cranfield, so that any process can make it."""
+    return isinstance(system, Model) and type(system).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def jobs_wanted(jobs: int | None, train: Ratings, systems: int) -> int:
+    """Return how many systems are trained at a time: the number that is given, or what suits the ratings."""
+    return jobs_for(train.n_items, len(train), systems) if jobs is None else check.whole("jobs", jobs)
+
+
+def jobs_for(items: int, ratings: int, systems: int) -> int:
+    """Return how many systems are trained at a time where that is not said: one a thread, if memory allows and it pays.
+
+    Examples
+    --------
+    >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
+    (1, 1)
+    """
+    wanted = min(settings.workers, systems)
+    if ratings < _WORTH_A_PROCESS or wanted < 2:
+        return 1
+    # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
+    needed = 2**28 + 100 * ratings + 3 * 8 * items**2
+    return max(1, int(min(wanted, available_memory() // needed)))

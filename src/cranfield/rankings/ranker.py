@@ -1,0 +1,208 @@
+"""From a fitted system to its run: scores, or lists of its own, ranked under the targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield._settings import settings
+from cranfield.data import Ratings
+from cranfield.rankings.fill import fill_system, filled
+from cranfield.rankings.ranking import Ranking
+from cranfield.rankings.run import Run
+from cranfield.rankings.serving import EVERYONE, Serving, served_users
+from cranfield.rankings.targets import Targets
+from cranfield.rankings.top import TieOrder, own_top, ranks_among, top
+from cranfield.recommenders.adapters import checked_scores, system_name
+from cranfield.recommenders.model import Model
+from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.work import blas_threads, blocks, each
+from cranfield.splits.split import Split
+
+
+def rank(
+    system: Recommender,
+    split: Split | Ratings,
+    *,
+    serving: Serving = EVERYONE,
+    ranking: Ranking | None = None,
+    seed: int = 0,
+    name: str | None = None,
+) -> Run:
+    """Rank items by a system that is fitted already: a view of its scores under the targets.
+
+    Parameters
+    ----------
+    system
+        Fitted on the training ratings of the split, by `fit_each` or `read_model` for instance.
+    split
+        A split, or training ratings alone where nothing below needs test ratings.
+    serving, ranking
+        Who is served (B1), and how scores become lists (B2, C1).
+    seed
+        Fixes the choice of users and of targets, and the fill.
+    name
+        The name of the run; by default that of the system.
+
+    Examples
+    --------
+    >>> from cranfield.recommenders import recommender
+    >>> train = Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "z"])
+    >>> model = recommender("popularity").fit(train)
+    >>> rank(model, train, ranking=Ranking(length=1)).frame().rows()[0]
+    ('ann', 'z', 1, 1.0)
+    """
+    ranker = Ranker.of(split, serving, ranking or Ranking(), seed)
+    name = system_name(system) if name is None else name
+    return ranker.run(name, ranker.ranked(name, system))
+
+
+class Ranked(NamedTuple):
+    """The columns of a run (None for no lists at all), and whether its scores are predicted ratings."""
+
+    columns: list[NDArray[Any]] | None
+    predicts: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Ranker:
+    """What every system is asked for: the lists of these users, of these targets."""
+
+    targets: Targets
+    users: NDArray[np.int32]
+    served: Step
+
+    @classmethod
+    def of(cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int) -> Ranker:
+        """Decide who is served with what, and refuse what leaves no list at all."""
+        if not isinstance(data, Split | Ratings):
+            raise SettingError(
+                f"{type(data).__name__} is neither a split nor ratings; make ratings of files and frames with cf.read, "
+                "and a split of them with cf.splits"
+            )
+        train, test, groups = (
+            (data, None, None) if isinstance(data, Ratings) else (data.train, data.test, data.item_groups)
+        )
+        if len(train) == 0:
+            raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
+        seed = check.whole("seed", seed, at_least=0)
+        targets = Targets(train, test, ranking, seed, groups)
+        users, served = served_users(train, serving, seed)
+        if len(users) == 0:
+            raise SettingError(
+                f"nobody has {serving.min_ratings} training ratings, so nobody is served; "
+                f"give min_ratings={train.user_counts.max()} or less"
+            )
+        if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
+            raise SettingError(
+                f"no user who is served has a test rating of {ranking.threshold:g} or more, so there is no list to "
+                "rank; lower the threshold"
+            )
+        return cls(targets.drawn_for(users), users, served)
+
+    @property
+    def ranking(self) -> Ranking:
+        """How scores become lists."""
+        return self.targets.ranking
+
+    @property
+    def _most(self) -> int:
+        return self.ranking.most(self.targets.train.n_items)
+
+    def ranked(self, name: str, system: Recommender) -> Ranked:
+        """Rank by a fitted system, in blocks of users."""
+        fill = self._fitted_fill()
+        # What others wrote may not bear two calls at once; it has the threads to itself.
+        ours = isinstance(system, Model) and isinstance(fill, Model | None)
+        ties = TieOrder(self.targets.train.item_ids)
+        gives_lists = fill is None and not self.ranking.one_relevant and callable(getattr(system, "top", None))
+
+        def make(block: slice) -> tuple[NDArray[Any], ...]:
+            users = self.users[block]
+            if gives_lists:
+                return own_top(name, system, users, self._most, self.targets, ties)
+            scores = self._scores(name, system, fill, users)
+            return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
+
+        pieces = blocks(len(self.users), min(self._most, self._width) if gives_lists else self._width)
+        with blas_threads(1 if ours else settings.workers):
+            parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
+        joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
+        return Ranked(joined, isinstance(system, Model) and system.predicts_ratings and fill is None)
+
+    @property
+    def _width(self) -> int:
+        return self.targets.train.n_items
+
+    def _fitted_fill(self) -> Recommender | None:
+        fill = fill_system(self.ranking.fill, self.targets.seed)
+        if fill is not None:
+            with blas_threads(1 if isinstance(fill, Model) else settings.workers):
+                fill.fit(self.targets.train)
+        return fill
+
+    def _scores(self, name: str, system: Recommender, fill: Recommender | None, users: NDArray[Any]) -> NDArray[Any]:
+        scores = checked_scores(name, system.score(users), (len(users), self._width))
+        return scores if fill is None else filled(scores, fill, users)
+
+    def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+        scores[~self.targets.allowed(users)] = np.nan
+        return top(scores, self._most, ties)
+
+    def _relevant_ranks(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+        rows, items = self.targets.relevant_cells(users)
+        groups = self.targets.item_groups if self.ranking.candidates == "group" else None
+        ranks, lengths = ranks_among(scores, self.targets.pool(users), rows, items, ties, groups)
+        return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
+
+    def run(self, name: str, ranked: Ranked) -> Run:
+        """Return the run that has these columns."""
+        made = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
+        return made(name, ranked)
+
+    def _whole_run(self, name: str, ranked: Ranked) -> Run:
+        empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
+        sizes, items, scores = ranked.columns or empty
+        train = self.targets.train
+        return Run(
+            name=name,
+            user_ids=train.user_ids,
+            item_ids=train.item_ids,
+            users=self.users,
+            indptr=np.append(np.int64(0), np.cumsum(sizes)),
+            items=items,
+            scores=scores,
+            predictions=scores if ranked.predicts else None,
+            counts={"empty_lists": int(np.count_nonzero(sizes == 0))},
+            history=self._history(name),
+        )
+
+    def _one_relevant_run(self, name: str, ranked: Ranked) -> Run:
+        users, items, ranks, lengths = ranked.columns or [np.zeros(0, dtype=np.int32)] * 4
+        train, groups = self.targets.train, self.targets.item_groups
+        return Run(
+            name=name,
+            user_ids=train.user_ids,
+            item_ids=train.item_ids,
+            users=users,
+            indptr=np.arange(len(users) + 1, dtype=np.int64),
+            items=items,
+            ranks=ranks.astype(np.int32),
+            lengths=lengths.astype(np.int32),
+            groups=None if groups is None else groups[items],
+            group_names=() if groups is None else tuple(str(group) for group in range(int(groups.max()) + 1)),
+            one_relevant=True,
+            counts={"unranked": int(np.count_nonzero(ranks == 0))},
+            history=self._history(name),
+        )
+
+    def _history(self, name: str) -> tuple[Step, ...]:
+        fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
+        asked = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
+        return (*self.targets.train.history, self.served, self.targets.step, Step("recommend", asked))

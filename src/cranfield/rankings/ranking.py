@@ -1,0 +1,130 @@
+"""Decisions B2 and C1: what becomes of items that a system cannot score, and which items a list may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield._decisions import Decided, borrowed, decision
+from cranfield._errors import SettingError
+from cranfield._spelling import parse
+from cranfield.recommenders.adapters import as_recommender
+
+
+def _fill(name: str, value: Any) -> Any:
+    """Return ``"none"``, a system as it is spelled, or an object that is a system."""
+    if value is None or (isinstance(value, str) and value == "none"):
+        return "none"
+    try:
+        as_recommender(value)
+    except SettingError as error:
+        raise SettingError(f"{name}={value!r}: {error}; or write 'none'") from None
+    return str(parse(value)) if isinstance(value, str) else value
+
+
+def _threshold(name: str, value: object) -> float | None:
+    return None if value is None else check.number(name, value)
+
+
+@dataclass(frozen=True)
+class Ranking(Decided):
+    """How scores become lists.
+
+    ``fill`` puts items that a system cannot score after all others, in the order of another system. The others say
+    which items a list may hold, and how many of them it shows; see `Targets`. ``threshold``, the lowest test rating of
+    a relevant item, is needed where lists depend on which items are relevant.
+
+    Examples
+    --------
+    >>> Ranking(length=10, fill="popularity").with_(lists="condensed").lists
+    'condensed'
+    >>> Ranking(nonrelevant=100)
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: which test items are relevant is not said; give the threshold, such as threshold=4
+    """
+
+    fill: Any = decision(  # noqa: RUF009 - a field
+        "B2",
+        "none",
+        "items that a system cannot score: 'none' leaves them out, a system's name puts them last",
+        check=_fill,
+        help="What orders the items that a system cannot score, after all others: none leaves them out.",
+    )
+    lists: str = decision(
+        "C1",
+        "full",
+        "rank every item, or only those the user rated in the test set",
+        choices=("full", "condensed"),
+        help="Rank every item, or only those that the user rated in the test set.",
+    )
+    candidates: str = decision(
+        "C1",
+        "all",
+        "the items to rank: all, those with a test rating, or those of the relevant item's popularity group",
+        choices=("all", "test", "group"),
+        help="Recommend all items, those that have a test rating, or those of the relevant item's popularity group.",
+    )
+    relevant: str = decision(
+        "C1",
+        "all",
+        "one list per user, or one for each relevant item",
+        choices=("all", "one"),
+        help="Rank all relevant items of a user in one list, or each in a list of its own.",
+    )
+    nonrelevant: str | int = decision(
+        "C1",
+        "all",
+        "non-relevant items in a list: 'all', or a number drawn at random",
+        check=check.all_or_whole,
+        help="Rank only so many items that are not relevant, drawn at random for each user.",
+    )
+    keep_seen: bool = decision(
+        "C1",
+        False,
+        "whether training items may be recommended again",
+        check=check.flag,
+        help="Recommend also what the user rated in the training set.",
+    )
+    length: str | int = decision(
+        "C1",
+        100,
+        "the length of the lists, or 'all'",
+        check=check.all_or_whole,
+        help="The length of the lists, or all.",
+    )
+    threshold: float | None = borrowed(None, _threshold)
+
+    @property
+    def one_relevant(self) -> bool:
+        """Whether there is a list for each relevant item."""
+        return self.relevant == "one"
+
+    @property
+    def needs_relevance(self) -> bool:
+        """Whether the lists depend on which test items are relevant."""
+        return self.one_relevant or self.nonrelevant != "all"
+
+    @property
+    def needs_test(self) -> str | None:
+        """The first decision for which the test ratings must be known; None if there is none."""
+        asks = {
+            f"candidates='{self.candidates}'": self.candidates != "all",
+            "relevant='one'": self.one_relevant,
+            f"nonrelevant={self.nonrelevant}": self.nonrelevant != "all",
+            "lists='condensed'": self.lists == "condensed",
+        }
+        return next((name for name, needed in asks.items() if needed), None)
+
+    def most(self, items: int) -> int:
+        """Return the length of the longest list, of so many items."""
+        return items if isinstance(self.length, str) else self.length
+
+    def _check_together(self) -> None:
+        if self.candidates == "group" and not self.one_relevant:
+            raise SettingError(
+                "candidates='group' ranks a relevant item among the items of its popularity group; set relevant='one'"
+            )
+        if self.needs_relevance and self.threshold is None:
+            raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")

@@ -1,0 +1,141 @@
+"""Fitted models as files: arrays in npz, never a pickle, since unpickling runs whatever a file says."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._files import whole_file
+from cranfield._version import __version__
+from cranfield.data import Ratings
+from cranfield.recommenders.adapters import as_recommender
+from cranfield.recommenders.model import Model
+from cranfield.recommenders.protocol import Recommender
+
+_ABOUT = "about"
+_AGAIN = "train the system again"
+# What NumPy and zipfile raise for a file that is damaged, or not theirs.
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+def can_be_kept(system: Any) -> bool:
+    """Whether `save_model` can keep a system: one of this package, or one that offers ``save`` and ``load``.
+
+    Examples
+    --------
+    >>> from cranfield.recommenders import recommender
+    >>> can_be_kept(recommender("knn")), can_be_kept(lambda train, users: None)
+    (True, False)
+    """
+    return isinstance(system, Model) or all(callable(getattr(system, name, None)) for name in ("save", "load"))
+
+
+def save_model(model: Recommender, path: str | Path) -> Path:
+    """Write a fitted system to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model
+        A system of this package, whose arrays go to an npz file with its name, its settings, the version of cranfield
+        and the hash of the training ratings; or a system of your own with ``save(path)`` and ``load(path)``, which
+        writes one file as it likes.
+    path
+        Where; usually ending in ``.npz``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.recommenders import recommender
+    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
+    >>> path = save_model(recommender("popularity").fit(train), Path(tempfile.mkdtemp()) / "popularity.npz")
+    >>> read_model(path, "popularity", train).score([0]).tolist()
+    [[2.0, 1.0]]
+    """
+    if not can_be_kept(model):
+        raise SettingError(
+            f"{type(model).__name__} cannot be kept; give it save(path) and load(path), or keep its lists"
+        )
+    with whole_file(path) as temporary:
+        if isinstance(model, Model):
+            arrays: dict[str, Any] = {_ABOUT: np.array(json.dumps(_about(model, model.train))), **model.state()}
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
+        else:
+            model.save(temporary)  # type: ignore[attr-defined]
+    return Path(path)
+
+
+def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | None = None) -> Recommender:
+    """Read a fitted system that `save_model` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    spelling
+        The system as it is spelled, or a system of your own that is not fitted yet, which loads itself.
+    train
+        The ratings that it was fitted on. Other ones, other settings and another version of cranfield are an
+        `InputError`.
+    seed
+        The seed of a system that draws at random, unless the spelling gives one.
+    """
+    system, path = as_recommender(spelling, seed), Path(path)
+    if not can_be_kept(system):
+        raise SettingError(f"{type(system).__name__} has no load(path) to read {path} with; train it again")
+    if not isinstance(system, Model):
+        if not path.is_file():
+            raise InputError("there is no such file", source=path, remedy=_AGAIN)
+        system.load(path)  # type: ignore[attr-defined]
+        return system
+    arrays = _arrays(path)
+    _check_same(path, arrays.pop(_ABOUT, None), _about(system, train))
+    try:
+        return system.restore(arrays, train)
+    except InputError as error:
+        raise InputError(error.problem, source=path, remedy=_AGAIN) from error
+
+
+def _about(model: Model, train: Ratings) -> dict[str, Any]:
+    settings = {one.name: getattr(model, one.name) for one in fields(model)}
+    return {"cranfield": __version__, "system": model.name, "settings": settings, "train": train.fingerprint}
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path, remedy=_AGAIN) from None
+    except _DAMAGED as error:
+        raise InputError("this is not a kept model, or it is damaged", source=path, remedy=_AGAIN) from error
+
+
+def _check_same(path: Path, stored: NDArray[Any] | None, wanted: dict[str, Any]) -> None:
+    """Refuse a model of another system, version or training set."""
+    try:
+        about = json.loads(str(stored))
+        found = {name: about[name] for name in wanted}
+        found["settings"] = dict(found["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("this is not a kept model", source=path, remedy=_AGAIN) from error
+    differs = next((name for name in wanted if found[name] != wanted[name]), None)
+    if differs == "train":
+        raise InputError("this model was trained on other ratings", source=path, remedy=_AGAIN)
+    if differs == "settings":
+        pairs = {name: (found[differs].get(name), value) for name, value in wanted[differs].items()}
+        told = ", ".join(f"{name}={was}, not {now}" for name, (was, now) in pairs.items() if was != now)
+        raise InputError(f"this model was trained with {told}", source=path, remedy=_AGAIN)
+    if differs is not None:
+        word = "version" if differs == "cranfield" else differs
+        raise InputError(
+            f"this model is of the {word} {found[differs]}, not {wanted[differs]}", source=path, remedy=_AGAIN
+        )

@@ -1,0 +1,45 @@
+"""How scores become lists, as a group of decisions."""
+
+from __future__ import annotations
+
+import pytest
+
+from cranfield import SettingError
+from cranfield.rankings import Ranking
+from cranfield.recommenders import recommender
+
+
+def test_a_value_has_one_form():
+    assert Ranking(fill=None, nonrelevant=None, length=None) == Ranking(length="all")
+    assert Ranking(fill="knn( k=5 )").fill == "knn(k=5)"
+    assert (Ranking(length="all").most(7), Ranking(length=5.0).most(7)) == (7, 5)
+
+
+def test_a_system_may_be_the_fill():
+    popularity = recommender("popularity")
+    assert Ranking(fill=popularity).fill is popularity
+
+
+def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_them():
+    assert Ranking().needs_test is None
+    assert Ranking(lists="condensed").needs_test == "lists='condensed'"
+    assert Ranking(nonrelevant=5, threshold=4).needs_test == "nonrelevant=5"
+    assert [Ranking(relevant=one, threshold=4).needs_relevance for one in ("all", "one")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"fill": "populrity"}, "fill='populrity': there is no system 'populrity'; did you mean 'popularity'?"),
+        ({"fill": 5}, "5 is no system"),
+        ({"length": 0}, "length=0 is neither 'all' nor a whole number of at least 1"),
+        ({"nonrelevant": "some"}, "nonrelevant='some' is neither 'all' nor a whole number"),
+        ({"candidates": "group"}, "set relevant='one'"),
+        ({"relevant": "one"}, "give the threshold, such as threshold=4"),
+        ({"threshold": float("nan")}, "threshold=nan is not a number"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, said):
+    with pytest.raises(SettingError) as error:
+        Ranking(**options)
+    assert said in str(error.value)

@@ -1,0 +1,70 @@
+"""Which items a list may hold: in blocks, one by one, and drawn within groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import SettingError
+from cranfield.data import Ratings, Vocabulary
+from cranfield.rankings import Ranking, Targets
+from cranfield.splits import percentiles, random
+
+
+def _split(seed=0, users=12, items=25, method=random):
+    draw = np.random.default_rng(seed)
+    user, item = (column.astype(np.int32) for column in np.nonzero(draw.random((users, items)) < 0.5))
+    names = Vocabulary.of(range(users)), Vocabulary.of(range(items))
+    ratings = Ratings.from_codes(*names, user, item, draw.integers(1, 6, len(user)).astype(float))
+    return method(ratings, train=0.6, seed=seed)
+
+
+@given(
+    seed=st.integers(0, 20),
+    lists=st.sampled_from(["full", "condensed"]),
+    candidates=st.sampled_from(["all", "test"]),
+    nonrelevant=st.sampled_from(["all", 4]),
+    keep_seen=st.booleans(),
+)
+def test_containing_an_item_is_being_allowed_in_a_block(seed, lists, candidates, nonrelevant, keep_seen):
+    split = _split(seed)
+    ranking = Ranking(lists=lists, candidates=candidates, nonrelevant=nonrelevant, keep_seen=keep_seen, threshold=4)
+    users = np.array([0, 3, 4, 11], dtype=np.int32)
+    targets = Targets(split.train, split.test, ranking, seed).drawn_for(users)
+    items = np.tile(np.arange(-1, split.train.n_items + 1), (len(users), 1))
+    inside = targets.contain(users, items)
+    assert not inside[:, [0, -1]].any()
+    np.testing.assert_array_equal(inside[:, 1:-1], targets.allowed(users))
+    one = targets.contain(users[1:2], items[1:2])
+    np.testing.assert_array_equal(one, inside[1:2])
+
+
+@given(seed=st.integers(0, 20), wanted=st.integers(1, 8))
+def test_non_relevant_items_are_drawn_from_the_groups_of_the_relevant_ones(seed, wanted):
+    split = _split(seed, method=lambda *args, **options: percentiles(*args, groups=4, **options))
+    groups = split.item_groups
+    ranking = Ranking(relevant="one", candidates="group", nonrelevant=wanted, threshold=4)
+    users = np.arange(split.train.n_users, dtype=np.int32)
+    whole = Targets(split.train, split.test, ranking.with_(nonrelevant="all"), seed, groups)
+    targets = Targets(split.train, split.test, ranking, seed, groups).drawn_for(users)
+    drawn, pool = targets.pool(users), whole.pool(users)
+    assert not (drawn & ~pool).any()
+    rows, items = targets.relevant_cells(users)
+    short = set()
+    for user in users:
+        own = set(groups[items[rows == user]].tolist())
+        for group in range(4):
+            open_items = int((pool[user] & (groups == group)).sum())
+            found = int((drawn[user] & (groups == group)).sum())
+            assert found == (min(wanted, open_items) if group in own else 0)
+            if group in own and open_items < wanted:
+                short.add(int(user))
+    assert targets.drawn.short == len(short)
+
+
+def test_groups_are_needed_to_rank_within_them():
+    split = _split()
+    with pytest.raises(SettingError, match="needs items in popularity groups; split with percentiles"):
+        Targets(split.train, split.test, Ranking(relevant="one", candidates="group", threshold=4))

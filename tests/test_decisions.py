@@ -1,0 +1,69 @@
+"""Groups of decisions: values in one form, one line for what is wrong, and old words answered."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, dataclass
+
+import pytest
+
+from cranfield import SettingError
+from cranfield import _checks as check
+from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+
+
+@dataclass(frozen=True)
+class Shape(Decided):
+    """A group for tests."""
+
+    kind: str = decision("Z1", "round", "what it is", choices=("round", "square"))
+    corners: int = decision("Z1", 4, "how many", check=check.whole, help="So many corners.")
+    size: float | None = borrowed(None, lambda name, value: None if value is None else check.number(name, value))
+
+    def _check_together(self):
+        if self.kind == "round" and self.corners > 4:
+            raise SettingError("kind='round' has few corners; set kind='square'")
+
+
+def test_values_come_into_one_form_and_a_group_is_a_value():
+    assert Shape(corners=3.0) == Shape(corners=3)
+    assert len({Shape(), Shape(kind="round")}) == 1
+    assert pickle.loads(pickle.dumps(Shape(size=2))) == Shape(size=2.0)
+    with pytest.raises(FrozenInstanceError):
+        Shape().kind = "square"
+
+
+def test_a_group_knows_what_it_declares_and_not_what_it_borrows():
+    declared = Shape.decisions()
+    assert list(declared) == ["kind", "corners"]
+    assert declared["kind"].metadata["choices"] == ("round", "square")
+    assert (declared["kind"].metadata["help"], declared["corners"].metadata["help"]) == (
+        "what it is",
+        "So many corners.",
+    )
+    assert Shape(size=2).as_dict() == {"kind": "round", "corners": 4, "size": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"kind": "squar"}, "kind='squar' is not one of round, square; did you mean 'square'?"),
+        ({"corners": 0}, "corners=0 is not a whole number of at least 1"),
+        ({"size": "large"}, "size='large' is not a number"),
+        ({"corners": 5}, "kind='round' has few corners"),
+        ({"corner": 5}, "there is no decision 'corner' here; did you mean 'corners'?"),
+    ],
+)
+def test_what_is_wrong_is_one_line(changes, said):
+    with pytest.raises(SettingError) as error:
+        Shape().with_(**changes)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_old_words_are_answered_with_new_ones_and_others_as_python_does():
+    refuse_old_words("shape", {}, {"edges": "corners=..."})
+    with pytest.raises(SettingError, match=r"edges= is now corners=\.\.\.; write that instead"):
+        refuse_old_words("shape", {"edges": 3}, {"edges": "corners=..."})
+    with pytest.raises(TypeError, match=r"shape\(\) got an unexpected keyword argument 'colour'"):
+        refuse_old_words("shape", {"colour": 3}, {"edges": "corners=..."})
