@@ -79,10 +79,10 @@ class Roots:
             paths = sorted((self._home / "roots").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
         return [root for path in paths if (root := self._read(path.stem)) is not None]
 
-    def current(self) -> Root | None:
-        """Return the root of the experiment that was run last; the newest, where nothing says so."""
+    def current(self, *, sure: bool = False) -> Root | None:
+        """Return the root of the experiment that was run last; where nothing says so, the newest, or None if ``sure``."""
         named = self._read(self._current() or "")
-        return named or next(reversed(self.all()), None)
+        return named if named is not None or sure else next(reversed(self.all()), None)
 
     def forget(self, root: Root) -> None:
         """Remove a root; what only it used can then be freed."""

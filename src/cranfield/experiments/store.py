@@ -46,7 +46,7 @@ State = Literal["kept", "new", "changed", "damaged"]
 Made = tuple[Iterable[Path], Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Artifact:
     """Files that were made together.
 
