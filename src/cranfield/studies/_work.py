@@ -168,6 +168,7 @@ class _FoldWork:
         name, way, grid = f"samples/{self._place}/{scenario}", SCENARIOS[scenario], {scenario: sizes}
         made_of = {
             **self._measured_of,
+            "scenario": scenario,
             "averages": list(self._asked.averages),
             "sizes": list(sizes),
             "samples": self._asked.samples,
