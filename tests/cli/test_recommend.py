@@ -85,7 +85,7 @@ def _no_record(files):
     ("change", "said"),
     [
         (["--seed", "8"], "differs in parameters, seed)"),
-        (["-n", "3"], "differs in n)"),
+        (["--length", "3"], "differs in length)"),
         (["--min-ratings", "2"], "differs in min ratings)"),
         (["--sample", "0.5"], "differs in sample)"),
         (["--fill", "popularity"], "differs in fill)"),
@@ -159,6 +159,9 @@ def test_the_test_set_restricts_candidates(files, cranfield):
         (["-s", "knn", "-s", "knn"], "give each system once"),
         (["-s", "knn", "--candidates", "test"], "needs the test ratings"),
         (["-s", "knn", "--length", "many"], "'many' is neither a number nor 'all'"),
+        (["-s", "knn", "-n", "5"], "-n is now --length; write that instead"),
+        (["-s", "knn", "--condensed"], "--condensed is now --lists condensed; write that instead"),
+        (["-s", "knn", "--sample", "1.5"], "sample=1.5 is neither 'all' nor a number of users nor a share below 1"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(files, cranfield, options, message):

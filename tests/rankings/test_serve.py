@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cranfield.rankings.serve import served_users
 
 from cranfield import Ratings
-from cranfield.rankings.serve import served_users
 
 
 @pytest.mark.parametrize("seed", range(5))

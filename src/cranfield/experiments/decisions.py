@@ -240,6 +240,12 @@ def _consistent(asked: Decisions) -> None:
             f"split='{asked.split}' takes the data as they come divided, so filters={list(asked.filters)} cannot be "
             "applied; filter before dividing, or choose a split"
         )
+    divided = parse(asked.split).name
+    if asked.candidates == "group" and (divided == "given" or _without_groups(divided)):
+        raise SettingError(
+            f"candidates='group' needs items in popularity groups, which split='{asked.split}' does not make; set "
+            "split='percentiles(groups=10)' or candidates='all'"
+        )
     deep = [one for one in asked.metrics if asked.length != "all" and (_cutoff(one) or 0) > int(asked.length)]
     if deep:
         raise SettingError(
@@ -252,6 +258,11 @@ def _consistent(asked: Decisions) -> None:
             "correction='none'"
         )
     _consistent_test(parse(asked.average), parse(asked.test))
+
+
+def _without_groups(split: str) -> bool:
+    """Whether a split of this package makes no popularity groups; one of the user's own may."""
+    return split != "percentiles" and splits.registry[split].__module__.startswith("cranfield.")
 
 
 def _consistent_test(average: Spelling, test: Spelling) -> None:

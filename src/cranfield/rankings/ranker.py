@@ -21,7 +21,7 @@ from cranfield.rankings.targets import Targets
 from cranfield.rankings.top import TieOrder, own_top, ranks_among, top
 from cranfield.recommenders.adapters import checked_scores, system_name
 from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.protocol import GivesLists, Recommender
 from cranfield.recommenders.work import blas_threads, blocks, each
 from cranfield.splits.split import Split
 
@@ -121,7 +121,7 @@ class Ranker:
         # What others wrote may not bear two calls at once; it has the threads to itself.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
         ties = TieOrder(self.targets.train.item_ids)
-        gives_lists = fill is None and not self.ranking.one_relevant and callable(getattr(system, "top", None))
+        gives_lists = fill is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]

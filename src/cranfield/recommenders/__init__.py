@@ -6,12 +6,13 @@ import pkgutil
 from cranfield.recommenders.adapters import Function, ImplicitModel, ScikitModel, as_recommender
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
 from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.protocol import GivesLists, Recommender
 from cranfield.recommenders.registry import SYSTEMS, recommender, register, signatures
 
 __all__ = [
     "SYSTEMS",
     "Function",
+    "GivesLists",
     "ImplicitModel",
     "Model",
     "Recommender",

@@ -15,6 +15,8 @@ class Recommender(Protocol):
     """A system that learns from ratings and scores items for users.
 
     Seen items, candidates, gaps and cut-offs are not its business: the ranking stage takes care of them.
+
+    It may also offer `GivesLists.top`, and to be kept as a file, ``save(path)`` and ``load(path)``.
     """
 
     def fit(self, train: Ratings) -> Self:
@@ -23,4 +25,34 @@ class Recommender(Protocol):
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return a row of scores over all items for each user code; NaN where the method cannot say."""
+        ...
+
+
+@runtime_checkable
+class GivesLists(Recommender, Protocol):
+    """A recommender that can find the best items without scoring all of them.
+
+    ``top`` is called instead of ``score`` where lists of one size are asked for. Where every score is needed, to fill
+    gaps or to rank a given item, ``score`` is.
+    """
+
+    def top(self, users: NDArray[np.int32], n: int, targets: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the codes and the scores of the ``n`` best items of each user, of those that the targets allow.
+
+        Parameters
+        ----------
+        users
+            User codes.
+        n
+            The length of the lists.
+        targets
+            A `cranfield.rankings.Targets`: ``targets.allowed(users)`` is a mask of users × items, and
+            ``targets.contain(users, items)`` says of single items whether they may be listed.
+
+        Returns
+        -------
+        items, scores
+            Two arrays of one row per user and at most ``n`` columns, in any order within a row. The code −1 or the
+            score NaN stands for no item. An item that the targets do not allow, or twice in a row, is an error.
+        """
         ...
