@@ -62,7 +62,7 @@ def assessed(line: Pipeline, source: Source) -> Artifact:
                 for part in parts
             ],
             threshold=measuring["threshold"],
-            condensed=measuring["condensed"],
+            lists=measuring["lists"],
             trains=[line.split_of(part).train for part in parts],
             seed=line.experiment.seed,
             **options,

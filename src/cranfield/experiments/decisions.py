@@ -169,8 +169,8 @@ class Decisions:
     def measuring(self) -> dict[str, Any]:
         """Return the settings of `cranfield.measure`: decisions C1 and C2."""
         # A list that was made for one relevant item is ranked among condensed candidates already.
-        condensed = self.lists == "condensed" and not self.one_relevant
-        return {"metrics": list(self.metrics), "threshold": self.threshold, "condensed": condensed}
+        lists = "full" if self.one_relevant else self.lists
+        return {"metrics": list(self.metrics), "threshold": self.threshold, "lists": lists}
 
     def averaging(self) -> dict[str, Any]:
         """Return the settings of `Scores.frame`: decisions C3 and C4; a user's lists are averaged first."""
@@ -180,11 +180,11 @@ class Decisions:
         """Return the settings of `cranfield.compare`: decision D, with C3 and C4."""
         by_sign = parse(self.average).name in _UNTESTED
         return {
-            "test": self.test,
+            "significance": self.test,
             "correction": self.correction,
             "alpha": self.alpha,
             "baseline": None if self.baseline == "none" else self.baseline,
-            "coverage": "common" if self.coverage == "reduced" else "full",
+            "coverage": self.coverage,
             "undefined": self.undefined,
             "average": "mean" if by_sign else self.average,
         }

@@ -120,6 +120,8 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "judged": np.tile(scores.judged, systems),
         "relevant": np.tile(scores.relevant, systems),
     }
+    if scores.groups is not None:
+        columns["group"] = np.tile(scores.groups, systems)
     for m, metric in enumerate(scores.metrics):
         columns[metric] = pl.Series(scores.values[:, m].reshape(-1)).fill_nan(None)
     facts = {
@@ -130,6 +132,9 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "step": scores.step.as_dict(),
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "notes": list(scores.notes),
+        "group_names": list(scores.group_names),
+        "longest": scores.longest,
+        "recommended": None if scores.recommended is None else scores.recommended.tolist(),
         **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
     return write_table(pl.DataFrame(columns), path), facts
@@ -153,7 +158,10 @@ def read_scores(path: Path, facts: Mapping[str, Any]) -> Scores:
     values = np.stack(
         [frame[one].to_numpy().astype(np.float64).reshape(len(systems), lists) for one in metrics], axis=1
     )
-    tables = {name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES}
+    recommended = facts.get("recommended")
+    tables: dict[str, Any] = {
+        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+    }
     return Scores(
         systems=tuple(systems),
         metrics=tuple(metrics),
@@ -168,5 +176,9 @@ def read_scores(path: Path, facts: Mapping[str, Any]) -> Scores:
         counts=facts["counts"],
         notes=tuple(facts["notes"]),
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
+        groups=first["group"].to_numpy().astype(np.int16) if "group" in first.columns else None,
+        group_names=tuple(facts.get("group_names", ())),
+        longest=facts.get("longest", 0),
+        recommended=None if recommended is None else np.array(recommended, dtype=np.int64),
         **tables,
     )

@@ -50,6 +50,9 @@ class Run:
         The rank of each entry, from 1; None if the lists are whole, so that the k-th entry has rank k.
     lengths
         The number of items each list ranked; None if the lists are whole.
+    groups, group_names
+        The group of each list, a place among the names; None if the lists are not grouped. In the one-relevant design
+        of a split with popularity groups it is the group of the relevant item.
     one_relevant
         Whether each list was made for the one test item that it holds.
     ties
@@ -72,6 +75,8 @@ class Run:
     predictions: NDArray[np.float64] | None = None
     ranks: NDArray[np.int32] | None = None
     lengths: NDArray[np.int32] | None = None
+    groups: NDArray[np.int16] | None = None
+    group_names: tuple[str, ...] = ()
     one_relevant: bool = False
     made_scores: bool = False
     ties: Ties = "trec_eval"
@@ -137,7 +142,7 @@ class Run:
         return tied
 
     def frame(self) -> pl.DataFrame:
-        """Return the lists with their ids: columns user, item, rank and, where known, score and prediction."""
+        """Return the lists with their ids: columns user, item, rank and, where known, score, prediction and group."""
         sizes = np.diff(self.indptr)
         if self.ranks is None:
             ranks = np.arange(len(self.items), dtype=np.int64) - np.repeat(self.indptr[:-1], sizes) + 1
@@ -152,4 +157,6 @@ class Run:
             columns["score"] = self.scores
         if self.predictions is not None:
             columns["prediction"] = self.predictions
+        if self.groups is not None:
+            columns["group"] = pl.Series(self.group_names, dtype=pl.String).gather(np.repeat(self.groups, sizes))
         return pl.DataFrame(columns)

@@ -1,0 +1,134 @@
+"""Decisions are declared where they are taken: each is a field of a frozen dataclass beside the function that takes it.
+
+A group of decisions is such a class, derived from `Decided`. A field made by `decision` says all there is to say about
+the decision: its letter in the paper, its default, what it decides, the words it may be, how a value is checked, and
+how it reads in a phrase. The experiment file, its schema, the table in the docs and the options of the command line can
+be derived from the fields, so that a new decision is one field in one file.
+
+Examples
+--------
+>>> from cranfield import _checks as check
+>>> @dataclass(frozen=True)
+... class Serving(Decided):
+...     users: str = decision("B1", "all", "who is served", choices=("all", "active"))
+...     least: int = decision("B1", 1, "the fewest ratings of a user", check=check.whole)
+>>> Serving(least=5.0).with_(users="active").as_dict()
+{'users': 'active', 'least': 5}
+>>> Serving(users="activ")
+Traceback (most recent call last):
+...
+cranfield._errors.SettingError: users='activ' is not one of all, active; did you mean 'active'?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Self
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest
+
+Check = Callable[[str, Any], Any]
+"""Takes the name and the value of a decision; returns the value in its one form, or raises a `SettingError`."""
+
+
+def decision(
+    letter: str,
+    default: Any,
+    says: str,
+    *,
+    choices: Sequence[str] = (),
+    check: Check | None = None,
+    phrase: Callable[[Any], str | None] | None = None,
+    help: str | None = None,
+) -> Any:
+    """Declare a decision as a field of a group.
+
+    Parameters
+    ----------
+    letter
+        Its letter in Cañamares, Castells and Moffat (2020): ``"B1"``, ``"C1"``, ...
+    default
+        The value of the paper's starting configuration, in the form that ``check`` returns.
+    says
+        What it decides, for files and tables.
+    choices
+        The words that it may be, where it is a word.
+    check
+        What makes one form of every value that is allowed, and refuses the others.
+    phrase
+        How a value reads in a phrase; None where it need not be said. Values that differ read differently.
+    help
+        What the command line says of the option, where that is not ``says``.
+    """
+    about = {"letter": letter, "says": says, "choices": tuple(choices), "check": check, "phrase": phrase}
+    return field(default=default, metadata={**about, "help": help or says})
+
+
+def borrowed(default: Any, check: Check) -> Any:
+    """Declare a field for a decision of another group, which this group needs to know as well."""
+    return field(default=default, metadata={"check": check})
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The base of a group of decisions: a frozen dataclass that brings each of its fields into one form.
+
+    A group may refuse values that contradict each other in ``_check_together``.
+    """
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.metadata.get("choices"):
+                value = check.one_of(one.name, value, one.metadata["choices"])
+            if one.metadata.get("check"):
+                value = one.metadata["check"](one.name, value)
+            object.__setattr__(self, one.name, value)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse decisions that contradict each other."""
+
+    @classmethod
+    def decisions(cls) -> dict[str, Field[Any]]:
+        """Return the decisions that the group declares, by name; borrowed ones are not among them."""
+        return {one.name: one for one in fields(cls) if "letter" in one.metadata}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values by name, lists for tuples."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def with_(self, **changes: Any) -> Self:
+        """Return a copy with some decisions changed."""
+        known = [one.name for one in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise SettingError(f"there is no decision {name!r} here{nearest(name, known)}")
+        return replace(self, **changes)
+
+
+def refuse_old_words(function: str, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+    """Answer an option that has another name now with that name, and any other as Python does.
+
+    Parameters
+    ----------
+    given
+        The options that the signature of the function does not know.
+    renamed
+        What is written now for each old word: ``{"n": "length=..."}``.
+
+    Examples
+    --------
+    >>> refuse_old_words("recommend", {"n": 10}, {"n": "length=..."})
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: n= is now length=...; write that instead
+    """
+    for name in given:
+        if name in renamed:
+            raise SettingError(f"{name}= is now {renamed[name]}; write that instead")
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
