@@ -9,7 +9,7 @@ import pytest
 
 import cranfield as cf
 from cranfield import SettingError
-from cranfield.assessments import assess, assess_folds, masked
+from cranfield.assessments import assess, assess_folds, subset_scores
 from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.power import discriminative_power
 from cranfield.measures import Average
@@ -248,7 +248,7 @@ def test_without_numba_it_works_and_says_so(world, monkeypatch):
     asking = {"threshold": 4, "scenarios": "items", "sizes": [0.5], "samples": 3}
     fast = assess(runs, test, ["P@10", "AP"], **asking)
     # The package's attribute of its name is the function, so the module is found by its place.
-    for module in (masked, sys.modules["cranfield.assessments.assessing"]):
+    for module in (subset_scores, sys.modules["cranfield.assessments.assessing"]):
         monkeypatch.setattr(module, "compiled", lambda: None)
     slow = assess(runs, test, ["P@10", "AP"], **asking)
     assert "numba is not installed" in slow.step.notes[-1]

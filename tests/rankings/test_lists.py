@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cranfield import SettingError
 from cranfield.rankings.encode import encode
-from cranfield.rankings.lists import Entries, arrange, stable_argsort
+from cranfield.rankings.lists import ListEntries, arrange, stable_argsort
 
 VALUES = st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.0, math.inf, -math.inf, math.nan])
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 14), VALUES), max_size=60)
@@ -22,7 +22,7 @@ def _arranged(rows, ties="trec_eval", by="score"):
     user_ids, user_codes = encode(np.array(users, dtype=np.int64))
     item_ids, item_codes = encode(np.array(items, dtype=np.int64))
     values = np.array(values, dtype=np.float64)
-    entries = Entries(user_codes, item_codes, **({"scores": values} if by == "score" else {"ranks": values}))
+    entries = ListEntries(user_codes, item_codes, **({"scores": values} if by == "score" else {"ranks": values}))
     lists = arrange(entries, user_ids, item_ids, ties)
     found = {}
     for user in range(len(user_ids)):
@@ -90,7 +90,7 @@ def test_averaging_over_ties_of_rank_finds_them_in_the_scores():
 
 def test_without_scores_and_ranks_the_input_is_the_order():
     users, items = encode([2, 1, 2]), encode(["a", "b", "c"])
-    lists = arrange(Entries(users[1], items[1]), users[0], items[0])
+    lists = arrange(ListEntries(users[1], items[1]), users[0], items[0])
     assert lists.indptr.tolist() == [0, 1, 3]
     assert items[0].ids(lists.entries.items).to_list() == ["b", "a", "c"]
 
@@ -105,7 +105,7 @@ def test_without_scores_and_ranks_the_input_is_the_order():
     ],
 )
 def test_a_list_that_ranks_and_scores_order_differently_is_counted(scores, ranks, disagreements):
-    entries = Entries(
+    entries = ListEntries(
         np.zeros(3, np.int32), np.arange(3, dtype=np.int32), np.array(scores, float), np.array(ranks, float)
     )
     lists = arrange(entries, encode(["u"])[0], encode(["a", "b", "c"])[0])
@@ -143,7 +143,7 @@ def test_of_an_item_twice_with_one_score_the_first_row_stays_however_numpy_sorts
     rng = np.random.default_rng(0)
     users, items = rng.integers(0, 50, 4000), rng.integers(0, 30, 4000)
     (user_ids, user_codes), (item_ids, item_codes) = encode(users), encode(items)
-    entries = Entries(user_codes, item_codes, scores=(items % 7).astype(float), predictions=np.arange(4000.0))
+    entries = ListEntries(user_codes, item_codes, scores=(items % 7).astype(float), predictions=np.arange(4000.0))
     kept = arrange(entries, user_ids, item_ids).entries
     first = {}
     for row, pair in enumerate(zip(users.tolist(), items.tolist())):

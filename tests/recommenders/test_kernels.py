@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import cranfield as cf
-from cranfield.recommenders import SYSTEMS, _work
+from cranfield.recommenders import SYSTEMS, work
 from cranfield.recommenders._sparse import dense_product, sparse_times_dense
 from cranfield.recommenders.largest import largest
 
@@ -25,21 +25,21 @@ def compiled(monkeypatch):
     """Make kernels worth compiling, whatever the size."""
 
     def switch(on: bool) -> None:
-        monkeypatch.setattr(_work, "_WORTH_COMPILING", 0 if on else float("inf"))
+        monkeypatch.setattr(work, "_WORTH_COMPILING", 0 if on else float("inf"))
 
     return switch
 
 
 def both_ways(function, *arguments):
-    before = _work._WORTH_COMPILING
+    before = work._WORTH_COMPILING
     try:
         found = []
         for least in (0, float("inf")):
-            _work._WORTH_COMPILING = least
+            work._WORTH_COMPILING = least
             found.append(function(*arguments))
         return found
     finally:
-        _work._WORTH_COMPILING = before
+        work._WORTH_COMPILING = before
 
 
 @given(BLOCKS, st.integers(0, 11))

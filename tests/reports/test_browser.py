@@ -283,7 +283,7 @@ def test_figures_are_set_in_the_font_they_were_measured_with(open_page):
     ]
     # A legend's title ends before its first swatch, whatever fonts the machine has.
     title, swatch = (
-        page.locator(f"#figure-wins .mark-{part} >> nth=0").bounding_box()
+        page.locator(f"#figure-pairs-wins .mark-{part} >> nth=0").bounding_box()
         for part in ("text.role-legend-title", "symbol.role-legend-symbol")
     )
     assert title["x"] + title["width"] <= swatch["x"]

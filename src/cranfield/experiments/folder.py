@@ -292,9 +292,10 @@ def open_folder(path: str | Path) -> Iterator[Folder]:
         with folder.writing():
             (path / HOME / "process").write_text(str(os.getpid()), encoding="utf-8")
             sweep(path / HOME / TEMPORARIES)
-            if _made_by(path) != (__version__, FORMAT):
-                _rebuild(folder)
         with temporaries_in(path / HOME / TEMPORARIES, path):
+            if _made_by(path) != (__version__, FORMAT):
+                with folder.writing():
+                    _rebuild(folder)
             yield folder
 
 

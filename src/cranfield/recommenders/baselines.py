@@ -118,7 +118,7 @@ class UserAverage(Model):
     Examples
     --------
     >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [2, 4, 5])
-    >>> UserAverageRating().fit(train).score([1]).tolist()
+    >>> UserAverage().fit(train).score([1]).tolist()
     [[4.5, 4.5]]
     """
 

@@ -272,5 +272,6 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 def _styled(chart: Any, style: Style) -> Any:
     """Return a chart of systems in the width, fonts and colours of a style; names of systems stand at its left."""
     sizes = look(style)
-    names = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelFontSize": sizes["size"]}
+    labels = {"labelColor": INK, "labelFontSize": sizes["size"], "labelPadding": 5}
+    names = {"grid": False, "domain": False, "ticks": False, **labels}
     return themed(chart.properties(width=sizes["width"]), style).configure_axisY(**names)
