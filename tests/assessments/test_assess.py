@@ -9,7 +9,7 @@ import pytest
 
 import cranfield as cf
 from cranfield import SettingError
-from cranfield.assessments import assess, assess_folds, masked
+from cranfield.assessments import assess, assess_folds, subset_scores
 from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.power import discriminative_power
 from cranfield.measures import Average
@@ -248,7 +248,7 @@ def test_without_numba_it_works_and_says_so(world, monkeypatch):
     asking = {"threshold": 4, "scenarios": "items", "sizes": [0.5], "samples": 3}
     fast = assess(runs, test, ["P@10", "AP"], **asking)
     # The package's attribute of its name is the function, so the module is found by its place.
-    for module in (masked, sys.modules["cranfield.assessments.assessing"]):
+    for module in (subset_scores, sys.modules["cranfield.assessments.assessing"]):
         monkeypatch.setattr(module, "compiled", lambda: None)
     slow = assess(runs, test, ["P@10", "AP"], **asking)
     assert "numba is not installed" in slow.step.notes[-1]
@@ -293,9 +293,9 @@ def test_lists_of_one_relevant_item_are_assessed(world):
 def test_condensed_lists_and_one_average_given_as_text(world):
     runs, test = world
     found = assess(
-        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", condensed=True
+        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", lists="condensed"
     )
-    scores = cf.measure(runs, test, "nDCG@10", threshold=4, condensed=True)
+    scores = cf.measure(runs, test, "nDCG@10", threshold=4, lists="condensed")
     np.testing.assert_allclose(found.whole[0, 0, 0], scores.average("median")[:, 0], rtol=1e-12)
     assert found.frame("power")["average"].to_list() == ["mean"]
 

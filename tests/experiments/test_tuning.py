@@ -81,7 +81,7 @@ def test_the_card_has_what_was_searched_and_found(tiny, tmp_path):
         ({"decisions": Decisions(metrics=("P@5",))}, {"experiment", "scores", "results", "card"}),
         (
             {"tuning": Tuning({"k": (2,)}, "nDCG@5")},
-            {"experiment", "searches", "runs", "scores", "results", "card"},
+            {"experiment", "searches", "models", "runs", "judged", "scores", "results", "card"},
         ),
     ],
 )

@@ -220,6 +220,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
+_SOME = ("groups", "recommended")
 _TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 
@@ -233,9 +234,12 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "step": scores.step.as_dict(),
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "notes": list(scores.notes),
+        "group_names": list(scores.group_names),
+        "longest": scores.longest,
         **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
-    return save_arrays(path, {name: getattr(scores, name) for name in _ARRAYS}), facts
+    known = {name: getattr(scores, name) for name in (*_ARRAYS, *_SOME) if getattr(scores, name) is not None}
+    return save_arrays(path, known), facts
 
 
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
@@ -249,6 +253,8 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         step=step_of(facts["step"]),
         counts=facts["counts"],
         notes=tuple(facts["notes"]),
+        group_names=tuple(facts["group_names"]),
+        longest=facts["longest"],
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
         **read_arrays(path),
         **tables,
@@ -265,6 +271,8 @@ def scores_table(scores: Scores) -> pl.DataFrame:
         "judged": np.tile(scores.judged, systems),
         "relevant": np.tile(scores.relevant, systems),
     }
+    if scores.groups is not None:
+        columns["group"] = np.tile(scores.groups, systems)
     for m, metric in enumerate(scores.metrics):
         columns[metric] = pl.Series(scores.values[:, m].reshape(-1)).fill_nan(None)
     return pl.DataFrame(columns)

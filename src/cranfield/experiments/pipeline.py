@@ -195,10 +195,13 @@ class Pipeline:
     def read(self, stage: Stage[T], unit: Unit) -> T:
         """Return what an artifact holds; what a stage read last is kept in memory."""
         unit = unit.at(stage.level)
-        name = stage.name_for(unit)
-        if self._read.get(stage.name, ("", None))[0] != name:
-            self._read[stage.name] = (name, stage.read(self, unit))
-        held: T = self._read[stage.name][1]
+        return self.remember(stage.name, stage.name_for(unit), lambda: stage.read(self, unit))
+
+    def remember(self, kind: str, name: str, make: Callable[[], T]) -> T:
+        """Return what was made of a kind last if it has this name, else make it."""
+        if self._read.get(kind, ("", None))[0] != name:
+            self._read[kind] = (name, make())
+        held: T = self._read[kind][1]
         return held
 
     def digests(self) -> dict[str, str]:

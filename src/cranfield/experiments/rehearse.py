@@ -22,14 +22,14 @@ def rehearse(line: Pipeline) -> None:
     decisions, few = line.decisions, _few()
     known = line.store.before()
     values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
-    compare(values, **{**decisions.comparing(), "baseline": None})
+    compare(values, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
     runs = recommend(few, ["popularity", "random"])
     with _forgiving():
-        measure(runs, few.test, train=few.train, **decisions.measuring())
+        measure(runs, few.test, train=few.train, **decisions.measuring.as_dict())
     trained = {record.made_of["system"] for name, record in known.items() if name.startswith("models/")}
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
         with _forgiving():
-            recommend(few, spelling, fill=decisions.recommending()["fill"])
+            recommend(few, spelling, fill=decisions.fill)
     for system in line.experiment.systems:
         if (tuning := system.tuning) is None:
             continue

@@ -21,17 +21,18 @@ from cranfield.experiments.file import experiment_of
 from cranfield.experiments.findings import Findings
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
-from cranfield.experiments.stages import ASSESS, CARD, DATA, RESULTS, RUNS, SCORES, SPLITS, STAGES, Report
+from cranfield.experiments.stages import ASSESS, CARD, DATA, JUDGED, RESULTS, RUNS, SCORES, SPLITS, STAGES, Report
+from cranfield.experiments.stages.judged import judged_of
 from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
 from cranfield.experiments.store import HOME, Artifact, Store, check_folder
-from cranfield.rankings import Run
+from cranfield.measures import Judged
 
 
 class Measured(NamedTuple):
-    """What was measured at once: the ranked lists, the test ratings of the users served, and the training part."""
+    """What was measured at once: the judged lists, the test ratings of the users served, and the training part."""
 
-    runs: tuple[Run, ...]
+    judged: tuple[Judged, ...]
     test: Ratings
     train: Ratings
 
@@ -131,17 +132,16 @@ class Results:
         return self.line.read(ASSESS, source)
 
     def measured(self, data: str) -> Iterator[Measured]:
-        """Give the ranked lists, the test part and the training part of each fold and repetition."""
+        """Give the judged lists, the test part and the training part of each fold and repetition."""
         line, source = self.line, self._source(data)
         self._whole(DATA, source)
         for part in line.units("part", source):
             self._whole(SPLITS, part)
-            cells = line.units("cell", part)
-            for cell in cells:
+            for cell in line.units("cell", part):
+                self._whole(JUDGED, cell)
                 if RUNS.wants(line, cell):
                     self._whole(RUNS, cell)
-            runs = tuple(line.read(RUNS, cell) for cell in cells)
-            yield Measured(runs, measured_test(line, part), split_of(line, part).train)
+            yield Measured(tuple(judged_of(line, part)), measured_test(line, part), split_of(line, part).train)
 
     def steps(self, data: str) -> list[tuple[str, Step]]:
         """Return what was done to a set of ratings before it was measured, by the name of the stage."""

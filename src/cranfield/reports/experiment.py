@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from cranfield.experiments import Decisions, Results
+from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
@@ -31,26 +31,38 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         found.scores,
         found.comparison,
         results.assessment(data),
-        **experiment.decisions.averaging(),
+        average=experiment.decisions.averaging,
         variants=()
         if alone is None
-        else other_decisions(alone.runs, alone.test, metrics, train=alone.train, **_variable(experiment.decisions)),
+        else other_decisions(
+            alone.judged,
+            alone.test,
+            metrics,
+            thresholds=_thresholds(experiment.decisions),
+            lists=_lists(experiment.decisions),
+            train=alone.train,
+        ),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         steps=results.steps(data),
     )
 
 
-def _variable(decisions: Decisions) -> dict[str, Any]:
-    """Return the thresholds and kinds of lists that ranked lists can be measured with, as they were made."""
+def _thresholds(decisions: Decisions) -> list[float] | None:
+    """Return the thresholds that the lists can be measured with, None for all of the scale."""
+    # Items that are not relevant were drawn under one threshold, and the rest of the items is not in the lists.
+    return None if decisions.nonrelevant == "all" else [decisions.threshold]
+
+
+def _lists(decisions: Decisions) -> tuple[Kind, ...]:
+    """Return the kinds of lists that the lists can be measured as."""
     if decisions.nonrelevant != "all":
-        # What is not relevant was drawn under one threshold, and the rest of the items is not in the lists.
-        return {"thresholds": [decisions.threshold], "condensed": [False]}
-    return {"condensed": [True]} if decisions.lists == "condensed" else {}
+        return ("full",)
+    return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")
 
 
 def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
-    found, averaging = results.findings(data), results.experiment.decisions.averaging()
+    found, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = found.scores.metrics[0]
     charts = {"averages": figures.averages(found.scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:

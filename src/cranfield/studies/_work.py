@@ -20,7 +20,7 @@ from cranfield.data.writing import write_table
 from cranfield.experiments.codes import Vocabularies, read_run, read_scores, save_run, save_scores, scores_table
 from cranfield.experiments.exports import Exports, Write
 from cranfield.experiments.store import Artifact, Made, Store
-from cranfield.measures import Metric, Scores
+from cranfield.measures import Measuring, Metric, Scores
 from cranfield.measures.averages import Average
 from cranfield.rankings import Run, file_name, write_run
 from cranfield.rankings.ranking import Ranking
@@ -144,8 +144,8 @@ class _FoldWork:
             samples=asked.samples,
             seed=asked.seed,
         )
-        metrics = [Metric.of(one) for one in asked.metrics]
-        return Fold(self._runs, self._split.test, metrics, sampling, threshold=asked.threshold)
+        measuring = Measuring(metrics=asked.metrics, threshold=asked.threshold)
+        return Fold(self._runs, self._split.test, measuring, sampling)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -256,7 +256,7 @@ class Work:
 
     def _power(self, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
-        settings = {"test": "permutation", "folds": "average", "seed": self._asked.seed}
+        settings = {"significance": "permutation", "folds": "average", "seed": self._asked.seed}
 
         def make(place: Path) -> Made:
             # The papers use no bootstrap.

@@ -11,6 +11,7 @@ from cranfield.experiments.stages.assess import ASSESS
 from cranfield.experiments.stages.card import CARD
 from cranfield.experiments.stages.data import DATA
 from cranfield.experiments.stages.experiment import EXPERIMENT
+from cranfield.experiments.stages.judged import JUDGED
 from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.report import Report
 from cranfield.experiments.stages.results import RESULTS
@@ -19,7 +20,7 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES
 from cranfield.experiments.stages.splits import SPLITS
 
-STAGES: tuple[Stage[Any], ...] = (EXPERIMENT, DATA, SPLITS, SEARCHES, MODELS, RUNS, SCORES, RESULTS, ASSESS, CARD)
+STAGES: tuple[Stage[Any], ...] = (EXPERIMENT, DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED, SCORES, RESULTS, ASSESS, CARD)
 """Every stage in order; the report, which a stage to the right of experiments writes, comes last."""
 
 ORDER = tuple(stage.name for stage in (*STAGES, Report()))
@@ -30,6 +31,7 @@ __all__ = [
     "CARD",
     "DATA",
     "EXPERIMENT",
+    "JUDGED",
     "MODELS",
     "ORDER",
     "RESULTS",

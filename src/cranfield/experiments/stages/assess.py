@@ -16,9 +16,9 @@ from cranfield.experiments.codes import plain, step_of
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.runs import RUNS, run_digest
+from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.scores import SCORES
-from cranfield.experiments.stages.splits import measured_test, split_of
+from cranfield.experiments.stages.splits import split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics, own_of
 
@@ -31,7 +31,7 @@ _LOADING, _ASSESSED = 3.0, 5e-8
 
 
 class _Assess(Stage[Assessment]):
-    name, title, level, inputs = "assess", "Assessing", "source", ("scores", "runs")
+    name, title, level, inputs = "assess", "Assessing", "source", ("scores", "judged")
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
@@ -43,7 +43,7 @@ class _Assess(Stage[Assessment]):
         return {
             "data": unit.source.name,
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
-            "runs": [run_digest(line, cell) for cell in line.units("cell", unit)],
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "asked": options,
             "own": [*own_metrics(options["metrics"]), *own_of(tests, [options["significance"]])],
             "studies": list(STUDIES),
@@ -53,14 +53,11 @@ class _Assess(Stage[Assessment]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         from cranfield.assessments import assess_folds
 
-        measuring, parts = line.decisions.measuring(), line.units("part", unit)
+        measuring, parts = line.decisions.measuring, line.units("part", unit)
         found = assess_folds(
-            [
-                ([line.read(RUNS, cell) for cell in line.units("cell", part)], measured_test(line, part))
-                for part in parts
-            ],
-            threshold=measuring["threshold"],
-            condensed=measuring["condensed"],
+            [(judged_of(line, part), None) for part in parts],
+            threshold=measuring.threshold,
+            lists=measuring.lists,
             trains=[split_of(line, part).train for part in parts],
             seed=line.experiment.seed,
             **options_of(line.experiment),
@@ -98,7 +95,7 @@ def options_of(experiment: Experiment) -> dict[str, Any]:
         "metrics": list(decisions.metrics),
         "averages": [decisions.average],
         "undefined": decisions.undefined,
-        "significance": decisions.test,
+        "significance": decisions.significance,
         "alpha": decisions.alpha,
         **stated,
     }

@@ -31,9 +31,9 @@ class _Results(Stage[Findings]):
         return {
             "data": unit.source.name,
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
-            "averaging": decisions.averaging(),
-            "comparing": decisions.comparing(),
-            "own": [*own_of(tests, [decisions.test]), *own_of(corrections, [decisions.correction])],
+            "averaging": decisions.averaging.as_dict(),
+            "comparing": decisions.comparing.as_dict(),
+            "own": [*own_of(tests, [decisions.significance]), *own_of(corrections, [decisions.correction])],
             "seed": line.experiment.seed,
         }
 

@@ -12,7 +12,7 @@ from cranfield.experiments.codes import read_scores, save_scores, scores_table
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import vocabularies
-from cranfield.experiments.stages.runs import RUNS, run_digest
+from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
@@ -20,23 +20,22 @@ from cranfield.measures import Scores, measure
 
 
 class _Scores(Stage[Scores]):
-    name, title, level, inputs = "scores", "Measuring", "part", ("splits", "runs")
+    name, title, level, inputs = "scores", "Measuring", "part", ("splits", "judged")
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         return {
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
-            "runs": [[cell.system.name, run_digest(line, cell)] for cell in line.units("cell", unit)],
-            "measuring": line.decisions.measuring(),
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
+            "measuring": line.decisions.measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics),
             "served": serving_of(line, unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         split, test = split_of(line, unit), measured_test(line, unit)
-        runs = [line.read(RUNS, cell) for cell in line.units("cell", unit)]
-        scores = measure(runs, test, train=split.train, **line.decisions.measuring())
+        scores = measure(judged_of(line, unit), **line.decisions.measuring.as_dict(), train=split.train)
         path, facts = save_scores(scores, place / "scores.npz")
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
         return [path], {**facts, "removed_test_users": int(removed)}

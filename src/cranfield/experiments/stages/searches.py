@@ -27,8 +27,8 @@ class _Searches(Stage[None]):
         return unit.system.tuning is not None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
-        tuning, measuring = _tuning(unit), line.decisions.measuring()
-        metric = tuning.metric or measuring["metrics"][0]
+        tuning, decisions = _tuning(unit), line.decisions
+        metric = tuning.metric or decisions.metrics[0]
         return {
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
@@ -36,7 +36,11 @@ class _Searches(Stage[None]):
             **tuning.as_dict(),
             "metric": metric,
             "own": own_metrics([metric]),
-            "asked": {**line.decisions.recommending(), "threshold": measuring["threshold"]},
+            "asked": {
+                **decisions.serving.as_dict(),
+                **decisions.ranking.as_dict(),
+                "threshold": decisions.threshold,
+            },
             "seed": line.seed(unit),
         }
 

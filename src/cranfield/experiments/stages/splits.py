@@ -16,6 +16,7 @@ from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import DATA, draws
 from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
+from cranfield.measures.judgments import Judgments
 from cranfield.rankings.serving import served_test
 from cranfield.splits import Split, given, registry
 from cranfield.splits import write as write_split
@@ -122,6 +123,12 @@ def measured_test(line: Pipeline, unit: Unit) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
     with named("min_ratings, sample"):
         return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
+
+
+def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:
+    """Return the test side of a part's measurement, the same object for every system."""
+    key = f"{unit.at('part').place} {serving_of(line, unit)}"
+    return line.remember("judgments", key, lambda: Judgments.of(measured_test(line, unit), line.decisions.threshold))
 
 
 SPLITS = _Splits()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, metric
-from cranfield.assessments import _plan, masked
+from cranfield.assessments import sampling_plan, subset_scores
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.measures import Average, Judgments, Metric, judge
 from cranfield.rankings import read_run
@@ -34,7 +34,7 @@ def ratings_of(profiles):
 
 def judged_of(lists, judgments, name="run", ties="trec_eval"):
     run = {user: {item: -float(rank) for rank, item in enumerate(items)} for user, items in lists.items() if items}
-    return judge(read_run(run or {99: {0: 1.0}}, name=name, ties=ties), judgments)[0]
+    return judge(read_run(run or {99: {0: 1.0}}, name=name, ties=ties), judgments)
 
 
 @given(LISTS, LISTS, TEST, st.integers(0, 2**32), st.sampled_from([0.2, 0.5, 0.9]), st.booleans())
@@ -68,12 +68,12 @@ def test_without_numba_or_with_averaged_ties_every_metric_goes_the_slow_way(monk
     fast = MaskedScores([plain], metrics)
     assert fast.slow == ()
     assert MaskedScores([tied], metrics).slow == ("P@2", "nDCG")
-    monkeypatch.setattr(masked, "compiled", lambda: None)
+    monkeypatch.setattr(subset_scores, "compiled", lambda: None)
     slow = MaskedScores([plain], metrics)
     assert slow.slow == ("P@2", "nDCG")
     averages = [Average.of("mean"), Average.of("geometric"), Average.of("weighted(by=relevant)"), Average.of("median")]
     np.testing.assert_allclose(fast.averages(mask, averages), slow.averages(mask, averages), rtol=1e-12)
-    assert _plan.compiled() is not None
+    assert sampling_plan.compiled() is not None
 
 
 def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
@@ -82,7 +82,7 @@ def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
     metrics = [Metric.of(name) for name in ("P@1", "P@2", "AP", "nDCG@2", "RR")]
     mask = np.array([True, True, False])
     whole = MaskedScores(judged, metrics).averages(mask, [Average.of("mean")])
-    monkeypatch.setattr(masked, "_CELLS", 8)
+    monkeypatch.setattr(subset_scores, "_CELLS", 8)
     blocks = MaskedScores(judged, metrics)
     assert len(blocks._plans) == 3
     np.testing.assert_array_equal(blocks.averages(mask, [Average.of("mean")]), whole)
@@ -105,13 +105,13 @@ def test_gains_of_ones_own_and_dialects_are_not_walked(name):
     from cranfield import gain
 
     gain("own_gain")(lambda ratings: ratings**2)
-    assert not _plan.is_known(Metric.of(name))
+    assert not sampling_plan.is_known(Metric.of(name))
 
 
 @pytest.mark.parametrize("grades", [[1024.0, 1023.0], [5000.0, 3.0], [1e-300, 0.0], [1e300, 5.0]])
 def test_a_scale_that_the_walk_cannot_sum_is_measured_one_by_one(grades):
     judgments = Judgments.of(ratings_of({1: dict(enumerate(grades)), 2: {0: 2.0, 1: 1.0}}), 1.0)
-    judged = [judge(read_run({1: {0: 1.0, 1: 2.0}, 2: {1: 2.0, 0: 1.0}}, name="run"), judgments)[0]]
+    judged = [judge(read_run({1: {0: 1.0, 1: 2.0}, 2: {1: 2.0, 0: 1.0}}, name="run"), judgments)]
     metrics = [Metric.of(name) for name in ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)", "P@2")]
     masked = MaskedScores(judged, metrics)
     assert masked.slow == ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)")
