@@ -293,9 +293,9 @@ def test_lists_of_one_relevant_item_are_assessed(world):
 def test_condensed_lists_and_one_average_given_as_text(world):
     runs, test = world
     found = assess(
-        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", condensed=True
+        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", lists="condensed"
     )
-    scores = cf.measure(runs, test, "nDCG@10", threshold=4, condensed=True)
+    scores = cf.measure(runs, test, "nDCG@10", threshold=4, lists="condensed")
     np.testing.assert_allclose(found.whole[0, 0, 0], scores.average("median")[:, 0], rtol=1e-12)
     assert found.frame("power")["average"].to_list() == ["mean"]
 

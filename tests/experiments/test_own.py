@@ -14,7 +14,7 @@ from cranfield.comparisons.student import student
 from cranfield.comparisons.verdict import significance_tests
 from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
-from cranfield.experiments import Decisions, Source, System, folder, run
+from cranfield.experiments import Decisions, Source, System, run, store
 from cranfield.experiments.tuning import Tuning
 from cranfield.splits import registry as split_registry
 
@@ -85,9 +85,10 @@ def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp
 
 def test_another_report_is_written(tiny, tmp_path):
     def written(text):
-        def report(results):
-            (results.path / "report.html").write_text(text)
-            return [results.path / "report.html"]
+        def report(results, folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "report.html").write_text(text)
+            return [folder / "report.html"]
 
         return report
 
@@ -112,7 +113,7 @@ def test_files_of_other_names_are_read_and_told(tiny, tmp_path):
 
 def test_the_card_tells_every_version_that_something_was_made_with(tiny, tmp_path, monkeypatch):
     def versions_after(version, **changes):
-        monkeypatch.setattr(folder, "versions", lambda: {"cranfield": "1", "numpy": version})
+        monkeypatch.setattr(store, "versions", lambda: {"cranfield": "1", "numpy": version})
         return run(tiny(systems=_TWO, **changes), tmp_path).card()["versions"]["numpy"]
 
     assert versions_after("2.1") == "2.1"

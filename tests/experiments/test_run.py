@@ -26,6 +26,13 @@ def _made(out):
     return {one["artifact"] for one in last if one["did"] == "made"}
 
 
+def _exported(out):
+    """Return what the last run exported, by the log."""
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    return {one["artifact"] for one in last if one["did"] == "exported"}
+
+
 def _stages(out):
     return {name.split("/")[0] for name in _made(out)}
 
@@ -112,9 +119,21 @@ def test_a_second_run_makes_nothing(tiny, tmp_path):
         ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
         ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
         ({"test": "permutation"}, {"experiment", "results", "card"}),
-        ({"fill": "popularity"}, {"experiment", "runs", "scores", "results", "card"}),
-        ({"seed": 7}, {"experiment", "splits", "runs", "scores", "results", "card"}),
-        ({"filters": ("k_core(k=8)",)}, {"experiment", "data", "splits", "runs", "scores", "results", "card"}),
+        ({"coverage": "reduced"}, {"experiment", "results", "card"}),
+        ({"undefined": "leave out"}, {"experiment", "results", "card"}),
+        ({"correction": "none"}, {"experiment", "results", "card"}),
+        *(
+            (change, {"experiment", "runs", "scores", "results", "card"})
+            for change in (
+                *({"fill": "popularity"}, {"length": 15}, {"min_ratings": 9}, {"sample": 30}, {"candidates": "test"}),
+                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}),
+            )
+        ),
+        ({"seed": 7}, {"experiment", "splits", "models", "runs", "scores", "results", "card"}),
+        (
+            {"filters": ("k_core(k=8)",)},
+            {"experiment", "data", "splits", "models", "runs", "scores", "results", "card"},
+        ),
     ],
 )
 def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
@@ -129,13 +148,32 @@ def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
     assert all(task.state == "kept" for task in plan(changed, tmp_path).tasks)
 
 
+def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
+    def files():
+        found = (path for path in tmp_path.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
+        return {path: path.read_bytes() for path in found if path.name != "log.jsonl"}
+
+    changes = [{}, {"fill": "popularity"}, {"split": "k_fold(k=2)"}, {"threshold": 3}, {"lists": "condensed"}]
+    seen = []
+    for change in changes:
+        run(tiny(decisions=Decisions(**change)), tmp_path)
+        seen.append(files())
+    for change, before in zip(changes, seen):
+        results = run(tiny(decisions=Decisions(**change)), tmp_path)
+        assert _made(tmp_path) == set()
+        assert files() == before
+        assert results.finished
+        assert results.experiment.decisions == Decisions(**change)
+
+
 def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny, tmp_path):
     run(tiny(), tmp_path)
     more = tiny(systems=(*tiny().systems, System("average", "average")))
     run(more, tmp_path)
-    assert {name for name in _made(tmp_path) if name.startswith("runs")} == {"runs/tiny/average"}
+    trained = {name for name in _made(tmp_path) if name.startswith(("models", "runs"))}
+    assert trained == {"models/tiny/average", "runs/tiny/average"}
     run(tiny(), tmp_path)
-    assert _stages(tmp_path) == {"experiment", "scores", "results", "card"}
+    assert _stages(tmp_path) == set()  # it is all in the store
     assert not (tmp_path / "runs" / "tiny" / "average.parquet").exists()
 
 
@@ -154,7 +192,23 @@ def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tmp_path, patter
         path.unlink()
     run(tiny(), tmp_path)
     assert path.read_bytes() == before
-    assert len(_made(tmp_path)) == 1  # what was made of it has not changed
+    assert (len(_exported(tmp_path)), _made(tmp_path)) == (1, set())  # what it is a copy of is in the store
+
+
+@pytest.mark.parametrize("stage", ["data", "splits", "models", "runs", "scores", "results", "card"])
+@pytest.mark.parametrize("harm", ["truncate", "remove"])
+def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tmp_path, stage, harm):
+    results = run(tiny(), tmp_path)
+    artifact = next(one for name, one in results.line.artifacts.items() if name.split("/")[0] == stage)
+    path = artifact.path()
+    before = path.read_bytes()
+    if harm == "truncate":
+        path.write_bytes(before[: len(before) // 2])
+    else:
+        path.unlink()
+    run(tiny(), tmp_path)
+    assert path.read_bytes() == before
+    assert _made(tmp_path) == {artifact.name}  # what was made of it has not changed
 
 
 def test_the_normalised_file_runs_to_the_same_results(tiny_file, tmp_path):
@@ -218,7 +272,7 @@ def test_a_changed_file_is_noticed(divided):
     ratings = (divided / "train.csv").read_text().splitlines()
     (divided / "train.csv").write_text("\n".join(ratings[:-5]) + "\n")
     run(divided / "e.toml")
-    assert _stages(divided / "e") == {"data", "splits", "runs", "scores", "results", "card"}
+    assert _stages(divided / "e") == {"data", "splits", "models", "runs", "scores", "results", "card"}
 
 
 def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, piped):
@@ -404,16 +458,19 @@ def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
 
 
 def test_a_report_is_made_once_and_goes_with_its_results(tiny, tmp_path):
-    def report(results):
-        with (results.path / "calls").open("a") as calls:
+    def report(results, folder):
+        with (tmp_path / "calls").open("a") as calls:
             calls.write("called\n")
-        (results.path / "report.html").write_text(str(results))
-        return [results.path / "report.html"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.html").write_text(str(results))
+        return [folder / "report.html"]
 
     assert run(tiny(), tmp_path, report=report).pages == [tmp_path / "report.html"]
     run(tiny(), tmp_path, report=report)
     assert (tmp_path / "calls").read_text().count("called") == 1
     run(tiny(decisions=Decisions(threshold=3)), tmp_path, report=report)
+    assert (tmp_path / "calls").read_text().count("called") == 2
+    assert str(run(tiny(), tmp_path, report=report)) == (tmp_path / "report.html").read_text()
     assert (tmp_path / "calls").read_text().count("called") == 2
     assert run(tiny(), tmp_path).pages == []
     assert not (tmp_path / "report.html").exists()
@@ -454,7 +511,7 @@ def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monke
     differ = {"log.jsonl", ".cranfield/lock", ".cranfield/process"}
     for file in (file for file in files if file.as_posix() not in differ):
         assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
-    assert steps.count("Training and ranking") == 8
+    assert steps.count("Training") == steps.count("Ranking") == 8
     run(experiment, tmp_path / "two", jobs=2)
     assert _made(tmp_path / "two") == set()
 

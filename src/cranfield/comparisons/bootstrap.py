@@ -20,7 +20,7 @@ _BLOCK = 1 << 21
 
 @significance_tests.register
 def bootstrap(
-    data: Sequence[Sample], samples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+    data: Sequence[Sample], resamples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 
@@ -28,7 +28,7 @@ def bootstrap(
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
     resampled mean differences. A single user gives p = 1. All pairs and metrics see the same resamples.
     """
-    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     verdicts = []
     for sample, (shift, t, observed, mean) in zip(data, resampled(data, n_samples, seed)):
         low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean

@@ -41,7 +41,7 @@ class Comparison:
         systems × metrics, each over the system's own users.
     lower_is_better
         For each metric, whether a smaller value is the better one.
-    test, correction, alpha, baseline
+    significance, correction, alpha, baseline
         How it was tested.
     step
         All decisions, with notes on the users that count.
@@ -52,7 +52,7 @@ class Comparison:
     metrics: tuple[str, ...]
     averages: Floats
     lower_is_better: tuple[bool, ...]
-    test: str
+    significance: str
     correction: str
     alpha: float
     baseline: str | None = None
@@ -200,7 +200,7 @@ class Comparison:
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
-        said = [f"test: {self.test}", correction, f"alpha {self.alpha:g}"]
+        said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
         return "; ".join(said)
 

@@ -18,18 +18,18 @@ significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significa
 ``@significance_tests.register`` above it."""
 
 
-def spelled_test(test: str, method: str | None = None, samples: int | None = None) -> str:
-    """Return a test's spelling with its method and number of samples, which have options of their own.
+def spelled_test(test: str, method: str | None = None, resamples: int | None = None) -> str:
+    """Return a test's spelling with its method and number of resamples, which have options of their own.
 
     Examples
     --------
     >>> from cranfield import compare
-    >>> spelled_test("fisher", method="monte-carlo", samples=1000)
-    'permutation(method=monte-carlo, samples=1000)'
+    >>> spelled_test("fisher", method="monte-carlo", resamples=1000)
+    'permutation(method=monte-carlo, resamples=1000)'
     """
     spelling = parse(test)
     parameters = dict(spelling.parameters)
-    for key, value in (("method", method), ("samples", samples)):
+    for key, value in (("method", method), ("resamples", resamples)):
         if value is not None:
             if key in parameters and parameters[key] != value:
                 raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")

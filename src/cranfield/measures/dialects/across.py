@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
@@ -18,7 +19,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import measure
+from cranfield.measures.measuring import RENAMED, Kind, measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
@@ -33,17 +34,18 @@ def across_tools(
     metrics: Sequence[str | Metric] | str | Metric = "nDCG@10",
     *,
     threshold: float | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     published: float | str | None = None,
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, condensed, ties, negative_grades
+    runs, test, threshold, lists, ties, negative_grades
         As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
@@ -54,7 +56,7 @@ def across_tools(
 
     Returns
     -------
-    One row a system, metric and dialect: ``tool``; ``spelling``, as it can be measured here; ``value``, the average
+    One row per system, metric and dialect: ``tool``; ``spelling``, as it can be measured here; ``value``, the average
     that the tool prints; ``users``, how many it averages over; ``difference`` from ours; ``how`` it differs, in
     words; and ``agrees`` if a published number was given.
 
@@ -67,14 +69,14 @@ def across_tools(
     >>> frame.filter(pl.col("tool").is_in(["cranfield", "lenskit", "implicit"])).select("spelling", "value").rows()
     [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
     """
+    refuse_old_words("across_tools", renamed, RENAMED)
     printed = None if published is None else _half_a_digit(published)
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
     spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, spellings, threshold=threshold, condensed=condensed, ties=ties, train=train,
-        negative_grades=negative_grades,
-    )  # fmt: skip
+        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train, negative_grades=negative_grades
+    )
     rows = [
         row
         for s in range(len(scores.systems))

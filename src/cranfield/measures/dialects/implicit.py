@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import SettingError
+from cranfield.data import UNKNOWN
 from cranfield.measures.definition import Values
 from cranfield.measures.dialects._values import achievable, irrelevant_above, over, pooled, sum_of_precisions
 from cranfield.measures.dialects.peers import Tool, Users
@@ -68,6 +69,8 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
 def _catalogue(judged: Judged) -> int:
     """Return the number of items that the test set, the run or the training ratings know."""
     known, train = judged.judgments.item_ids, judged.context.train
-    others = [one.item_ids for one in (judged.run, train) if one is not None and one.item_ids != known]
-    strangers = [other.all.filter(pl.Series(known.codes(other.all) < 0)).cast(pl.String) for other in others]
-    return len(known) + (pl.concat(strangers).n_unique() if strangers else 0)
+    strangers = set(() if judged.ranked is None else judged.ranked.unknown_items)
+    codes = None if train is None else known.translation(train.item_ids)
+    if train is not None and codes is not None:
+        strangers.update(train.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list())
+    return len(known) + len(strangers)

@@ -16,7 +16,7 @@ from cranfield.data import UNKNOWN
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
+from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
 
 _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
@@ -29,7 +29,7 @@ def _exposure(judged: Judged) -> NDArray[np.int64]:
     assert judged.run is not None  # it has entries
     own = judged.run.item_ids
     shown = np.bincount(entries.items, minlength=len(own))
-    codes = items.codes(own.all) if own != items else np.arange(len(own))
+    codes = codes_of(items, own)
     known = codes != UNKNOWN
     return np.bincount(codes[known], weights=shown[known], minlength=len(items)).astype(np.int64)
 
