@@ -39,7 +39,13 @@ def test_ratings_come_back(ratings, tmp_path):
 
 @pytest.mark.parametrize(
     "method",
-    ["random(train=0.6)", "k_fold(k=3)", "leave_out(l=1, short=train)", "random(validation=0.2)", "percentiles(groups=3)"],
+    [
+        "random(train=0.6)",
+        "k_fold(k=3)",
+        "leave_out(l=1, short=train)",
+        "random(validation=0.2)",
+        "percentiles(groups=3)",
+    ],
 )
 def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, method):
     folds = apply(ratings, method, seed=2)

@@ -49,9 +49,7 @@ def _publish(store, contents):
 
 def _files(store):
     found = (path for path in store.path.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
-    return {
-        path.relative_to(store.path).as_posix(): path.read_text() for path in found if path.name != "log.jsonl"
-    }
+    return {path.relative_to(store.path).as_posix(): path.read_text() for path in found if path.name != "log.jsonl"}
 
 
 def test_files_are_written_where_they_are_missing_or_different(store):

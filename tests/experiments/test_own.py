@@ -69,7 +69,7 @@ def defined(monkeypatch):
 
 @pytest.mark.usefixtures("defined")
 def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
-    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), test="my_test")
+    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), significance="my_test")
     experiment = tiny(systems=_TWO, decisions=decisions)
     run(experiment, tmp_path)
     for define, stage in ((_test, "results"), (_metric, "scores"), (_split, "splits"), (_filter, "data")):
@@ -93,7 +93,7 @@ def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp
 
 def test_another_report_is_written(tiny, tmp_path):
     def written(text):
-        def report(results, folder):  # noqa: ARG001
+        def report(results, folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "report.html").write_text(text)
             return [folder / "report.html"]

@@ -215,7 +215,9 @@ def test_nothing_that_we_did_not_make_is_ever_removed(tmp_path_factory, paths, i
     mine = {}
     for path in [*sorted(home / name for name in paths), *(c.home / name for name in inside)]:
         with contextlib.suppress(OSError):
-            if not os.path.lexists(path) and (path.parent == c.home or ".cranfield" not in path.relative_to(home).parts[:1]):
+            if not os.path.lexists(path) and (
+                path.parent == c.home or ".cranfield" not in path.relative_to(home).parts[:1]
+            ):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"mine {path}")
                 mine[path] = path.read_bytes()

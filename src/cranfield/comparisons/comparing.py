@@ -74,18 +74,27 @@ class Comparing(Decided):
     """
 
     significance: Any = decision(
-        "D", "student", "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...", check=_significance,
+        "D",
+        "student",
+        "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...",
+        check=_significance,
         phrase=unless("student", "tested by {}"),
     )
     correction: Any = decision(
-        "D", "holm", "for many pairs: none, bonferroni, holm or benjamini_hochberg", check=_correction,
+        "D",
+        "holm",
+        "for many pairs: none, bonferroni, holm or benjamini_hochberg",
+        check=_correction,
         phrase=unless("holm", "correction {}"),
     )
     alpha: Any = decision(
         "D", 0.05, "the level of significance", check=_checks.share, phrase=unless(0.05, "alpha {!r}")
     )
     baseline: Any = decision(
-        "D", NO_BASELINE, "the system that all others are compared with, or 'none' for every pair", check=_baseline,
+        "D",
+        NO_BASELINE,
+        "the system that all others are compared with, or 'none' for every pair",
+        check=_baseline,
         phrase=unless(NO_BASELINE, "against {}"),
     )
     subsets: Any = borrowed(0, partial(_checks.whole, at_least=0))

@@ -98,7 +98,9 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
             parts[f"fold-{fold + 1}"] = numbers
             continue
         paths += save_vocabularies(split.train, folder / f"fold-{fold + 1}")
-        paths += [save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()]
+        paths += [
+            save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()
+        ]
     groups = {f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None}
     for name, columns in {"parts": parts, "groups": groups}.items():
         if columns:
@@ -130,9 +132,7 @@ def _pairs(ratings: Ratings) -> NDArray[np.int64]:
     return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
 
 
-def read_split(
-    folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]], fold: int
-) -> Split:
+def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]], fold: int) -> Split:
     """Return a fold of the splits that `save_splits` wrote.
 
     ``records`` are what `Split.record` told of each fold.
@@ -244,7 +244,9 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
 
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
-    tables = {name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES}
+    tables: dict[str, Any] = {
+        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+    }
     return Scores(
         systems=tuple(facts["systems"]),
         metrics=tuple(facts["metrics"]),
@@ -295,7 +297,7 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str,
 
 def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
-    named = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
     return Comparison(rows=read_parquet(path), **named)
 
@@ -305,8 +307,9 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
     """Write named arrays into one file."""
+    named: dict[str, Any] = dict(arrays)
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **named)
     return path
 
 

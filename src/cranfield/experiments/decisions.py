@@ -44,7 +44,9 @@ class _Decisions(Decided):
 
     def _check_together(self) -> None:
         if self._of("threshold") is None or math.isinf(self._of("threshold")):
-            raise SettingError(f"threshold={self._of('threshold')!r} is not a rating; give a number, such as threshold=4")
+            raise SettingError(
+                f"threshold={self._of('threshold')!r} is not a rating; give a number, such as threshold=4"
+            )
         for group in GROUPS:
             self.group(group)
         _consistent(self)  # type: ignore[arg-type]
@@ -129,7 +131,7 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):  # type: ignore[misc]
+    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
         """See below."""
 
 else:
@@ -154,7 +156,8 @@ else:
     ----------
 """
         + "".join(
-            f"    {name}\n        {one.metadata['letter']}, {one.metadata['says']}.\n" for name, one in DECISIONS.items()
+            f"    {name}\n        {one.metadata['letter']}, {one.metadata['says']}.\n"
+            for name, one in DECISIONS.items()
         )
         + """
     Examples
@@ -207,7 +210,8 @@ def _written(name: str, value: Any, declared: Field[Any]) -> Any:
         if declared.default and not texts:
             raise SettingError(f"{name} is empty; name at least one, as in {name} = ['{declared.default[0]}']")
         return tuple(texts)
-    if isinstance(declared.default, str) and not isinstance(value, str) and not takes(name, 7):
+    spelled = isinstance(declared.default, str) and not declared.metadata["choices"] and not takes(name, 7)
+    if spelled and not isinstance(value, str):
         raise SettingError(f"{name}={value!r} is not text; write it in quotes")
     return value
 
@@ -282,7 +286,11 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
         raise SettingError(
             f"significance='student' is of arithmetic means and average='{average}' is geometric; set "
             f"significance='log_student(epsilon={epsilon})', the log form"
-            + ("" if settings.get("form") == "adjusted" else f", and average='geometric(form=adjusted, epsilon={epsilon})'")
+            + (
+                ""
+                if settings.get("form") == "adjusted"
+                else f", and average='geometric(form=adjusted, epsilon={epsilon})'"
+            )
         )
     elif average.name in _UNTESTED and test.name != "sign":
         raise SettingError(

@@ -65,10 +65,14 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
             yield {"const": "all"}
         shares = isinstance(default, float) or takes(name, 0.5)
         least = {} if takes(name, -1) else {"minimum": 0} if takes(name, 0) else {"minimum": 1}
-        yield {"type": "number", "exclusiveMinimum": 0} if shares and least else {
-            "type": "number" if shares else "integer",
-            **least,
-        }
+        yield (
+            {"type": "number", "exclusiveMinimum": 0}
+            if shares and least
+            else {
+                "type": "number" if shares else "integer",
+                **least,
+            }
+        )
     elif takes(name, 0.5):
         yield {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     else:

@@ -9,8 +9,8 @@ from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield.comparisons import compare
 from cranfield.data import Ratings
-from cranfield.experiments.searching import Range, search
 from cranfield.experiments.pipeline import Pipeline
+from cranfield.experiments.searching import Range, search
 from cranfield.experiments.stages.assess import options_of
 from cranfield.measures import measure
 from cranfield.rankings import recommend

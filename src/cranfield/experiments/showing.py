@@ -44,7 +44,14 @@ class Shown:
             pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )
         rows = [
-            [row["stage"], f"{row['len']:,}", bytes_text(row["bytes"]), bytes_text(row["stored"]), about(row["seconds"]), str(row["damaged"] or "–")]
+            [
+                row["stage"],
+                f"{row['len']:,}",
+                bytes_text(row["bytes"]),
+                bytes_text(row["stored"]),
+                about(row["seconds"]),
+                str(row["damaged"] or "–"),
+            ]
             for row in stages.iter_rows(named=True)
         ]
         return Table(["stage", "artifacts", "files", "stored", "time", "damaged"], rows)

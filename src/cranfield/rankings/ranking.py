@@ -46,7 +46,7 @@ class Ranking(Decided):
     cranfield._errors.SettingError: which test items are relevant is not said; give the threshold, such as threshold=4
     """
 
-    fill: Any = decision(  # noqa: RUF009 - a field
+    fill: Any = decision(
         "B2",
         "none",
         "items that a system cannot score: 'none' leaves them out, a system's name puts them last",
@@ -67,7 +67,9 @@ class Ranking(Decided):
         "all",
         "the items to rank: all, those with a test rating, or those of the relevant item's popularity group",
         choices=("all", "test", "group"),
-        phrase=unless("all", "{} items", {"test": "test items only", "group": "items of the same popularity group only"}),
+        phrase=unless(
+            "all", "{} items", {"test": "test items only", "group": "items of the same popularity group only"}
+        ),
         help="Recommend all items, those that have a test rating, or those of the relevant item's popularity group.",
     )
     relevant: str = decision(

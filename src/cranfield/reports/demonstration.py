@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
-from cranfield._phrases import listed
 from cranfield.experiments.pipeline import Stages, silent
 from cranfield.measures import Scores, measure
 from cranfield.measures.correlation import kendall_tau_b

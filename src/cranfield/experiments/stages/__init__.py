@@ -20,7 +20,19 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES
 from cranfield.experiments.stages.splits import SPLITS
 
-STAGES: tuple[Stage[Any], ...] = (EXPERIMENT, DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED, SCORES, RESULTS, ASSESS, CARD)
+STAGES: tuple[Stage[Any], ...] = (
+    EXPERIMENT,
+    DATA,
+    SPLITS,
+    SEARCHES,
+    MODELS,
+    RUNS,
+    JUDGED,
+    SCORES,
+    RESULTS,
+    ASSESS,
+    CARD,
+)
 """Every stage in order; the report, which a stage to the right of experiments writes, comes last."""
 
 ORDER = tuple(stage.name for stage in (*STAGES, Report()))

@@ -67,9 +67,7 @@ class _Data(Stage[dict[str, Ratings]]):
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
         history = [step_of(one) for one in next(iter(parts.values()))["history"]]
-        return {
-            name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts
-        }
+        return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         """Write the ratings with their ids."""
