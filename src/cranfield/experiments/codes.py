@@ -91,7 +91,8 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
 
     A split that is not one of these very ratings, because it changes some of them, is written part by part.
     """
-    paths, parts = [], {}
+    paths: list[Path] = []
+    parts: dict[str, Any] = {}
     for fold, split in enumerate(splits):
         numbers = _part_numbers(split, whole)
         if numbers is not None:
@@ -101,7 +102,7 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
         paths += [
             save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()
         ]
-    groups = {f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None}
+    groups: dict[str, Any] = {f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None}
     for name, columns in {"parts": parts, "groups": groups}.items():
         if columns:
             paths.append(write_table(pl.DataFrame(columns), folder / f"{name}.parquet"))

@@ -186,6 +186,18 @@ def known_decision(name: str) -> Field[Any]:
     return DECISIONS[name]
 
 
+def described() -> str:
+    """Return the table of the docs: every decision with its letter, what it decides, its words and its default."""
+    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
+    for name, one in DECISIONS.items():
+        words = " or ".join(f"`{word}`" for word in one.metadata["choices"])
+        values = one.default if isinstance(one.default, tuple) else (one.default,)
+        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
+        says = f"{one.metadata['says']}: {words}" if words else one.metadata["says"]
+        lines.append(f"| {one.metadata['letter']} | `{name}` | {says} | {usual} |")
+    return "\n".join(lines)
+
+
 @cache
 def takes(name: str, value: Any) -> bool:
     """Whether a decision may be a value."""
