@@ -130,7 +130,10 @@ def test_a_spelling_has_one_form():
         ({"average": "geometric(form=adjusted, epsilon=0.01)"}, "='log_student(epsilon=0.01)', the log form"),
         ({"average": "geometric"}, "and average='geometric(form=adjusted, epsilon=1e-05)'"),
         ({"significance": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
-        ({"significance": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"}, "another average"),
+        (
+            {"significance": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"},
+            "another average",
+        ),
         ({"average": "median"}, "set significance='sign'"),
         ({"significance": "tukey"}, "would correct twice; set correction='none'"),
     ],

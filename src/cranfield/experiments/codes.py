@@ -102,7 +102,9 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
         paths += [
             save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()
         ]
-    groups: dict[str, Any] = {f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None}
+    groups: dict[str, Any] = {
+        f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None
+    }
     for name, columns in {"parts": parts, "groups": groups}.items():
         if columns:
             paths.append(write_table(pl.DataFrame(columns), folder / f"{name}.parquet"))
