@@ -13,25 +13,26 @@ def _files(folder):
 
 
 def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
-    run(tiny(title="First"), tmp_path / "alone")
-    run(tiny(title="Second", decisions=Decisions(fill="popularity")), tmp_path)
-    run(tiny(title="First"), tmp_path)
-    before = _files(tmp_path)
-    spare = clean(tmp_path)
-    assert _files(tmp_path) == before
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    run(tiny(title="First"), alone)
+    run(tiny(title="Second", decisions=Decisions(fill="popularity")), out)
+    run(tiny(title="First"), out)
+    before = _files(out)
+    spare = clean(out)
+    assert _files(out) == before
     assert set(spare.frame()["experiment"]) == {"Second"}
     assert "runs/tiny/near" in spare.frame()["artifact"].to_list()
     assert not any(name.startswith(("data", "splits", "models")) for name in spare.frame()["artifact"])
     assert "can be freed; add --yes" in str(spare)
-    freed = clean(tmp_path, free=True)
+    freed = clean(out, free=True)
     assert freed.frame().equals(spare.frame())
-    assert sum(map(len, before.values())) - sum(map(len, _files(tmp_path).values())) > freed.frame()["bytes"].sum()
+    assert sum(map(len, before.values())) - sum(map(len, _files(out).values())) > freed.frame()["bytes"].sum()
     # What is left is what the current experiment would have made by itself.
-    assert {path.relative_to(tmp_path) for path in _files(tmp_path) if "alone" not in path.parts} == {
-        path.relative_to(tmp_path / "alone") for path in _files(tmp_path / "alone")
+    assert {path.relative_to(out): content for path, content in _files(out).items()} == {
+        path.relative_to(alone): content for path, content in _files(alone).items()
     }
-    assert str(plan(tiny(title="First"), tmp_path)).endswith("nothing to do")
-    assert "nothing to free" in str(clean(tmp_path))
+    assert str(plan(tiny(title="First"), out)).endswith("nothing to do")
+    assert "nothing to free" in str(clean(out))
 
 
 def test_what_no_experiment_uses_any_more_is_named_as_it_was_made(tiny, tmp_path):
@@ -48,7 +49,7 @@ def test_what_no_experiment_uses_any_more_is_named_as_it_was_made(tiny, tmp_path
 
 
 def test_an_experiment_that_is_not_finished_keeps_what_it_has(tiny, tmp_path, monkeypatch):
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

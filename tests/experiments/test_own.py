@@ -61,7 +61,7 @@ def defined():
 
 @pytest.mark.usefixtures("defined")
 def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
-    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), test="my_test")
+    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), significance="my_test")
     experiment = tiny(systems=_TWO, decisions=decisions)
     run(experiment, tmp_path)
     for define, stage in ((_test, "results"), (_metric, "scores"), (_split, "splits"), (_filter, "data")):

@@ -33,7 +33,7 @@ def test_a_system_is_trained_with_what_the_search_by_hand_finds_best(tiny, tmp_p
     results = run(_experiment(tiny, decisions=Decisions(split="k_fold(k=2)"), seed=4), tmp_path)
     for part in results.line.units("part"):
         split = split_of(results.line, part)
-        asked = {**Decisions().recommending(), "threshold": 4}
+        asked = {**Decisions().serving.as_dict(), **Decisions().ranking.as_dict(), "threshold": 4}
         found = search(split, "knn(q=2)", dict(GRID.space), "nDCG@5", seed=4, **asked)
         facts = results.line.artifacts[f"searches/{part.place}/tuned"].facts
         assert (facts["best"], facts["value"], facts["trials"]) == (found.best.system, found.best.value, 6)

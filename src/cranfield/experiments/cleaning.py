@@ -50,7 +50,7 @@ class Spare:
     def __str__(self) -> str:
         if self.artifacts.is_empty():
             return "nothing to free: the current experiment uses everything"
-        total = bytes_text(self.artifacts["bytes"].sum())
+        total = bytes_text(int(self.artifacts["bytes"].sum()))
         did = f"{total} were freed" if self.freed else f"{total} can be freed; add --yes to free them"
         return f"{self.table().text()}\n\n{did}"
 

@@ -91,7 +91,8 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
 
     A split that is not one of these very ratings, because it changes some of them, is written part by part.
     """
-    paths, parts = [], {}
+    paths: list[Path] = []
+    parts: dict[str, Any] = {}
     for fold, split in enumerate(splits):
         numbers = _part_numbers(split, whole)
         if numbers is not None:
@@ -101,7 +102,9 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
         paths += [
             save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()
         ]
-    groups = {f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None}
+    groups: dict[str, Any] = {
+        f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None
+    }
     for name, columns in {"parts": parts, "groups": groups}.items():
         if columns:
             paths.append(write_table(pl.DataFrame(columns), folder / f"{name}.parquet"))
@@ -244,7 +247,9 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
 
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
-    tables = {name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES}
+    tables: dict[str, Any] = {
+        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+    }
     return Scores(
         systems=tuple(facts["systems"]),
         metrics=tuple(facts["metrics"]),
@@ -295,7 +300,7 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str,
 
 def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
-    named = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
     return Comparison(rows=read_parquet(path), **named)
 
@@ -305,8 +310,9 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
     """Write named arrays into one file."""
+    named: dict[str, Any] = dict(arrays)
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **named)
     return path
 
 

@@ -39,12 +39,16 @@ def _timed(decisions: Decisions, spelling: str, size: Size, scale: float) -> flo
     users, items = (max(10, round(one * scale)) for one in (size.users, size.items))
     ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
     small = random(simulate.world(users, items, ratings).ratings, train=0.8)
-    threads, asked = settings.threads, {"serving": decisions.serving, "ranking": decisions.ranking}
+    threads, serving, ranking = settings.threads, decisions.serving, decisions.ranking
+
+    def recommend() -> object:
+        return list(timed_each(small, spelling, serving=serving, ranking=ranking))
+
     try:
-        by_clock = _shortest(lambda: list(timed_each(small, spelling, **asked)), time.perf_counter)
+        by_clock = _shortest(recommend, time.perf_counter)
         # On a busy machine threads wait for each other much longer than they work.
         settings.threads = 1
-        return min(by_clock, _shortest(lambda: list(timed_each(small, spelling, **asked)), time.process_time))
+        return min(by_clock, _shortest(recommend, time.process_time))
     except CranfieldError:
         return LEAST
     finally:

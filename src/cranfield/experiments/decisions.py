@@ -131,7 +131,7 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):  # type: ignore[misc]
+    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
         """See below."""
 
 else:
@@ -186,6 +186,18 @@ def known_decision(name: str) -> Field[Any]:
     return DECISIONS[name]
 
 
+def described() -> str:
+    """Return the table of the docs: every decision with its letter, what it decides, its words and its default."""
+    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
+    for name, one in DECISIONS.items():
+        words = " or ".join(f"`{word}`" for word in one.metadata["choices"])
+        values = one.default if isinstance(one.default, tuple) else (one.default,)
+        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
+        says = f"{one.metadata['says']}: {words}" if words else one.metadata["says"]
+        lines.append(f"| {one.metadata['letter']} | `{name}` | {says} | {usual} |")
+    return "\n".join(lines)
+
+
 @cache
 def takes(name: str, value: Any) -> bool:
     """Whether a decision may be a value."""
@@ -210,7 +222,8 @@ def _written(name: str, value: Any, declared: Field[Any]) -> Any:
         if declared.default and not texts:
             raise SettingError(f"{name} is empty; name at least one, as in {name} = ['{declared.default[0]}']")
         return tuple(texts)
-    if isinstance(declared.default, str) and not isinstance(value, str) and not takes(name, 7):
+    spelled = isinstance(declared.default, str) and not declared.metadata["choices"] and not takes(name, 7)
+    if spelled and not isinstance(value, str):
         raise SettingError(f"{name}={value!r} is not text; write it in quotes")
     return value
 

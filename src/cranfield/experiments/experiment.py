@@ -113,7 +113,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     for source in asked.data:
         if decisions.overlap is not None and not source.divided:
-            yield f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split it"
+            yield (
+                f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split "
+                "it"
+            )
         if decisions.overlap is None and source.train is not None:
             yield f"data.{source.name} comes as train and test; set split='predefined', or give it as one file"
         times = split.name == "temporal" or dict(split.parameters).get("which") == "last"

@@ -85,7 +85,7 @@ class Results:
         return tuple(self.line.artifacts)
 
     def sentences(self, data: str) -> list[str]:
-        """Return the verdict on a set of ratings, one sentence per metric; then what was found out about the metrics."""
+        """Return the verdict on a set of ratings, one sentence per metric; then what was found about the metrics."""
         source = self._source(data)
         said = list(self._whole(RESULTS, source).facts["sentences"])
         if self.experiment.assess is not None:
@@ -97,7 +97,7 @@ class Results:
         return pl.concat([self._findings(unit).averages for unit in self.line.units("source")])
 
     def comparisons(self) -> pl.DataFrame:
-        """Return the comparisons: one row per set of ratings, repetition, fold, metric and pair; empty for one system."""
+        """Return the comparisons: one row per data, repetition, fold, metric and pair; empty for one system."""
         frames = [self._findings(unit).comparisons for unit in self.line.units("source")]
         return pl.concat([frame for frame in frames if frame.width] or [pl.DataFrame()])
 

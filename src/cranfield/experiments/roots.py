@@ -80,7 +80,7 @@ class Roots:
         return [root for path in paths if (root := self._read(path.stem)) is not None]
 
     def current(self, *, sure: bool = False) -> Root | None:
-        """Return the root of the experiment that was run last; where nothing says so, the newest, or None if ``sure``."""
+        """Return the root of the experiment that was run last; if nothing says so, the newest, or None if ``sure``."""
         named = self._read(self._current() or "")
         return named if named is not None or sure else next(reversed(self.all()), None)
 

@@ -256,13 +256,13 @@ class Work:
 
     def _power(self, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
-        settings = {"significance": "permutation", "folds": "average", "seed": self._asked.seed}
+        settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self._asked.seed}
 
         def make(place: Path) -> Made:
             # The papers use no bootstrap.
             found = discriminative_power(
                 [self._scores(one, split) for one, split in zip(scores, self._splits)], resamples=0, **settings
-            )  # type: ignore[arg-type]
+            )
             frames = {"power": found.frame(), "curves": found.curve(first=None)}
             paths = [
                 write_table(

@@ -37,14 +37,17 @@ class Report(Stage[None]):
         self._write = write
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
+        """Return the digests of all that was made, the code of the report and the versions of what draws."""
         code = [] if self._write is None else own(self._write)
         return {"made": line.digests(), "own": code, "versions": versions(_DRAWING)}
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
+        """Write the report."""
         from cranfield.experiments.results import Results
 
         assert self._write is not None
         return self._write(Results.of(line), place / OUT), {}
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        """Return about how long drawing takes."""
         return len(line.experiment.data) * _LOADING + _DRAWN * size.users * len(line.experiment.systems)
