@@ -240,7 +240,7 @@ def test_a_wrong_average_is_one_line(spelling, problem):
         (filters.registry, "k_core(k=half)", "k=half of k_core is not a whole number"),
         (filters.registry, "sample(share=many)", "share=many of sample is not a number"),
         (splits, "random(exact=1)", "exact=1 of random is neither true nor false"),
-        (significance_tests, "permutation(samples=few)", "samples=few of permutation is not a whole number"),
+        (significance_tests, "permutation(resamples=few)", "resamples=few of permutation is not a whole number"),
     ],
 )
 def test_the_kind_of_a_parameter_is_checked_before_anything_is_computed(registry, spelling, problem):
@@ -250,5 +250,5 @@ def test_the_kind_of_a_parameter_is_checked_before_anything_is_computed(registry
 
 
 def test_an_alias_of_a_significance_test_is_spelled_by_its_name():
-    assert str(significance_tests.spelling("fisher(samples=10)")) == "permutation(samples=10)"
+    assert str(significance_tests.spelling("fisher(resamples=10)")) == "permutation(resamples=10)"
     assert {"t", "log_t", "fisher"}.isdisjoint(significance_tests)
