@@ -1,7 +1,8 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
 The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
-`measure`, `compare`, `assess`; `experiments` runs all of them from one file, and `write_report` makes the page.
+`judge`, `measure`, `compare`, `assess`; `experiments` runs all of them from one file, and `write_report` makes the
+page.
 """
 
 from cranfield import _starting
@@ -28,15 +29,19 @@ from cranfield.assessments import Assessment, assess, assess_folds, discriminati
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measures import (
+    Judged,
     Metric,
     Scores,
     bounds,
     by_popularity,
     gain,
+    judge,
     known_metrics,
     measure,
     metric,
+    read_judged,
     risk,
+    save_judged,
     standardise,
 )
 from cranfield.rankings import Run, Targets, read_run, read_runs, read_test, recommend, write_run
@@ -57,6 +62,7 @@ __all__ = [
     "DownloadError",
     "ImpossibleSplitError",
     "InputError",
+    "Judged",
     "Metric",
     "MissingExtraError",
     "Ratings",
@@ -81,15 +87,18 @@ __all__ = [
     "experiments",
     "filters",
     "gain",
+    "judge",
     "known_metrics",
     "measure",
     "metric",
     "read",
+    "read_judged",
     "read_run",
     "read_runs",
     "read_test",
     "recommend",
     "risk",
+    "save_judged",
     "settings",
     "simulate",
     "splits",

@@ -61,9 +61,14 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         # Polars has errors of its own for what the system did not let it write.
-        if isinstance(error, OSError) or (type(error).__module__.startswith("polars") and "os error" in str(error)):
+        polars = type(error).__module__.startswith("polars")
+        if isinstance(error, OSError) or (polars and any(word in str(error) for word in _UNWRITTEN)):
             raise UnwrittenError(path, error) from error
         raise
+
+
+# What Polars says of a file that it could not write, or of a stream that was cut short.
+_UNWRITTEN = ("os error", "transport error")
 
 
 @contextmanager

@@ -293,9 +293,9 @@ def test_lists_of_one_relevant_item_are_assessed(world):
 def test_condensed_lists_and_one_average_given_as_text(world):
     runs, test = world
     found = assess(
-        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", condensed=True
+        runs, test, "nDCG@10", threshold=4, scenarios=["users"], sizes=[1], averages="median", lists="condensed"
     )
-    scores = cf.measure(runs, test, "nDCG@10", threshold=4, condensed=True)
+    scores = cf.measure(runs, test, "nDCG@10", threshold=4, lists="condensed")
     np.testing.assert_allclose(found.whole[0, 0, 0], scores.average("median")[:, 0], rtol=1e-12)
     assert found.frame("power")["average"].to_list() == ["mean"]
 
@@ -320,7 +320,7 @@ def test_users_for_whom_a_metric_is_undefined_can_be_left_out(world):
         ({"undefined": "one"}, "undefined"),
         ({"weights": {"speed": 1}}, "criterion"),
         ({"significance": "studnt"}, "did you mean 'student'"),
-        ({"significance": "wilcoxon(zero=pratt)"}, "wilcoxon has no setting 'zero'"),
+        ({"significance": "wilcoxon(zero=pratt)"}, "wilcoxon has no parameter 'zero'"),
         ({"decimals": -1}, "decimals"),
         ({"metrics": []}, "no metric"),
         ({"scenarios": []}, "no scenario"),

@@ -153,7 +153,7 @@ class TestFolds:
         parts = [
             cf.measure(
                 cf.recommend(split, ["popularity", "knn"], length=5), split.test, ["P@5", "ItemCoverage@5"],
-                threshold=4, condensed=True, bounds=True,
+                threshold=4, lists="condensed", bounds=True,
             )
             for split in cf.splits.k_fold(ratings, k=2, seed=1)
         ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_systems_that_are_all_alike_have_the_largest_dp():
 def test_cut_offs_are_just_metrics():
     values = np.concatenate([_world(4, 80, seed) for seed in range(2)], axis=1)
     result = discriminative_power(
-        scores_of(values, metrics=["P@5", "P@10", "P@50", "P@100"]), test="t", metrics=["P@5", "P@50"]
+        scores_of(values, metrics=["P@5", "P@10", "P@50", "P@100"]), significance="t", metrics=["P@5", "P@50"]
     )
     assert set(result.frame()["metric"]) == {"P@5", "P@50"}
 

@@ -34,7 +34,7 @@ def ratings_of(profiles):
 
 def judged_of(lists, judgments, name="run", ties="trec_eval"):
     run = {user: {item: -float(rank) for rank, item in enumerate(items)} for user, items in lists.items() if items}
-    return judge(read_run(run or {99: {0: 1.0}}, name=name, ties=ties), judgments)[0]
+    return judge(read_run(run or {99: {0: 1.0}}, name=name, ties=ties), judgments)
 
 
 @given(LISTS, LISTS, TEST, st.integers(0, 2**32), st.sampled_from([0.2, 0.5, 0.9]), st.booleans())
@@ -111,7 +111,7 @@ def test_gains_of_ones_own_and_dialects_are_not_walked(name):
 @pytest.mark.parametrize("grades", [[1024.0, 1023.0], [5000.0, 3.0], [1e-300, 0.0], [1e300, 5.0]])
 def test_a_scale_that_the_walk_cannot_sum_is_measured_one_by_one(grades):
     judgments = Judgments.of(ratings_of({1: dict(enumerate(grades)), 2: {0: 2.0, 1: 1.0}}), 1.0)
-    judged = [judge(read_run({1: {0: 1.0, 1: 2.0}, 2: {1: 2.0, 0: 1.0}}, name="run"), judgments)[0]]
+    judged = [judge(read_run({1: {0: 1.0, 1: 2.0}, 2: {1: 2.0, 0: 1.0}}, name="run"), judgments)]
     metrics = [Metric.of(name) for name in ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)", "P@2")]
     masked = MaskedScores(judged, metrics)
     assert masked.slow == ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)")

@@ -77,7 +77,7 @@ def test_matrix_and_latex_show_every_system(run):
 
 
 def test_sampling_and_subsets_are_options(run):
-    options = ("--method", "monte-carlo", "--samples", "500", "--subsets", "3", "--seed", "4", "--format", "json")
+    options = ("--method", "monte-carlo", "--resamples", "500", "--subsets", "3", "--seed", "4", "--format", "json")
     rows = json.loads(run("-m", "P@5", *options))["rows"]
     assert {row["method"] for row in rows} == {"monte-carlo"}
     assert rows[0]["rejected"] == 1.0
@@ -103,7 +103,7 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--margin", "1", "--format", "latex"), "have no latex"),
         (("good.csv", "guess.csv", "--margin", "1", "--power", "1"), "exclude each other"),
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
-        (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 is neither"),
+        (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 of wilcoxon is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
         (("good.csv", "guess.csv", "--subsets", "5", "--subset-size", "3"), "subset_size=3.0 is not a share"),
     ],
@@ -126,7 +126,7 @@ def test_the_page_holds_the_verdict_the_pairs_and_the_explorer(run, files):
 
 
 def test_the_leaderboard_of_the_page_averages_as_the_comparison_does(run, files):
-    how = ("--average", "geometric(form=adjusted, epsilon=0.01)", "--undefined", "leave out", "--coverage", "common")
+    how = ("--average", "geometric(form=adjusted, epsilon=0.01)", "--undefined", "leave out", "--coverage", "reduced")
     run("-m", "P@5", "--report", "page.html", *how)
     made = (files / "page.html").read_text()
     best = re.search(r"P@5: good is best \((\d\.\d+)\)", made)[1]

@@ -42,8 +42,8 @@ def test_run_goes_from_data_to_report_and_says_the_verdict(cranfield, experiment
     assert "is better than" in out
     assert f"The report: {folder / 'report.html'}" in out
     stages = [line.rsplit(maxsplit=2)[0].strip() for line in err.splitlines() if line.endswith(" s")]
-    assert stages == ["Reading and splitting", "Training and ranking", "Measuring", "Comparing", "Writing the card",
-                      "Writing the report"]  # fmt: skip
+    assert stages == ["Reading the experiment", "Reading", "Splitting", "Training", "Ranking", "Judging", "Measuring",
+                      "Comparing", "Writing the card", "Writing the report"]  # fmt: skip
     assert "not reported: how the hyper-parameters were chosen" in err
     page = (folder / "report.html").read_text()
     assert "knn(k=5)" in page
@@ -131,7 +131,7 @@ def test_show_and_diff_tell_what_is_in_folders(cranfield, experiment, tmp_path):
     code, out, _ = cranfield("show", tmp_path / "a")
     assert code == 0
     assert "popularity and knn(k=5) on tiny" in out
-    assert len(json.loads(cranfield("show", tmp_path / "a", "--format", "json").out)) == 8
+    assert len(json.loads(cranfield("show", tmp_path / "a", "--format", "json").out)) == 12
     code, out, _ = cranfield("diff", tmp_path / "a", tmp_path / "b")
     assert code == 0
     assert out.startswith("C2 threshold: 4 → 3\n")

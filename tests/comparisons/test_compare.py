@@ -74,7 +74,7 @@ def test_effect_intervals_hold_as_often_as_they_say():
     held = 0
     for _ in range(400):
         d = rng.normal(0.3, 1, 60)
-        row = compare({"a": d, "b": np.zeros(60)}, test="t").frame().row(0, named=True)
+        row = compare({"a": d, "b": np.zeros(60)}, significance="t").frame().row(0, named=True)
         held += row["effect_lower"] <= 0.3 <= row["effect_upper"]
     assert held / 400 == pytest.approx(0.95, abs=0.035)
 
@@ -99,7 +99,7 @@ def test_common_users_are_those_that_both_systems_serve():
     covered = np.ones((3, 300), dtype=bool)
     covered[0, :40] = covered[1, 30:60] = False
     values[~covered[:, None, :]] = 0
-    full, common = (compare(scores_of(values, covered=covered), coverage=name) for name in ("full", "common"))
+    full, common = (compare(scores_of(values, covered=covered), coverage=name) for name in ("full", "reduced"))
     assert full.frame()["n"].to_list() == [300] * 3
     assert common.frame()["n"].to_list() == [240, 260, 270]
     both = covered[0] & covered[1]
@@ -143,7 +143,7 @@ def test_weighted_and_geometric_averages_are_those_of_the_scores():
     rng = np.random.default_rng(3)
     scores = scores_of(_world(3, 2), judged=rng.integers(1, 30, 300))
     for average in ("mean", "weighted(by=judged)", "geometric", "geometric(form=adjusted, epsilon=0.01)"):
-        result = compare(scores, average=average, test="t")
+        result = compare(scores, average=average, significance="t")
         assert result.averages == pytest.approx(scores.average(average))
         row = result.frame().row(0, named=True)
         assert row["difference"] == pytest.approx(row["mean_a"] - row["mean_b"])
@@ -161,7 +161,7 @@ def test_intervals_of_geometric_differences_are_near_the_bootstraps():
 
 def test_subsets_say_how_often_fewer_users_would_have_sufficed():
     values = _world(3, 2)
-    result = compare(scores_of(values), test="t", subsets=40, subset_size=0.5)
+    result = compare(scores_of(values), significance="t", subsets=40, subset_size=0.5)
     rejected = result.frame().filter(pl.col("metric") == "P@10")["rejected"].to_list()
     assert all(0 <= share <= 1 for share in rejected)
     assert rejected[0] == 1.0  # knn and pop differ by far
@@ -206,7 +206,7 @@ def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
     values = _world(3, 1, n=40)[:, 0]
     values[0, :5], values[1, 5:12] = np.nan, np.nan
     scores = scores_of(values, lower=(True,), judged=np.arange(1, 41))
-    row = compare(scores, test="tukey(samples=99)", average=average).frame().row(0, named=True)
+    row = compare(scores, significance="tukey(resamples=99)", average=average).frame().row(0, named=True)
     weights = np.arange(13, 41) if average != "mean" else None
     expected = np.average(values[0, 12:] - values[1, 12:], weights=weights)
     assert row["n"] == 28
@@ -215,15 +215,15 @@ def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("test", ["permutation", "student", "bootstrap(samples=9)", "tukey(samples=9)"])
+@pytest.mark.parametrize("test", ["permutation", "student", "bootstrap(resamples=9)", "tukey(resamples=9)"])
 def test_a_subset_of_users_without_weight_rejects_nothing(test):
     scores = scores_of(_world(2, 1, n=4), judged=[0, 0, 0, 9])
-    result = compare(scores, test=test, average="weighted(by=judged)", subsets=8, subset_size=0.25)
+    result = compare(scores, significance=test, average="weighted(by=judged)", subsets=8, subset_size=0.25)
     assert result.frame()["rejected"].item() == 0.0
 
 
 def test_tukey_is_not_corrected_twice():
-    result = compare(scores_of(_world(3, 1)), test="tukey(samples=200)")
+    result = compare(scores_of(_world(3, 1)), significance="tukey(resamples=200)")
     assert result.correction == "none"
     assert result.frame()["p"].to_list() == result.frame()["p_corrected"].to_list()
 
@@ -291,7 +291,7 @@ class TestDisplay:
 
     def test_the_result_is_ready_for_json(self):
         told = json.loads(json.dumps(compare({"a": [0.5], "b": [0.25]}).as_dict()))
-        assert told["settings"]["test"] == "permutation"
+        assert told["settings"]["significance"] == "permutation"
         assert told["rows"][0]["lower"] is None
 
     def test_how_each_p_value_was_found_is_in_the_frame(self):
@@ -310,30 +310,34 @@ class TestDisplay:
         ({"a": [0.1], "b": ["x"]}, {}, "the values of 'b' are not numbers"),
         ({"a": [0.1], "b": [np.inf]}, {}, "value of b is infinite for user 0"),
         ([0.1, 0.2], {}, "a list cannot be compared"),
-        ({"a": [0.1], "b": [0.2]}, {"test": "permutaton"}, "did you mean 'permutation'?"),
-        ({"a": [0.1], "b": [0.2]}, {"test": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),
-        ({"a": [0.1], "b": [0.2]}, {"test": "t", "method": "exact"}, "student has no setting 'method'"),
+        ({"a": [0.1], "b": [0.2]}, {"significance": "permutaton"}, "did you mean 'permutation'?"),
+        ({"a": [0.1], "b": [0.2]}, {"significance": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),
+        ({"a": [0.1], "b": [0.2]}, {"significance": "t", "method": "exact"}, "student has no parameter 'method'"),
         ({"a": [0.1], "b": [0.2]}, {"method": "excat"}, "did you mean 'exact'?"),
-        ({"a": [0.1], "b": [0.2]}, {"samples": 0}, "samples=0 is not a whole number of at least 1"),
+        ({"a": [0.1], "b": [0.2]}, {"resamples": 0}, "resamples=0 is not a whole number of at least 1"),
         ({"a": [0.1], "b": [0.2]}, {"correction": "holmes"}, "did you mean 'holm'?"),
         ({"a": [0.1], "b": [0.2]}, {"alpha": 5}, "alpha=5 is not a share"),
         ({"a": [0.1], "b": [0.2]}, {"baseline": "aa"}, "did you mean 'a'?"),
         ({"a": [0.1], "b": [0.2]}, {"metrics": ["values"]}, "did you mean 'value'?"),
-        ({"a": [0.1], "b": [0.2]}, {"coverage": "ful"}, "coverage='ful' is not one of full, common"),
+        ({"a": [0.1], "b": [0.2]}, {"coverage": "ful"}, "coverage='ful' is not one of full, reduced"),
         (
             {"a": [0.1], "b": [0.2]},
-            {"test": "permutation(plus_one=maybe)"},
-            "plus_one='maybe' is neither true nor false",
+            {"significance": "permutation(plus_one=maybe)"},
+            "plus_one=maybe of permutation is neither true nor false",
         ),
         (
             {"a": [0.1], "b": [0.2]},
-            {"test": "log_student(epsilon=0)", "average": "geometric"},
+            {"significance": "log_student(epsilon=0)", "average": "geometric"},
             "epsilon=0 must be above 0",
         ),
         ({"a": [0.1], "b": [0.2]}, {"average": "median"}, "cannot be compared by their median"),
         ({"a": [0.1], "b": [0.2]}, {"average": "meen"}, "did you mean 'mean'?"),
         ({"a": [0.1], "b": [0.2]}, {"subsets": 3, "subset_size": 2}, "subset_size=2 is not a share"),
-        ({"a": [0.1], "b": [0.2]}, {"test": "permutation(samples=10)", "samples": 20}, "contradict each other"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"significance": "permutation(resamples=10)", "resamples": 20},
+            "contradict each other",
+        ),
     ],
 )
 def test_bad_input_is_told_in_one_line(values, options, told):
@@ -355,7 +359,7 @@ def test_weights_of_zero_are_told():
 
 def test_a_pair_without_common_users_has_no_p_value():
     covered = np.array([[True, True, False, False], [False, False, True, True], [True] * 4])
-    result = compare(scores_of(np.random.default_rng(0).random((3, 4)), covered=covered), coverage="common")
+    result = compare(scores_of(np.random.default_rng(0).random((3, 4)), covered=covered), coverage="reduced")
     row = result.frame().row(0, named=True)
     assert row["n"] == 0
     assert np.isnan(row["p"])
@@ -378,7 +382,7 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
 @pytest.mark.parametrize("wrong", [{"metrics": []}, {"baseline": 3}, {"seed": -1}, {"seed": "x"}])
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(SettingError):
-        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, test="bootstrap", **wrong)
+        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, significance="bootstrap", **wrong)
 
 
 def test_a_users_weight_is_the_sum_over_their_lists():

@@ -47,7 +47,7 @@ def test_a_pair_without_a_p_value_stays_without_one_and_does_not_count(name):
 
 
 @pytest.mark.parametrize(
-    ("test", "correction"), [("permutation", "holm"), ("t", "bonferroni"), ("tukey(samples=199)", None)]
+    ("test", "correction"), [("permutation", "holm"), ("t", "bonferroni"), ("tukey(resamples=199)", None)]
 )
 def test_the_family_wise_error_stays_at_alpha_under_the_null(test, correction):
     rng = np.random.default_rng(8)
@@ -55,5 +55,5 @@ def test_the_family_wise_error_stays_at_alpha_under_the_null(test, correction):
     for _ in range(worlds):
         user = rng.exponential(size=100)
         values = {name: user * rng.exponential(size=100) for name in "abcd"}
-        false += compare(values, test=test, correction=correction).frame()["significant"].any()
+        false += compare(values, significance=test, correction=correction).frame()["significant"].any()
     assert false / worlds <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)

@@ -161,7 +161,7 @@ def test_the_error_bound_holds_on_every_way_against_rational_arithmetic(kind, mo
         truth = NASTY[kind](rng, int(rng.integers(3, 13)))
         d, p = [float(one) for one in truth], float(in_rationals(truth))
         for method in ("exact", "monte-carlo"):
-            verdict = permutation([sample_of(d)], method=method, samples=500)[0]
+            verdict = permutation([sample_of(d)], method=method, resamples=500)[0]
             assert abs(verdict.p[0] - p) <= verdict.error[0], (method, list(truth))
 
 
@@ -339,9 +339,9 @@ def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(mo
     sample = sample_of(np.random.default_rng(0).normal(size=60))
     p = exact_p(sample.values[0])[0]
     assert exact(sample, tolerance=1e-30)[1].tolist() == [0]
-    assert permutation([sample], tolerance=1e-30, samples=2000)[0].method[0] == "inversion"
+    assert permutation([sample], tolerance=1e-30, resamples=2000)[0].method[0] == "inversion"
     monkeypatch.setattr(inversion, "tie_chance", lambda ordered, slack, step: 0.1)
-    verdict = permutation([sample], samples=2000)[0]
+    verdict = permutation([sample], resamples=2000)[0]
     assert verdict.method[0] == "monte-carlo"
     assert abs(verdict.p[0] - p) < verdict.error[0]
 
@@ -440,8 +440,8 @@ class TestMonteCarlo:
 
     def test_the_papers_share_can_be_zero_and_ours_cannot(self):
         d = np.random.default_rng(0).random(100)
-        assert permutation([sample_of(d)], method="monte-carlo", samples=100, plus_one=False)[0].p[0] == 0
-        assert permutation([sample_of(d)], method="monte-carlo", samples=100)[0].p[0] == 1 / 101
+        assert permutation([sample_of(d)], method="monte-carlo", resamples=100, plus_one=False)[0].p[0] == 0
+        assert permutation([sample_of(d)], method="monte-carlo", resamples=100)[0].p[0] == 1 / 101
 
 
 def test_by_definition_is_the_definition():

@@ -39,10 +39,10 @@ def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None, job
         os._exit(1)
 
 
-def _report(results: object) -> list[Path]:
+def _report(results: object, folder: Path) -> list[Path]:
     from cranfield._files import whole_file
 
-    path = results.path / "report.html"
+    path = folder / "report.html"
     with whole_file(path) as temporary:
         temporary.write_text(str(results))
     return [path]

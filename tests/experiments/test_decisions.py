@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
-from cranfield.experiments import Decisions
+from cranfield.experiments import Decisions, schema
+from cranfield.experiments.decisions import DECISIONS, GROUPS
+from cranfield.experiments.file import experiment_of
 from cranfield.measures import measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings import recommend
@@ -30,8 +32,9 @@ VALUES = {
     "threshold": [4.0, 3.0, 3.5, 4.25],
     "undefined": ["zero", "leave out"],
     "average": ["mean", "weighted(by=judged)", "weighted(by=relevant)"],
+    "groups": ["pooled", "equal"],
     "coverage": ["full", "reduced"],
-    "test": ["student", "permutation", "permutation(method=monte-carlo)"],
+    "significance": ["student", "permutation", "permutation(method=monte-carlo)"],
     "correction": ["holm", "none", "bonferroni"],
     "alpha": [0.05, 0.01, 0.049999999],
     "baseline": ["none", "knn"],
@@ -46,7 +49,7 @@ def test_the_defaults_are_the_starting_configuration_of_the_paper():
     assert (start.min_ratings, start.fill, start.lists) == (1, "none", "full")
     assert start.metrics == ("P@10", "nDCG(gain=binary)@10")
     assert (start.threshold, start.undefined, start.average, start.coverage) == (4.0, "zero", "mean", "full")
-    assert start.test == "student"
+    assert start.significance == "student"
 
 
 @given(some, some)
@@ -72,7 +75,7 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
          "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
          "5-fold cross-validation, condensed lists, P@5, plain mean, covered users only"),
-        ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "test": "permutation"},
+        ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "permutation"},
          "random 50/50, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
          "tested by permutation"),
     ],
@@ -93,7 +96,7 @@ def test_a_spelling_has_one_form():
     [
         ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
         ({"split": "randm(train=0.5)"}, "did you mean 'random'?"),
-        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write"),
+        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no parameter 'trian'; did you"),
         ({"split": "train_per_item"}, "split='train_per_item': train_per_item needs l; write train_per_item(l=..."),
         ({"filters": ("kcore(k=5)",)}, "did you mean 'k_core'?"),
         ({"filters": "positives"}, "filters='positives': positives needs threshold; write positives(threshold=...)"),
@@ -110,23 +113,29 @@ def test_a_spelling_has_one_form():
         ({"sample": 1.5}, "neither 'all' nor a number of users nor a share"),
         ({"nonrelevant": 0}, "nonrelevant=0 is neither 'all' nor a whole number"),
         ({"average": "meen"}, "did you mean 'mean'?"),
-        ({"test": "t"}, "there is no test 't'"),
-        ({"test": "studnt"}, "did you mean 'student'?"),
+        ({"significance": "tt"}, "there is no significance test 'tt'"),
+        ({"significance": "studnt"}, "did you mean 'student'?"),
         ({"correction": "hom"}, "did you mean 'holm'?"),
         ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),
         ({"candidates": "group"}, "set relevant='one'"),
         ({"candidates": "group", "relevant": "one"}, "which split='random(train=0.5)' does not make; set split='perc"),
-        ({"candidates": "group", "relevant": "one", "split": "given"}, "which split='given' does not make"),
-        ({"split": "given(overlp=test)"}, "did you mean 'overlap'?"),
-        ({"split": "given(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
-        ({"split": "gven"}, "did you mean 'given'?"),
-        ({"split": "given", "filters": ("k_core(k=5)",)}, "split='given' takes the data as they come divided"),
-        ({"average": "geometric(form=adjusted, epsilon=0.01)"}, "test='log_student(epsilon=0.01)', the log form"),
+        ({"candidates": "group", "relevant": "one", "split": "predefined"}, "which split='predefined' does not make"),
+        ({"split": "predefined(overlp=test)"}, "did you mean 'overlap'?"),
+        ({"split": "predefined(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
+        ({"split": "predefind"}, "did you mean 'predefined'?"),
+        ({"split": "given"}, "split='given' is now 'predefined'"),
+        ({"split": "given(overlap=test)"}, "split='given' is now 'predefined(overlap=test)'"),
+        ({"fill": 5}, "fill=5 is not text; write it in quotes"),
+        ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes the data as they come"),
+        ({"average": "geometric(form=adjusted, epsilon=0.01)"}, "='log_student(epsilon=0.01)', the log form"),
         ({"average": "geometric"}, "and average='geometric(form=adjusted, epsilon=1e-05)'"),
-        ({"test": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
-        ({"test": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"}, "another average"),
-        ({"average": "median"}, "set test='sign'"),
-        ({"test": "tukey"}, "would correct twice; set correction='none'"),
+        ({"significance": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
+        (
+            {"significance": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"},
+            "another average",
+        ),
+        ({"average": "median"}, "set significance='sign'"),
+        ({"significance": "tukey"}, "would correct twice; set correction='none'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):
@@ -137,8 +146,8 @@ def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):
 
 
 def test_the_log_form_and_the_sign_test_go_with_their_averages():
-    Decisions(average="geometric(form=adjusted, epsilon=0.01)", test="log_student(epsilon=0.01)")
-    assert Decisions(average="median", test="sign").comparing()["average"] == "mean"
+    Decisions(average="geometric(form=adjusted, epsilon=0.01)", significance="log_student(epsilon=0.01)")
+    assert Decisions(average="median", significance="sign").tested.average == "mean"
 
 
 def test_an_unknown_decision_names_the_nearest():
@@ -146,11 +155,42 @@ def test_an_unknown_decision_names_the_nearest():
         Decisions().with_(metric="P@5")
 
 
+def test_a_decision_that_has_another_name_now_is_answered_with_it():
+    with pytest.raises(SettingError, match="there is no decision 'test'; it is called 'significance' now"):
+        Decisions().with_(test="sign")
+    with pytest.raises(SettingError, match="decisions: no key 'test'; it is called 'significance' now"):
+        experiment_of({"decisions": {"test": "sign"}})
+
+
 def test_the_settings_are_those_of_the_functions():
-    for settings_of, function in (
-        (Decisions().recommending(), recommend),
-        (Decisions().measuring(), measure),
-        (Decisions().averaging(), Scores.frame),
-        (Decisions().comparing(), compare),
+    start = Decisions()
+    for groups, function in (
+        ((start.serving, start.ranking), recommend),
+        ((start.measuring,), measure),
+        ((start.averaging,), Scores.frame),
+        ((start.comparing, start.tested), compare),
     ):
-        assert set(settings_of) <= set(inspect.signature(function).parameters)
+        settings_of = {name for group in groups for name in group.as_dict()}
+        assert settings_of <= set(inspect.signature(function).parameters)
+
+
+def test_every_decision_is_declared_by_one_group_in_the_order_of_the_paper():
+    letters = [declared.metadata["letter"] for declared in DECISIONS.values()]
+    assert letters == sorted(letters)
+    assert len(DECISIONS) == sum(len(group.decisions()) for group in GROUPS)
+    assert list(Decisions().as_dict()) == list(DECISIONS)
+
+
+def test_every_value_of_the_property_is_of_a_decision():
+    assert set(VALUES) | {"nonrelevant"} == set(DECISIONS)
+
+
+@pytest.mark.parametrize("name", list(DECISIONS))
+def test_the_schema_admits_the_values_and_refuses_others(name):
+    import jsonschema
+
+    about = schema()["properties"]["decisions"]["properties"][name]
+    for value in VALUES.get(name, ["all", 7]):
+        jsonschema.validate(list(value) if isinstance(value, tuple) else value, about)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"not": "this"}, about)

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 from cranfield.experiments import Decisions
+from cranfield.experiments.decisions import described
 from cranfield.experiments.file import SYSTEM, TOP, experiment_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "experiment.md"
@@ -29,3 +30,7 @@ def test_every_key_and_decision_is_on_the_page():
     page = PAGE.read_text()
     for name in (*TOP, *SYSTEM[2:], *Decisions().as_dict()):
         assert re.search(rf"`\[*{name}[.\w]*\]*`|^{name} = ", page, flags=re.M), name
+
+
+def test_the_table_of_decisions_is_made_of_their_declarations():
+    assert described() in PAGE.read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -12,15 +11,12 @@ import pytest
 
 import cranfield as cf
 from cranfield.comparisons.student import student
-from cranfield.comparisons.verdict import tests as tests_by_name
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
-from cranfield.experiments import Decisions, Source, System, folder, run
+from cranfield.experiments import Decisions, Source, System, run, store
 from cranfield.experiments.tuning import Tuning
 from cranfield.splits import registry as split_registry
-
-# The module, which the function has the name of.
-metrics = import_module("cranfield.measures.definition")
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
 
@@ -51,25 +47,21 @@ def _metric(k):
 
 
 def _test(k):
-    @tests_by_name.register
+    @significance_tests.register
     def my_test(samples):
         return student(samples) if k > 5 else wilcoxon(samples)
 
 
 @pytest.fixture
-def defined(monkeypatch):
-    """Functions of one's own are forgotten after the test."""
-    for registry in (filters.registry, split_registry, tests_by_name):
-        monkeypatch.setattr(registry, "_functions", dict(registry._functions))
-    for table in ("_DEFINITIONS", "_SPELLINGS"):
-        monkeypatch.setattr(metrics, table, dict(getattr(metrics, table)))
+def defined():
+    """Functions of one's own, forgotten after the test."""
     for define in (_filter, _split, _metric, _test):
         define(5)
 
 
 @pytest.mark.usefixtures("defined")
 def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
-    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), test="my_test")
+    decisions = Decisions(filters=("my_filter",), split="my_split", metrics=("MyMetric@5",), significance="my_test")
     experiment = tiny(systems=_TWO, decisions=decisions)
     run(experiment, tmp_path)
     for define, stage in ((_test, "results"), (_metric, "scores"), (_split, "splits"), (_filter, "data")):
@@ -93,9 +85,10 @@ def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp
 
 def test_another_report_is_written(tiny, tmp_path):
     def written(text):
-        def report(results):
-            (results.path / "report.html").write_text(text)
-            return [results.path / "report.html"]
+        def report(results, folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "report.html").write_text(text)
+            return [folder / "report.html"]
 
         return report
 
@@ -120,7 +113,7 @@ def test_files_of_other_names_are_read_and_told(tiny, tmp_path):
 
 def test_the_card_tells_every_version_that_something_was_made_with(tiny, tmp_path, monkeypatch):
     def versions_after(version, **changes):
-        monkeypatch.setattr(folder, "versions", lambda: {"cranfield": "1", "numpy": version})
+        monkeypatch.setattr(store, "versions", lambda: {"cranfield": "1", "numpy": version})
         return run(tiny(systems=_TWO, **changes), tmp_path).card()["versions"]["numpy"]
 
     assert versions_after("2.1") == "2.1"

@@ -6,6 +6,7 @@ import pytest
 
 from cranfield._errors import CranfieldError
 from cranfield.experiments import Decisions, Source, plan, run
+from cranfield.experiments.stage import Size
 
 
 def test_a_plan_writes_nothing(tiny, tmp_path):
@@ -25,8 +26,10 @@ def test_after_a_run_there_is_nothing_to_do(tiny, tmp_path):
 
 
 def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tmp_path):
-    run(tiny(), tmp_path)
+    results = run(tiny(), tmp_path)
     (tmp_path / "runs" / "tiny" / "near.parquet").unlink()
+    assert {task.name: task.state for task in plan(tiny(), tmp_path).tasks}["runs/tiny/near"] == "damaged"
+    results.line.artifacts["runs/tiny/near"].path().unlink()
     found = plan(tiny(), tmp_path)
     states = {task.name: task.state for task in found.tasks}
     assert states["runs/tiny/near"] == "damaged"
@@ -38,7 +41,7 @@ def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tmp_path):
 def test_a_plan_has_the_same_tasks_as_the_run(tiny, tmp_path):
     names = [task.name for task in plan(tiny(repetitions=2), tmp_path / "out").tasks]
     results = run(tiny(repetitions=2), tmp_path / "out")
-    assert sorted(names) == sorted(results.records)
+    assert sorted(names) == sorted(results.artifacts)
 
 
 def test_ratings_that_do_not_admit_the_split_are_told_by_a_plan(tiny, tmp_path):
@@ -49,12 +52,12 @@ def test_ratings_that_do_not_admit_the_split_are_told_by_a_plan(tiny, tmp_path):
 
 
 def test_a_time_is_extrapolated_from_smaller_worlds_of_the_same_shape(monkeypatch):
-    module = sys.modules["cranfield.experiments.planning"]
+    module = sys.modules["cranfield.experiments.costs"]
     worlds = []
     true = module.simulate.world
     monkeypatch.setattr(module.simulate, "world", lambda *size: worlds.append(size) or true(*size))
-    sizes = {"small": (200, 100, 4_000), "large": (7_000, 5_000, 1_000_000)}
-    small, large = (module._extrapolated(Decisions(), "popularity", size) for size in sizes.values())
+    sizes = (Size(200, 100, 4_000), Size(7_000, 5_000, 1_000_000))
+    small, large = (module.training_time(Decisions(), "popularity", size) for size in sizes)
     assert worlds == [(200, 100, 4_000), (350, 250, 2_500), (700, 500, 10_000)]
     assert large >= small
 
@@ -84,7 +87,7 @@ def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_
     experiment = tiny(decisions=Decisions(**changes))
     with pytest.raises(CranfieldError, match=said):
         plan(experiment, tmp_path / "out")
-    monkeypatch.setattr("cranfield.experiments.stages.timed_each", None)
+    monkeypatch.setattr("cranfield.experiments.stages.models.fit_each", None)
     with pytest.raises(CranfieldError, match=said):
         run(experiment, tmp_path / "out")
 

@@ -26,6 +26,13 @@ def _made(out):
     return {one["artifact"] for one in last if one["did"] == "made"}
 
 
+def _exported(out):
+    """Return what the last run exported, by the log."""
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    return {one["artifact"] for one in last if one["did"] == "exported"}
+
+
 def _stages(out):
     return {name.split("/")[0] for name in _made(out)}
 
@@ -34,14 +41,19 @@ def _whole(frame):
     return frame.filter(pl.col("fold").is_null()).drop("data", "repetition", "fold")
 
 
+def _options(decisions):
+    """Return the options of `recommend`."""
+    return {**decisions.serving.as_dict(), **decisions.ranking.as_dict()}
+
+
 def _by_hand(ratings, decisions, systems, seed):
     """Return scores and comparison of one split, by the functions that users call."""
     (split,) = apply(cf.filters.apply(ratings, decisions.filters, seed=seed), decisions.split, seed=seed)
-    runs = cf.recommend(split, systems, seed=seed, **decisions.recommending())
+    runs = cf.recommend(split, systems, seed=seed, **_options(decisions))
     test = split.test
     if decisions.min_ratings:
         test = test.keep((split.train.user_counts >= decisions.min_ratings)[test.users])
-    return cf.measure(runs, test, train=split.train, **decisions.measuring())
+    return cf.measure(runs, test, train=split.train, **decisions.measuring.as_dict())
 
 
 @pytest.mark.parametrize(
@@ -51,9 +63,13 @@ def _by_hand(ratings, decisions, systems, seed):
         {"lists": "condensed", "metrics": ("P@5", "AP", "Tau"), "coverage": "reduced"},
         {"filters": ("k_core(k=8)",), "split": "temporal(train=0.7)", "min_ratings": 6, "undefined": "leave out"},
         {"relevant": "one", "nonrelevant": 20, "metrics": ("Recall@5", "RR")},
-        {"average": "weighted(by=judged)", "test": "permutation", "fill": "popularity", "candidates": "test"},
-        {"average": "geometric(form=adjusted, epsilon=0.01)", "test": "log_student(epsilon=0.01)", "baseline": "near"},
-        {"average": "median", "test": "sign", "metrics": ("nDCG@10", "ItemCoverage@10"), "keep_seen": True},
+        {"average": "weighted(by=judged)", "significance": "permutation", "fill": "popularity", "candidates": "test"},
+        {
+            "average": "geometric(form=adjusted, epsilon=0.01)",
+            "significance": "log_student(epsilon=0.01)",
+            "baseline": "near",
+        },
+        {"average": "median", "significance": "sign", "metrics": ("nDCG@10", "ItemCoverage@10"), "keep_seen": True},
     ],
 )
 def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, changes):
@@ -62,8 +78,8 @@ def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, c
     results = run(experiment, tmp_path / "out")
     ratings = simulate.world(60, 40, 900).ratings.compact()
     scores = _by_hand(ratings, decisions, {one.name: one.spelling for one in experiment.systems}, seed=5)
-    assert_frame_equal(_whole(results.averages()), scores.frame(**decisions.averaging()))
-    comparison = cf.compare(scores, seed=5, **decisions.comparing())
+    assert_frame_equal(_whole(results.averages()), scores.frame(decisions.averaging))
+    comparison = cf.compare(scores, seed=5, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
     assert_frame_equal(_whole(results.comparisons()), comparison.frame())
     assert results.sentences("tiny") == comparison.sentences()
     found = results.findings("tiny")
@@ -77,8 +93,8 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
     values: dict[tuple[str, str], dict[object, list[float]]] = {}
     for seed in (3, 4):
         for split in apply(ratings, "k_fold(k=3)", seed=seed):
-            runs = cf.recommend(split, ["popularity"], seed=seed, **decisions.recommending())
-            scores = cf.measure(runs, split.test, train=split.train, **decisions.measuring())
+            runs = cf.recommend(split, ["popularity"], seed=seed, **_options(decisions))
+            scores = cf.measure(runs, split.test, train=split.train, **decisions.measuring.as_dict())
             for row in scores.per_user().iter_rows(named=True):
                 values.setdefault((row["system"], row["metric"]), {}).setdefault(row["user"], []).append(
                     row["value"] or 0.0
@@ -111,10 +127,22 @@ def test_a_second_run_makes_nothing(tiny, tmp_path):
         ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
         ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
         ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
-        ({"test": "permutation"}, {"experiment", "results", "card"}),
-        ({"fill": "popularity"}, {"experiment", "runs", "scores", "results", "card"}),
-        ({"seed": 7}, {"experiment", "splits", "runs", "scores", "results", "card"}),
-        ({"filters": ("k_core(k=8)",)}, {"experiment", "data", "splits", "runs", "scores", "results", "card"}),
+        ({"significance": "permutation"}, {"experiment", "results", "card"}),
+        ({"coverage": "reduced"}, {"experiment", "results", "card"}),
+        ({"undefined": "leave out"}, {"experiment", "results", "card"}),
+        ({"correction": "none"}, {"experiment", "results", "card"}),
+        *(
+            (change, {"experiment", "runs", "judged", "scores", "results", "card"})
+            for change in (
+                *({"fill": "popularity"}, {"length": 15}, {"min_ratings": 9}, {"sample": 30}, {"candidates": "test"}),
+                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}),
+            )
+        ),
+        ({"seed": 7}, {"experiment", "splits", "models", "runs", "judged", "scores", "results", "card"}),
+        (
+            {"filters": ("k_core(k=8)",)},
+            {"experiment", "data", "splits", "models", "runs", "judged", "scores", "results", "card"},
+        ),
     ],
 )
 def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
@@ -125,17 +153,38 @@ def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
     planned = plan(changed, tmp_path)
     assert {task.stage for task in planned.tasks if task.state != "kept"} == made
     run(changed, tmp_path)
-    assert _stages(tmp_path) == made
+    # What comes out the same is not gone on with.
+    assert _stages(tmp_path) <= made
+    assert ("models" in _stages(tmp_path)) == ("models" in made)
     assert all(task.state == "kept" for task in plan(changed, tmp_path).tasks)
+
+
+def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
+    def files():
+        found = (path for path in tmp_path.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
+        return {path: path.read_bytes() for path in found if path.name != "log.jsonl"}
+
+    changes = [{}, {"fill": "popularity"}, {"split": "k_fold(k=2)"}, {"threshold": 3}, {"lists": "condensed"}]
+    seen = []
+    for change in changes:
+        run(tiny(decisions=Decisions(**change)), tmp_path)
+        seen.append(files())
+    for change, before in zip(changes, seen):
+        results = run(tiny(decisions=Decisions(**change)), tmp_path)
+        assert _made(tmp_path) == set()
+        assert files() == before
+        assert results.finished
+        assert results.experiment.decisions == Decisions(**change)
 
 
 def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny, tmp_path):
     run(tiny(), tmp_path)
     more = tiny(systems=(*tiny().systems, System("average", "average")))
     run(more, tmp_path)
-    assert {name for name in _made(tmp_path) if name.startswith("runs")} == {"runs/tiny/average"}
+    trained = {name for name in _made(tmp_path) if name.startswith(("models", "runs"))}
+    assert trained == {"models/tiny/average", "runs/tiny/average"}
     run(tiny(), tmp_path)
-    assert _stages(tmp_path) == {"experiment", "scores", "results", "card"}
+    assert _stages(tmp_path) == set()  # it is all in the store
     assert not (tmp_path / "runs" / "tiny" / "average.parquet").exists()
 
 
@@ -154,7 +203,23 @@ def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tmp_path, patter
         path.unlink()
     run(tiny(), tmp_path)
     assert path.read_bytes() == before
-    assert len(_made(tmp_path)) == 1  # what was made of it has not changed
+    assert (len(_exported(tmp_path)), _made(tmp_path)) == (1, set())  # what it is a copy of is in the store
+
+
+@pytest.mark.parametrize("stage", ["data", "splits", "models", "runs", "judged", "scores", "results", "card"])
+@pytest.mark.parametrize("harm", ["truncate", "remove"])
+def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tmp_path, stage, harm):
+    results = run(tiny(), tmp_path)
+    artifact = next(one for name, one in results.line.artifacts.items() if name.split("/")[0] == stage)
+    path = artifact.path()
+    before = path.read_bytes()
+    if harm == "truncate":
+        path.write_bytes(before[: len(before) // 2])
+    else:
+        path.unlink()
+    run(tiny(), tmp_path)
+    assert path.read_bytes() == before
+    assert _made(tmp_path) == {artifact.name}  # what was made of it has not changed
 
 
 def test_the_normalised_file_runs_to_the_same_results(tiny_file, tmp_path):
@@ -179,7 +244,7 @@ def divided(tmp_path):
     cf.write_run(mine, tmp_path / "mine.tsv")
     text = """
 [decisions]
-split = "given"
+split = "predefined"
 length = 20
 [data.films]
 train = "train.csv"
@@ -196,11 +261,11 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     results = run(divided / "e.toml")
     split = cf.splits.given(cf.read(divided / "train.csv"), cf.read(divided / "test.csv"))
     runs = [
-        *cf.recommend(split, ["popularity"], **Decisions(length=20).recommending()),
+        *cf.recommend(split, ["popularity"], **_options(Decisions(length=20))),
         cf.read_run(divided / "mine.tsv", name="mine"),
     ]
     test = split.test.keep((split.train.user_counts > 0)[split.test.users])
-    scores = cf.measure(runs, test, train=split.train, **Decisions().measuring())
+    scores = cf.measure(runs, test, train=split.train, **Decisions().measuring.as_dict())
     assert_frame_equal(_whole(results.averages()), scores.frame(by="user"))
     told, whole = results.card()["data"]["films"], simulate.world(60, 40, 900).ratings
     assert (told["users"], told["items"], told["ratings"]) == (60, 40, 900)
@@ -214,11 +279,11 @@ def test_a_changed_file_is_noticed(divided):
     lines = (divided / "mine.tsv").read_text().splitlines()
     (divided / "mine.tsv").write_text("\n".join(lines[:-30]) + "\n")
     run(divided / "e.toml")
-    assert _stages(divided / "e") == {"scores", "results", "card"}
+    assert _stages(divided / "e") == {"judged", "scores", "results", "card"}
     ratings = (divided / "train.csv").read_text().splitlines()
     (divided / "train.csv").write_text("\n".join(ratings[:-5]) + "\n")
     run(divided / "e.toml")
-    assert _stages(divided / "e") == {"data", "splits", "runs", "scores", "results", "card"}
+    assert _stages(divided / "e") == {"data", "splits", "models", "runs", "judged", "scores", "results", "card"}
 
 
 def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, piped):
@@ -262,7 +327,7 @@ def test_pairs_in_both_parts_are_refused_or_dropped_and_told(divided):
         run(divided / "e.toml")
     assert not (divided / "e" / "runs").exists()
     text = (divided / "e.toml").read_text()
-    (divided / "e.toml").write_text(text.replace('"given"', '"given(overlap=test)"'))
+    (divided / "e.toml").write_text(text.replace('"predefined"', '"predefined(overlap=test)"'))
     card = run(divided / "e.toml").card()
     assert card["data"]["films"]["ratings"] == 900
     assert card["data"]["films"]["notes"] == ["1 pairs were in more than one part; kept in test only"]
@@ -280,7 +345,7 @@ def test_a_known_dataset_is_taken_as_it_was_published_or_split(tmp_path, monkeyp
     datasets.fetch("coat", from_path=tmp_path / "coat", verify=False)
     train, test = datasets.load_pair("coat")
     text = "systems = ['popularity', 'random']\n[data.coat]\ndataset = 'coat'\n[decisions]\nsplit = '{}'\n"
-    (tmp_path / "e.toml").write_text(text.format("given(overlap=test)"))
+    (tmp_path / "e.toml").write_text(text.format("predefined(overlap=test)"))
     card = run(tmp_path / "e.toml").card()
     assert card["data"]["coat"]["fingerprints"]["test"] == test.fingerprint
     assert card["data"]["coat"]["citation"] is not None
@@ -324,7 +389,7 @@ def test_a_system_whose_library_is_missing_is_told_before_any_training(tiny, tmp
     ("changes", "said"),
     [
         ({"decisions": Decisions(metrics="nDCG(gain=foo)@10")}, "gain=foo of nDCG is not known"),
-        ({"decisions": Decisions(test="permutation(method=foo)")}, "method='foo' is not one of exact"),
+        ({"decisions": Decisions(significance="permutation(method=foo)")}, "method='foo' is not one of exact"),
         ({"assess": {"scenarios": ["ratingz"]}}, "did you mean 'ratings'?"),
         ({"assess": {"samples": "x"}}, "samples='x' is not a whole number"),
         ({"decisions": Decisions(split="random(train=1.5)")}, "train=1.5 is not a share"),
@@ -373,8 +438,8 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
     read = results.assessment("tiny")
     (part,) = results.measured("tiny")
     made = cf.assess(
-        part.runs,
-        part.test,
+        part.judged,
+        None,
         list(experiment.decisions.metrics),
         threshold=4,
         train=part.train,
@@ -404,16 +469,19 @@ def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
 
 
 def test_a_report_is_made_once_and_goes_with_its_results(tiny, tmp_path):
-    def report(results):
-        with (results.path / "calls").open("a") as calls:
+    def report(results, folder):
+        with (tmp_path / "calls").open("a") as calls:
             calls.write("called\n")
-        (results.path / "report.html").write_text(str(results))
-        return [results.path / "report.html"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.html").write_text(str(results))
+        return [folder / "report.html"]
 
     assert run(tiny(), tmp_path, report=report).pages == [tmp_path / "report.html"]
     run(tiny(), tmp_path, report=report)
     assert (tmp_path / "calls").read_text().count("called") == 1
     run(tiny(decisions=Decisions(threshold=3)), tmp_path, report=report)
+    assert (tmp_path / "calls").read_text().count("called") == 2
+    assert str(run(tiny(), tmp_path, report=report)) == (tmp_path / "report.html").read_text()
     assert (tmp_path / "calls").read_text().count("called") == 2
     assert run(tiny(), tmp_path).pages == []
     assert not (tmp_path / "report.html").exists()
@@ -454,7 +522,7 @@ def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monke
     differ = {"log.jsonl", ".cranfield/lock", ".cranfield/process"}
     for file in (file for file in files if file.as_posix() not in differ):
         assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
-    assert steps.count("Training and ranking") == 8
+    assert steps.count("Training") == steps.count("Ranking") == 8
     run(experiment, tmp_path / "two", jobs=2)
     assert _made(tmp_path / "two") == set()
 

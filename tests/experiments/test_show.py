@@ -5,7 +5,7 @@ import pytest
 from cranfield._errors import CranfieldError
 from cranfield.experiments import Decisions, System, Tuning, diff, run, show
 from cranfield.experiments.results import Results
-from cranfield.experiments.stages import Pipeline
+from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 
 
 def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_path):
@@ -26,7 +26,7 @@ def test_searches_stand_before_the_runs_that_they_were_made_for(tiny, tmp_path):
     tuned = System("near", "knn", tuning=Tuning({"k": (2, 5)}))
     run(tiny(systems=(System("popularity", "popularity"), tuned)), tmp_path)
     stages = show(tmp_path).frame()["stage"].unique(maintain_order=True).to_list()
-    assert stages == ["experiment", "data", "splits", "searches", "runs", "scores", "results", "card"]
+    assert stages == ["experiment", "data", "splits", "searches", "models", "runs", "scores", "results", "card"]
 
 
 def test_what_is_damaged_is_named(tiny, tmp_path):
@@ -39,8 +39,8 @@ def test_what_is_damaged_is_named(tiny, tmp_path):
 
 
 def test_an_unfinished_experiment_says_so(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    (tmp_path / ".cranfield" / "records" / "card.json").unlink()
+    results = run(tiny(), tmp_path)
+    (results.line.artifacts["card"].home / "record.json").unlink()
     assert "not finished; run the experiment again" in str(show(tmp_path))
     with pytest.raises(CranfieldError, match="not finished"):
         Results(tmp_path).card()
@@ -67,15 +67,16 @@ def test_results_of_unknown_data_suggest_the_nearest(tiny, tmp_path):
         run(tiny(), tmp_path).sentences("tinny")
 
 
-@pytest.mark.parametrize("file", ["results/tiny/averages.parquet", "scores/tiny.parquet", "card.json"])
-def test_damaged_results_are_never_read(tiny, tmp_path, file):
+@pytest.mark.parametrize("artifact", ["results/tiny", "scores/tiny", "card"])
+def test_damaged_results_are_never_read(tiny, tmp_path, artifact):
     results = run(tiny(), tmp_path)
-    (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:-5])
+    path = results.line.artifacts[artifact].path()
+    path.write_bytes(path.read_bytes()[:-5])
     read = {
-        "results/tiny/averages.parquet": results.averages,
-        "scores/tiny.parquet": lambda: results.findings("tiny"),
-        "card.json": results.card,
-    }[file]
+        "results/tiny": results.averages,
+        "scores/tiny": lambda: results.findings("tiny"),
+        "card": results.card,
+    }[artifact]
     with pytest.raises(CranfieldError, match=r"is missing or damaged; run the experiment again"):
         read()
     show(tmp_path)
@@ -90,20 +91,20 @@ def test_what_was_run_is_told_though_its_file_was_changed(tiny, tmp_path):
 
 
 def test_an_unfinished_experiment_cannot_be_compared(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    (tmp_path / ".cranfield" / "records" / "results" / "tiny.json").unlink()
+    results = run(tiny(), tmp_path)
+    (results.line.artifacts["results/tiny"].home / "record.json").unlink()
     with pytest.raises(CranfieldError, match="not finished"):
         diff(tmp_path, tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["runs", "scores", "split"])
+@pytest.mark.parametrize("stage", [RUNS, SCORES, SPLITS])
 def test_results_of_an_experiment_that_was_changed_and_not_finished_do_not_count(tiny, tmp_path, monkeypatch, stage):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     run(tiny(), tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(Pipeline, stage, stop)
+        patched.setattr(type(stage), "made_of", stop)
         with pytest.raises(KeyboardInterrupt):
             run(tiny(decisions=Decisions(threshold=3), seed=2), tmp_path)
     results = Results(tmp_path)

@@ -11,7 +11,8 @@ import pytest
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield.data import simulate
 from cranfield.experiments import Decisions, Range, System, Tuning, plan, run, search
-from cranfield.experiments import stages as experiment_stages
+from cranfield.experiments.stages import searches
+from cranfield.experiments.stages.splits import split_of
 from cranfield.splits import apply
 
 GRID = Tuning({"k": (1, 5, 30), "similarity": ("cosine", "pearson")}, "nDCG@5")
@@ -30,28 +31,26 @@ def _made(out):
 
 def test_a_system_is_trained_with_what_the_search_by_hand_finds_best(tiny, tmp_path):
     results = run(_experiment(tiny, decisions=Decisions(split="k_fold(k=2)"), seed=4), tmp_path)
-    line = results._line()
-    (source,) = results.experiment.data
-    for part in line.parts(source):
-        split = line.split_of(part)
-        asked = {**Decisions().recommending(), "threshold": 4}
+    for part in results.line.units("part"):
+        split = split_of(results.line, part)
+        asked = {**Decisions().serving.as_dict(), **Decisions().ranking.as_dict(), "threshold": 4}
         found = search(split, "knn(q=2)", dict(GRID.space), "nDCG@5", seed=4, **asked)
-        facts = results.records[f"searches/{part.place}/tuned"]["facts"]
+        facts = results.line.artifacts[f"searches/{part.place}/tuned"].facts
         assert (facts["best"], facts["value"], facts["trials"]) == (found.best.system, found.best.value, 6)
-        assert results.records[f"runs/{part.place}/tuned"]["made_of"]["system"] == found.best.system
+        record = results.line.store.find(results.line.artifacts[f"models/{part.place}/tuned"].key)
+        assert record.made_of["system"] == found.best.system
         frame = pl.read_parquet(tmp_path / "searches" / f"{part.place}" / "tuned.parquet")
         assert frame.rows() == found.frame().drop("seconds").rows()
 
 
 def test_the_test_part_is_not_looked_at(tiny, tmp_path, monkeypatch):
     seen = []
-    true = experiment_stages.search
-    monkeypatch.setattr(experiment_stages, "search", lambda data, *a, **k: seen.append(data) or true(data, *a, **k))
-    run(_experiment(tiny), tmp_path)
+    true = searches.search
+    monkeypatch.setattr(searches, "search", lambda data, *a, **k: seen.append(data) or true(data, *a, **k))
+    results = run(_experiment(tiny), tmp_path)
     (split,) = seen
     blind = search(split.train, "knn(q=2)", dict(GRID.space), "nDCG@5", threshold=4, min_ratings=1)
-    told = json.loads((tmp_path / ".cranfield" / "records" / "searches" / "tiny" / "tuned.json").read_text())
-    assert told["facts"]["value"] == blind.best.value
+    assert results.line.artifacts["searches/tiny/tuned"].facts["value"] == blind.best.value
 
 
 def test_a_validation_part_of_the_split_is_what_is_measured(tiny, tmp_path):
@@ -82,7 +81,7 @@ def test_the_card_has_what_was_searched_and_found(tiny, tmp_path):
         ({"decisions": Decisions(metrics=("P@5",))}, {"experiment", "scores", "results", "card"}),
         (
             {"tuning": Tuning({"k": (2,)}, "nDCG@5")},
-            {"experiment", "searches", "runs", "scores", "results", "card"},
+            {"experiment", "searches", "models", "runs", "judged", "scores", "results", "card"},
         ),
     ],
 )
@@ -94,7 +93,7 @@ def test_a_change_searches_again_only_if_the_search_depends_on_it(tiny, tmp_path
 
 def test_without_a_metric_the_first_one_of_the_experiment_counts(tiny, tmp_path):
     results = run(_experiment(tiny, Tuning({"k": (1, 5)})), tmp_path)
-    assert results.records["searches/tiny/tuned"]["facts"]["metric"] == "P@10"
+    assert results.line.artifacts["searches/tiny/tuned"].facts["metric"] == "P@10"
 
 
 def test_a_search_that_was_broken_off_goes_on_and_leaves_the_same_bytes(tiny, tmp_path, monkeypatch):
@@ -128,7 +127,7 @@ def test_a_search_that_was_broken_off_goes_on_and_leaves_the_same_bytes(tiny, tm
 def test_what_a_search_kept_and_is_damaged_is_left_aside(tiny, tmp_path):
     experiment = _experiment(tiny)
     whole = run(experiment, tmp_path / "whole")
-    key = whole.records["searches/tiny/tuned"]["key"]
+    key = whole.line.artifacts["searches/tiny/tuned"].key
     run(tiny(), tmp_path / "out")
     (tmp_path / "out" / ".cranfield" / "unfinished").mkdir()
     (tmp_path / "out" / ".cranfield" / "unfinished" / f"{key}.json").write_text('{"half')
@@ -144,7 +143,7 @@ def test_a_library_that_is_missing_is_told_before_anything_starts(tiny, tmp_path
 
 def test_a_plan_counts_the_searches(tiny, tmp_path):
     found = {task.name: task for task in plan(_experiment(tiny), tmp_path / "out").tasks}
-    assert found["searches/tiny/tuned"].seconds >= 6 * found["runs/tiny/tuned"].seconds
+    assert found["searches/tiny/tuned"].seconds >= 6 * found["models/tiny/tuned"].seconds
 
 
 def test_that_a_validation_part_leaves_nobody_to_measure_names_the_search(tiny, tmp_path):

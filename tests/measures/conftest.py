@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from cranfield import Ratings
 from cranfield.measures import Judgments, judge
-from cranfield.measures.context import Context
 from cranfield.rankings import read_run
 
 ITEMS = st.integers(0, 12)
@@ -41,7 +40,7 @@ def judged_of(ratings_of):
     def make(run, test, threshold=1.0, ties="trec_eval", train=None, similarity=None):
         train = train if train is None or isinstance(train, Ratings) else ratings_of(train)
         run = read_run(run, name="run", ties=ties)
-        return judge(run, Judgments.of(ratings_of(test), float(threshold)), Context(train, similarity))[0]
+        return judge(run, Judgments.of(ratings_of(test), float(threshold)), train=train, similarity=similarity)
 
     return make
 

@@ -19,7 +19,7 @@ def test_strangers_are_counted_as_often_as_they_are_recommended(lists, profiles)
     test = Ratings.of(*zip(*((user, item) for user, items in profiles.items() for item in items)))
     known = {item for items in profiles.values() for item in items}
     measured = [items for user, items in lists.items() if user in profiles]
-    _, counts = judge(run, Judgments.of(test, 1.0))
+    counts = judge(run, Judgments.of(test, 1.0)).counts
     assert counts == {
         "users without test ratings": len(lists.keys() - profiles.keys()),
         "test users without a list": len(profiles.keys() - lists.keys()),

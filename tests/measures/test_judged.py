@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError, Vocabulary
 from cranfield.measures import Judgments, Metric, judge, known_metrics
-from cranfield.measures.judging import one_relevant_judgments
 from cranfield.rankings import Run
 
 THRESHOLD = 3
@@ -126,7 +125,7 @@ def test_a_perfect_list_scores_one(profile):
         items=np.array(order, dtype=np.int32),
     )
     test = Ratings.of([7] * len(profile), list(profile), list(profile.values()))
-    judged, _ = judge(run, Judgments.of(test, float(max(profile.values()))))
+    judged = judge(run, Judgments.of(test, float(max(profile.values()))))
     relevant = int(judged.n_relevant[0])
     for name in (f"P@{relevant}", "Recall", f"F1@{relevant}", "HitRate", "RR", "AP", "Rprec", "nDCG", "bpref", "infAP"):
         assert Metric.of(name)(judged)[0] == pytest.approx(1.0, abs=1e-4 if name == "infAP" else 1e-12), name
@@ -149,7 +148,7 @@ def test_whole_lists_cannot_be_had_of_one_relevant_lists():
         one_relevant=True,
     )
     judgments = Judgments.of(Ratings.of([7, 7], [1, 2]), 1.0)
-    judged, _ = judge(run, one_relevant_judgments(run, judgments))
+    judged = judge(run, judgments)
     assert Metric.of("RR")(judged).tolist() == [1.0, 1 / 3]
     assert Metric.of("nDCG")(judged).tolist() == [1.0, 1 / math.log2(4)]
     with pytest.raises(SettingError, match="whole lists"):

@@ -74,7 +74,7 @@ def test_implicit_feedback_needs_no_threshold():
 
 
 def test_condensed_lists_are_those_without_unjudged_items():
-    condensed = measure(RUNS, TEST, "P@2", threshold=4, condensed=True)
+    condensed = measure(RUNS, TEST, "P@2", threshold=4, lists="condensed")
     alone = measure(RUNS, TEST, "P(condensed=true)@2", threshold=4)
     assert condensed.values[0, 0, :2].tolist() == [1.0, 0.5]
     assert np.array_equal(condensed.values, alone.values, equal_nan=True)
@@ -128,10 +128,10 @@ def test_one_user_and_one_system_is_enough():
         (RUNS, TEST, ["P(rel=high)@1"], "not a number"),
         (RUNS, TEST, ["P@0"], "not a positive whole number"),
         (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
-        (RUNS, TEST, ["Rprec@5"], "takes no cut-off"),
+        (RUNS, TEST, ["Rprec@5"], "which Rprec does not take"),
         (RUNS, TEST, ["P@3000000000"], "no list is as long"),
         (RUNS, TEST, None, "no metric"),
-        (RUNS, TEST, ["RBP(p=2)"], "between 0 and 1"),
+        (RUNS, TEST, ["RBP(p=2)"], "give a number below 1"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(runs, test, metrics, message):
@@ -240,9 +240,9 @@ def test_one_relevant_lists_meet_whatever_the_order_of_their_rows():
 def test_one_relevant_lists_must_be_those_of_the_test_set_and_of_the_first_run():
     test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 4])
     frame = pl.DataFrame({"user": ["ann", "ann"], "item": ["x", "y"], "rank": [1, 2], "length": [9, 9]})
-    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+    with pytest.raises(cf.InputError, match="the run b has other lists than a"):
         measure({"a": frame[:1], "b": frame}, test, "RR", threshold=4)
-    with pytest.raises(cf.InputError, match="the run b has other lists than the first one-relevant run"):
+    with pytest.raises(cf.InputError, match="the run b has other lists than a"):
         measure({"a": frame, "b": frame[:1]}, test, "RR", threshold=4)
     with pytest.raises(cf.InputError, match="1 one-relevant lists whose item is not in the test set"):
         measure({"a": frame.with_columns(item=pl.Series(["x", "z"]))}, test, "RR", threshold=4)

@@ -80,10 +80,10 @@ def test_a_user_with_nothing_else_is_not_measured_and_a_note_says_so():
 
 def test_every_verb_that_takes_a_test_set_takes_the_reading():
     test = read_test(QRELS)
-    frame = across_tools(RUNS, test, "AP", threshold=1, condensed=True, negative_grades="unjudged")
+    frame = across_tools(RUNS, test, "AP", threshold=1, lists="condensed", negative_grades="unjudged")
     assert (
         frame["value"][0]
-        == measure(RUNS, test, "AP", threshold=1, condensed=True, negative_grades="unjudged").average()
+        == measure(RUNS, test, "AP", threshold=1, lists="condensed", negative_grades="unjudged").average()
     )
     options = {"train": test, "groups": 1, "threshold": 1}
     assert by_popularity(RUNS, test, "bpref", negative_grades="unjudged", **options)["ratings"].to_list() == [4]

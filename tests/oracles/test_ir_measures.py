@@ -51,7 +51,7 @@ def _compare(name, measure, tolerance):
     run, test = _world()
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), 3.0)
-    judged, _ = judge(read_run(run, name="run"), judgments)
+    judged = judge(read_run(run, name="run"), judgments)
     theirs = {one.query_id: one.value for one in ir_measures.iter_calc([measure], test, run)}
     expected = [theirs[user] for user in judgments.user_ids.ids(judgments.users).to_list()]
     np.testing.assert_allclose(np.nan_to_num(Metric.of(name)(judged)), expected, rtol=0, atol=tolerance)

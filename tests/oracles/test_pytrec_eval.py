@@ -49,7 +49,7 @@ PROFILES = st.dictionaries(
 def _compare(run, test, level, negative_grades="judged"):
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), float(level), negative_grades)
-    judged, _ = judge(read_run(run, name="run"), judgments)
+    judged = judge(read_run(run, name="run"), judgments)
     theirs = pytrec_eval.RelevanceEvaluator(test, MEASURES, relevance_level=level).evaluate(run)
     users = judgments.user_ids.ids(judgments.users).to_list()
     for their_name, name in NAMES.items():

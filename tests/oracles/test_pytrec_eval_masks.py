@@ -54,7 +54,7 @@ def test_masks_equal_smaller_qrels(world, name, size):
     smaller: dict[str, dict[str, int]] = {}
     for user, item, grade in ratings.keep(mask).frame().rows():
         smaller.setdefault(user, {})[item] = int(grade)
-    judged = [judge(read_run(run, name=system), judgments)[0] for system, run in runs.items()]
+    judged = [judge(read_run(run, name=system), judgments) for system, run in runs.items()]
     averages = [Average.of("mean"), Average.of("geometric")]
     found = MaskedScores(judged, [Metric.of(one) for one in NAMES.values()]).averages(mask, averages)
     evaluator = pytrec_eval.RelevanceEvaluator(

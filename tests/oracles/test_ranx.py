@@ -24,7 +24,7 @@ BINARY = {
 def _compare(ranx, run, test, pairs):
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), 1.0)
-    judged, _ = judge(read_run(run, name="run"), judgments)
+    judged = judge(read_run(run, name="run"), judgments)
     theirs = ranx.evaluate(ranx.Qrels(test), ranx.Run(run), list(pairs.values()), return_mean=False)
     for name, their_name in pairs.items():
         values = np.nan_to_num(Metric.of(name)(judged))

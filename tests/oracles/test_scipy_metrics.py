@@ -35,7 +35,7 @@ def _world():
     test = {user: dict(zip(rng.permutation(50)[:20].tolist(), rng.integers(1, 6, 20).tolist())) for user in range(80)}
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), 4.0)
-    return run, test, judge(read_run(run, name="run"), judgments)[0]
+    return run, test, judge(read_run(run, name="run"), judgments)
 
 
 @pytest.mark.parametrize(("name", "function"), [("Tau", stats.kendalltau), ("Spearman", stats.spearmanr)])
@@ -55,7 +55,7 @@ def test_auc_of_whole_and_condensed_lists_equals_scikit_learn():
     test = {user: {item: r for item, r in test[user].items() if item in run[user]} | {99: 1} for user in test}
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), 4.0)
-    judged, _ = judge(read_run(run, name="run"), judgments)
+    judged = judge(read_run(run, name="run"), judgments)
     for condensed in (False, True):
         expected = []
         for user in test:

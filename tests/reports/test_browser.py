@@ -197,7 +197,7 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
     page.locator("[data-dimension='coverage'] label", has_text=policy).locator("input").check()
     scores = measured if lists == "full" else variants[0]
     best, *others = order(page)
-    coverage = "full" if policy == "count as 0" else "common"
+    coverage = "full" if policy == "count as 0" else "reduced"
     options = {"test": "student", "baseline": best, "average": average, "coverage": coverage, "metrics": ["P@5"]}
     found = cf.compare(scores, **options).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
@@ -252,7 +252,7 @@ def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path
     means = dict(zip(SYSTEMS, measured.average()[:, 0]))
     assert back["average"].to_list() == pytest.approx([means[one] for one in order(page)], rel=1e-6)
     best = order(page)[0]
-    found = cf.compare(measured, test="student", baseline=best, metrics=["P@5"]).frame()
+    found = cf.compare(measured, significance="student", baseline=best, metrics=["P@5"]).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
     assert back["p_corrected"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
     assert back["metric"].unique().to_list() == ["P"]
@@ -408,7 +408,9 @@ def test_the_page_prints_dark_on_white_within_the_sheet(open_page):
 @pytest.mark.slow
 def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_scores, tmp_path):
     big = tmp_path / "big.html"
-    big.write_text(report(many_scores, cf.compare(many_scores, metrics=["P@5"], test="student")), encoding="utf-8")
+    big.write_text(
+        report(many_scores, cf.compare(many_scores, metrics=["P@5"], significance="student")), encoding="utf-8"
+    )
     page = open_page(big)
     page.locator("#leaderboard thead th button").nth(1).click()
     assert page.locator("#leaderboard tbody tr").count() == 200

@@ -43,14 +43,14 @@ def test_averages_are_those_of_the_scores(explored, variants, average, policy):
 
 
 @pytest.mark.parametrize(
-    ("average", "policy", "coverage"), [("mean", "full", "full"), (AVERAGES[-1], "reduced", "common")]
+    ("average", "policy", "coverage"), [("mean", "full", "full"), (AVERAGES[-1], "reduced", "reduced")]
 )
 def test_p_values_are_those_of_a_comparison_with_the_best(explored, variants, average, policy, coverage):
     scores = variants[0][1]
     row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
     found = cf.compare(
-        scores, test="student", baseline=best, average=average, coverage=coverage, metrics=["P@5"]
+        scores, significance="student", baseline=best, average=average, coverage=coverage, metrics=["P@5"]
     ).frame()
     expected = dict(zip(found["system_a"], found["p_corrected"]))
     for s, system in enumerate(SYSTEMS):
@@ -98,7 +98,7 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
     row = found.find(**label_of("test", scores, "Recall@5"))
     best = SYSTEMS[int(np.argmax(found.means[row]))]
-    told = cf.compare(scores, test="student", baseline=best, undefined="leave out").frame()
+    told = cf.compare(scores, significance="student", baseline=best, undefined="leave out").frame()
     assert sorted(one for one in found.p[row] if one == one) == sorted(told["p_corrected"])
 
 

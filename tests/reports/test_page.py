@@ -281,7 +281,7 @@ def test_the_verdict_speaks_of_six_metrics_and_names_how_many_others_there_are(m
 
 @pytest.mark.slow
 def test_two_hundred_systems_and_fifty_metrics_stay_below_ten_megabytes(many_scores):
-    comparison = cf.compare(many_scores, test="student")
+    comparison = cf.compare(many_scores, significance="student")
     made = report(many_scores, comparison)
     assert len(made.encode()) < 10_000_000
     assert "The matrix shows the best 40 of 200 systems." in made

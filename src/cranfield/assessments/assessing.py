@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
+from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._record import Step
@@ -19,16 +20,18 @@ from cranfield.assessments.assessment import Assessment
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
 from cranfield.assessments.fold import Fold
-from cranfield.assessments.power import discriminative_power
+from cranfield.assessments.power import power_of
 from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
 from cranfield.assessments.sampling_plan import compiled
 from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
+from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.samples import AVERAGES
-from cranfield.comparisons.verdict import spelled_test
 from cranfield.data import Ratings
 from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging, Undefined
 from cranfield.measures.definition import Metric
 from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.measuring import RENAMED, Kind, Measuring
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
@@ -51,18 +54,19 @@ def assess(
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
     decimals: int = 12,
-    undefined: str = "zero",
+    undefined: Undefined = "zero",
     significance: str = "permutation",
     alpha: float = 0.05,
     resamples: int = 0,
     weights: Mapping[str, float] | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     similarity: Any = None,
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> Assessment:
     """Find out which metric can be trusted on these systems and these data.
 
@@ -71,7 +75,7 @@ def assess(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties, train, similarity, negative_grades
+    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades
         As for `measure`.
     scenarios
         How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
@@ -119,6 +123,7 @@ def assess(
     >>> found.frame().select("metric", "size", "samples").rows()
     [('P@5', 1.0, 1), ('nDCG@5', 1.0, 1), ('P@5', 0.5, 5), ('nDCG@5', 0.5, 5)]
     """
+    refuse_old_words("assess", renamed, RENAMED)
     return assess_folds(
         [(runs, test)],
         metrics,
@@ -135,7 +140,7 @@ def assess(
         alpha=alpha,
         resamples=resamples,
         weights=weights,
-        condensed=condensed,
+        lists=lists,
         negative_grades=negative_grades,
         ties=ties,
         trains=[train],
@@ -157,18 +162,19 @@ def assess_folds(
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
     decimals: int = 12,
-    undefined: str = "zero",
+    undefined: Undefined = "zero",
     significance: str = "permutation",
     alpha: float = 0.05,
     resamples: int = 0,
     weights: Mapping[str, float] | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     trains: Sequence[Ratings | None] | None = None,
     similarity: Any = None,
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
@@ -176,6 +182,7 @@ def assess_folds(
     averages each user's values over the folds. ``fold_sd`` is the standard deviation between the folds, each by itself.
     ``trains`` are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
     """
+    refuse_old_words("assess_folds", renamed, RENAMED)
     if not folds:
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
     if not all(isinstance(fold, tuple | list) and len(fold) == 2 for fold in folds):
@@ -194,23 +201,25 @@ def assess_folds(
         _checks.whole("seed", seed, at_least=0),
     )
     resamples = _checks.whole("resamples", resamples, at_least=0)
-    significance = spelled_test(significance)
+    comparing = Comparing(significance=significance, correction="none", alpha=alpha)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
     weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
-    measuring = {
-        "threshold": threshold,
-        "condensed": condensed,
-        "undefined": undefined,
-        "ties": ties,
-        "negative_grades": negative_grades,
-    }
-    prepared = _prepared(folds, trains, wanted, sampling, similarity=similarity, **measuring)
+    measuring = Measuring(metrics=wanted, threshold=threshold, lists=lists)
+    prepared = [
+        Fold(
+            runs, test, measuring, sampling, undefined=undefined, ties=ties, train=train, similarity=similarity,
+            negative_grades=negative_grades,
+        )
+        for (runs, test), train in zip(folds, _trains(trains, len(folds)))
+    ]  # fmt: skip
+    _same_systems(prepared)
     found = _samples(prepared, ways, grids, chunks)
-    testing = {"test": significance, "alpha": alpha, "resamples": resamples, "undefined": undefined, "seed": seed}
-    power, curves = _power([fold.scores for fold in prepared], kinds, testing)
+    power, curves = _power(
+        [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed
+    )
     settings = {
         "threshold": threshold,
-        "condensed": condensed,
+        "lists": measuring.lists,
         "negative_grades": negative_grades,
         "metrics": [str(metric) for metric in wanted],
         "averages": [str(kind) for kind in kinds],
@@ -220,7 +229,7 @@ def assess_folds(
         "correlation": correlation,
         "decimals": sampling.decimals,
         "undefined": undefined,
-        "significance": significance,
+        "significance": comparing.significance,
         "alpha": alpha,
         "resamples": resamples,
         "weights": weights,
@@ -259,26 +268,23 @@ def _distinct(what: str, given: list[_Named]) -> list[_Named]:
     return list({str(one): one for one in given}.values())
 
 
-def _prepared(
-    folds: Sequence[tuple[Any, Any]],
-    trains: Sequence[Ratings | None] | None,
-    metrics: Sequence[Metric],
-    sampling: Sampling,
-    **measuring: Any,
-) -> list[Fold]:
-    """Measure every fold on its whole test set; all must have the same systems."""
-    trains = [None] * len(folds) if trains is None else trains
-    if len(trains) != len(folds):
-        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
-    made = [Fold(runs, test, metrics, sampling, train=train, **measuring) for (runs, test), train in zip(folds, trains)]
-    systems = made[0].scores.systems
-    for number, fold in enumerate(made[1:], start=2):
+def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Ratings | None]:
+    """Return the training ratings of each fold, None where there are none."""
+    trains = [None] * folds if trains is None else trains
+    if len(trains) != folds:
+        raise SettingError(f"there are {folds} folds and {len(trains)} training sets; give every fold its own")
+    return trains
+
+
+def _same_systems(folds: Sequence[Fold]) -> None:
+    """Refuse folds of different systems."""
+    systems = folds[0].scores.systems
+    for number, fold in enumerate(folds[1:], start=2):
         if fold.scores.systems != systems:
             raise SettingError(
                 f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
                 f"({', '.join(systems)}); give every fold the same systems in the same order"
             )
-    return made
 
 
 def _samples(
@@ -295,7 +301,13 @@ def _samples(
 
 
 def _power(
-    scores: Sequence[Scores], averages: Sequence[Average], testing: Mapping[str, Any]
+    scores: Sequence[Scores],
+    averages: Sequence[Average],
+    comparing: Comparing,
+    undefined: Undefined,
+    *,
+    resamples: int,
+    seed: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return discriminative power and p-value curves under every average that has a test."""
     tested = [one for one in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(one)]).any()]
@@ -303,10 +315,10 @@ def _power(
     rows: list[pl.DataFrame] = []
     curves: list[pl.DataFrame] = []
     for kind in kinds if tested else ():
-        found = discriminative_power(list(scores), metrics=tested, average=kind, **testing)
-        power = found.frame().join(
-            _spread(scores, tested, kind, testing), on="metric", how="left", maintain_order="left"
-        )
+        averaging = Averaging(average=kind, undefined=undefined)
+        found = power_of(scores, comparing, averaging, metrics=tested, resamples=resamples, seed=seed)
+        spread = _spread(scores, tested, comparing, averaging, seed)
+        power = found.frame().join(spread, on="metric", how="left", maintain_order="left")
         for frames, frame in ((rows, power), (curves, found.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
     if not rows:
@@ -314,13 +326,13 @@ def _power(
     return pl.concat(rows), pl.concat(curves)
 
 
-def _spread(scores: Sequence[Scores], metrics: Sequence[str], kind: str, testing: Mapping[str, Any]) -> pl.DataFrame:
+def _spread(
+    scores: Sequence[Scores], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
+) -> pl.DataFrame:
     """Return the standard deviation of each metric's DP between the folds, each by itself; null for a single fold."""
     if len(scores) == 1:
         return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
-    each = discriminative_power(
-        list(scores), folds="each", metrics=metrics, average=kind, **{**testing, "resamples": 0}
-    )
+    each = power_of(scores, comparing, averaging, metrics=metrics, folds="each", seed=seed)
     return each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
 
 

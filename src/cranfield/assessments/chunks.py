@@ -26,6 +26,11 @@ class Chunks:
     def __init__(self, folder: str | Path | None) -> None:
         self._folder = None if folder is None else Path(folder)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a folder to keep chunks in."""
+        return self._folder is not None
+
     def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return the chunk that ``inputs`` made, or make it and keep it."""
         if self._folder is None:

@@ -20,15 +20,13 @@ from cranfield.assessments.robustness import Robustness, Sampling
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.data import Ratings
+from cranfield.measures.averaging import Undefined
 from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_runs, as_test
-from cranfield.measures.judging import judge
+from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import measure
+from cranfield.measures.measuring import Measuring, as_judged, measure_judged
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
-from cranfield.rankings.run import Run
 
 
 class Fold:
@@ -38,8 +36,10 @@ class Fold:
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties, train, similarity, negative_grades
+    runs, test, ties, train, similarity, negative_grades
         As for `measure`.
+    measuring
+        What is measured: metrics, threshold, kind of lists.
     sampling
         What is asked of every smaller test set.
     undefined
@@ -52,7 +52,8 @@ class Fold:
     >>> from cranfield.measures.averages import Average
     >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 4, 5])
     >>> runs = {"one": {"ann": ["x", "y"], "bob": ["x", "y"]}, "two": {"ann": ["z", "y"], "bob": ["z", "x"]}}
-    >>> fold = Fold(runs, test, [Metric.of("P@2")], Sampling((Average.of("mean"),), samples=10))
+    >>> measuring = Measuring(metrics="P@2", threshold=None)
+    >>> fold = Fold(runs, test, measuring, Sampling((Average.of("mean"),), samples=10))
     >>> fold.whole.tolist(), fold.n_samples([SCENARIOS["ratings"]], {"ratings": [1.0, 0.5]})
     ([[[0.75, 0.5]]], 11)
     """
@@ -61,31 +62,26 @@ class Fold:
         self,
         runs: Any,
         test: Any,
-        metrics: Sequence[Metric],
+        measuring: Measuring,
         sampling: Sampling,
         *,
-        threshold: float | None = None,
-        condensed: bool = False,
-        undefined: str = "zero",
+        undefined: Undefined = "zero",
         ties: Ties = "trec_eval",
         train: Ratings | None = None,
         similarity: Any = None,
         negative_grades: NegativeGrades = "judged",
     ) -> None:
-        self._runs, self._test, self._sampling = as_runs(runs, ties), as_test(test), sampling
-        if len(self._runs) < 2:
+        context = Context(train, similarity)
+        judged = as_judged(runs, test, measuring.threshold, context, ties=ties, negative_grades=negative_grades)
+        if len(judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
-        self.scores: Scores = measure(
-            self._runs, self._test, metrics, threshold=threshold, condensed=condensed, train=train,
-            similarity=similarity, negative_grades=negative_grades,
-        )  # fmt: skip
-        judgments = as_judgments(self._runs, self._test, threshold, negative_grades)
-        self._negative_grades = negative_grades
-        judged = [judge(run, judgments, Context(train, similarity))[0] for run in self._runs]
-        self._masked = MaskedScores([one.condensed() for one in judged] if condensed else judged, metrics, undefined)
+        self.scores: Scores = measure_judged(judged, measuring)
+        views = [one.condensed() for one in judged] if measuring.lists == "condensed" else judged
+        self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._robustness = Robustness(self._masked, sampling)
-        self._condensed, self._undefined, self._train, self._similarity = condensed, undefined, train, similarity
+        self._judged, self._measuring, self._sampling, self._context = judged, measuring, sampling, context
+        self._undefined = undefined
 
     @property
     def whole(self) -> NDArray[np.float64]:
@@ -105,21 +101,22 @@ class Fold:
         self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], bar: Progress, chunks: Chunks
     ) -> pl.DataFrame:
         """Return the samples of all scenarios and sizes; finished pairs of them are kept in ``chunks``."""
-        inputs = self._inputs()
+        inputs = self._inputs() if chunks.keeps else {}
         return pl.concat([self._robustness.study(way, sizes[way.name], bar, chunks, inputs) for way in scenarios])
 
     def _inputs(self) -> dict[str, Any]:
         """Return all that the samples depend on, beside scenario and size."""
         asked = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
+        judgments, train = self._masked.judgments, self._context.train
         return {
             "version": __version__,
-            "test": self._test.fingerprint,
-            "threshold": self._masked.judgments.threshold,
-            "condensed": self._condensed,
-            "negative_grades": self._negative_grades,
-            "runs": [_fingerprint(run) for run in self._runs],
-            "train": None if self._train is None else self._train.fingerprint,
-            "similarity": made_of(self._similarity),
+            "test": judgments.fingerprint or None,
+            "threshold": judgments.threshold,
+            "lists": self._measuring.lists,
+            "negative_grades": judgments.negative_grades,
+            "runs": [_fingerprint(one) for one in self._judged],
+            "train": None if train is None else train.fingerprint,
+            "similarity": made_of(self._context.similarity),
             "metrics": [(str(metric), made_of(metric.definition.function)) for metric in self._masked.metrics],
             "averages": [str(kind) for kind in self._sampling.averages],
             "undefined": self._undefined,
@@ -127,12 +124,15 @@ class Fold:
         }
 
 
-def _fingerprint(run: Run) -> str:
-    """Return a hash of the lists of a run, with its ids."""
-    digest = hashlib.sha256(run.name.encode())
-    for vocabulary in (run.user_ids, run.item_ids):
-        digest.update("\x1f".join(vocabulary.text.to_list()).encode() + b"\x1e")
-    for array in (run.users, run.indptr, run.items, run.scores, run.predictions, run.ranks, run.lengths):
+def _fingerprint(judged: Judged) -> str:
+    """Return a hash of the lists of a run, with its ids; of the judged items, where the run is not there."""
+    run = judged.run
+    digest = hashlib.sha256(b"" if run is None else f"{run.name}\x1e{run.ties}\x1e".encode())
+    arrays: list[NDArray[Any] | None] = [judged.lists, judged.ranks, judged.pointers, judged.lengths, judged.tied_from]
+    if run is not None:
+        for vocabulary in (run.user_ids, run.item_ids):
+            digest.update("\x1f".join(vocabulary.text.to_list()).encode() + b"\x1e")
+        arrays = [run.users, run.indptr, run.items, run.scores, run.predictions, run.ranks, run.lengths]
+    for array in arrays:
         digest.update(b"\x1e" if array is None else np.ascontiguousarray(array).tobytes())
-    digest.update(run.ties.encode())
     return digest.hexdigest()[:16]

@@ -10,13 +10,17 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
+from cranfield._decisions import refuse_old_words
 from cranfield._record import Step
 from cranfield._table import Cell, Table
 from cranfield.assessments.folds import join_folds
-from cranfield.comparisons import Comparison, compare
+from cranfield.comparisons import Comparison
 from cranfield.comparisons.bootstrap import cannot_differ, resampled
+from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sentences import p_text
+from cranfield.comparisons.verdict import spelled_test
+from cranfield.measures.averaging import Averaging, Coverage, Undefined
 from cranfield.measures.scores import Scores
 
 _FOLDS = ("average", "pool", "each")
@@ -78,7 +82,7 @@ class DiscriminativePower:
         pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
         header = ["metric", "DP", "median p", f"p < {self.alpha:g}"]
         header += ["ASL", "required difference"] if resampled_too else []
-        caption = f"{pairs} pairs of systems; test: {self.step.settings.get('test')}; a low DP is a high power"
+        caption = f"{pairs} pairs of systems; test: {self.step.settings.get('significance')}; a low DP is a high power"
         return Table(header, cells, caption, self.step.notes)
 
     def __str__(self) -> str:
@@ -99,17 +103,17 @@ class DiscriminativePower:
 def discriminative_power(
     scores: Scores | Sequence[Scores],
     *,
-    test: str = "permutation",
+    significance: str = "permutation",
     method: str | None = None,
     metrics: str | Sequence[str] | None = None,
     alpha: float = 0.05,
     folds: str = "average",
-    coverage: str = "full",
-    undefined: str = "zero",
+    coverage: Coverage = "full",
+    undefined: Undefined = "zero",
     average: str = "mean",
-    samples: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    **renamed: Any,
 ) -> DiscriminativePower:
     """Measure how well each metric tells the systems apart.
 
@@ -123,7 +127,7 @@ def discriminative_power(
     ----------
     scores
         The scores of one split, or of several folds.
-    test, method, metrics, alpha, coverage, undefined, average, samples, seed
+    significance, method, metrics, alpha, coverage, undefined, average, seed
         As in ``compare``.
     folds
         ``average``: a user's values are averaged over the folds in which the user appears; ``pool``: every list of
@@ -140,21 +144,43 @@ def discriminative_power(
     >>> result.frame()["dp"].item(), result.curve()["p"].to_list()
     (1.25, [1.0, 0.125, 0.125])
     """
-    _checks.one_of("folds", folds, _FOLDS)
-    resamples = _checks.whole("resamples", resamples, at_least=0)
+    refuse_old_words("discriminative_power", renamed, _RENAMED)
     parts = [as_scores(one) for one in (scores if isinstance(scores, list | tuple) else [scores])]
-    whole = join_folds(parts)
-    counted = parts if folds == "each" else [whole]
-    counting: dict[str, Any] = {
-        "metrics": [metrics] if isinstance(metrics, str) else metrics,
-        "coverage": coverage,
-        "undefined": undefined,
-        "average": average,
-        "by": "list" if folds == "pool" else "user",
-    }
-    testing: dict[str, Any] = {"test": test, "method": method, "samples": samples, "alpha": alpha, "seed": seed}
-    comparisons = [compare(part, correction="none", **testing, **counting) for part in counted]
-    sakai = [_bootstrapped(part, counting, resamples, alpha, seed) if resamples else [] for part in counted]
+    return power_of(
+        parts,
+        Comparing(significance=spelled_test(significance, method), correction="none", alpha=alpha),
+        Averaging(average=average, coverage=coverage, undefined=undefined),
+        metrics=[metrics] if isinstance(metrics, str) else metrics,
+        folds=folds,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+_RENAMED = {"test": "significance=...", "samples": "significance='permutation(resamples=...)'"}
+
+
+def power_of(
+    parts: Sequence[Scores],
+    comparing: Comparing,
+    averaging: Averaging,
+    *,
+    metrics: Sequence[str] | None = None,
+    folds: str = "average",
+    resamples: int = 0,
+    seed: int = 0,
+) -> DiscriminativePower:
+    """Measure discriminative power as decided; see `discriminative_power`."""
+    _checks.one_of("folds", folds, _FOLDS)
+    resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
+    counted = parts if folds == "each" else [join_folds(parts)]
+    averaging = averaging.with_(by="list" if folds == "pool" else "user")
+    tested = tested_average(comparing.significance, averaging)
+    comparisons = [compare_scores(part, comparing, tested, metrics=metrics, seed=seed) for part in counted]
+    sakai = [
+        _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed) if resamples else []
+        for part in counted
+    ]
     rows = [_summary(one).with_columns(by_bootstrap) for one, by_bootstrap in zip(comparisons, sakai)]
     curves = [_curves(one) for one in comparisons]
     if folds == "each":
@@ -162,7 +188,7 @@ def discriminative_power(
     settings = {**comparisons[0].step.settings, "folds": folds, "n_folds": len(parts), "resamples": resamples}
     notes = tuple(dict.fromkeys(note for one in comparisons for note in one.step.notes))
     step = Step("discriminative_power", settings, notes=notes)
-    return DiscriminativePower(_ranked(pl.concat(rows)), pl.concat(curves), alpha, step)
+    return DiscriminativePower(_ranked(pl.concat(rows)), pl.concat(curves), comparing.alpha, step)
 
 
 def _summary(compared: Comparison) -> pl.DataFrame:
@@ -180,9 +206,11 @@ def _summary(compared: Comparison) -> pl.DataFrame:
     )
 
 
-def _bootstrapped(scores: Scores, counting: dict[str, Any], resamples: int, alpha: float, seed: int) -> list[pl.Series]:
+def _bootstrapped(
+    scores: Scores, averaging: Averaging, metrics: Sequence[str] | None, resamples: int, alpha: float, seed: int
+) -> list[pl.Series]:
     """Return, for each metric, Sakai's share of significant pairs and the required difference."""
-    data, _ = make_samples(scores, **counting)
+    data, _ = make_samples(scores, averaging, metrics=metrics)
     place = max(1, int(resamples * alpha + 1e-9))  # 100 times 0.29 is 29
     shares, required = [], []
     for sample, (shift, t, observed, _) in zip(data, resampled(data, resamples, seed)):

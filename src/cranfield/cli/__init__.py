@@ -29,6 +29,7 @@ _COMMANDS = {
     "run": "Run an experiment file from data to report; stop and go on at will.",
     "show": "Say what is in an experiment's folder.",
     "diff": "Say how two experiments differ, and how the results moved.",
+    "clean": "Say what an experiment's folder holds beside it, and free it.",
     "replicate": "Run the study of a paper again, on any ratings.",
     "demo": "Run the whole line on a simulated world, to a report.",
 }

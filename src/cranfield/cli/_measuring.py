@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -15,19 +15,26 @@ from cranfield._settings import settings
 from cranfield.cli._group import unpack_option
 from cranfield.cli._output import say
 from cranfield.cli._reading import repeated_option
+from cranfield.cli._renamed import Choice, renamed_option
 from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.measuring import Kind
+
+if TYPE_CHECKING:
+    from cranfield.data import Ratings
+    from cranfield.measures import Scores
+    from cranfield.rankings import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Measuring:
+class MeasuringOptions:
     """What is to be measured against what: the options that `measuring_options` gives."""
 
     runs: tuple[str, ...]
     test: str
     threshold: float | None
-    condensed: bool
+    lists: Any
     ties: Any
     train: str | None
     run_format: str | None
@@ -36,27 +43,51 @@ class Measuring:
     negative_grades: Any
     tag: bool
 
-    def load(self) -> dict[str, Any]:
-        """Read the files; return the arguments that `measure`, `dialects` and `assess` share."""
+    def load(self) -> Loaded:
+        """Read the files."""
         from cranfield.data import read
         from cranfield.rankings import read_runs, read_test
 
         several = self.runs if len(self.runs) > 1 else self.runs[0]
-        return {
-            "runs": read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
-            "test": read_test(self.test, format=self.test_format, repeated=self.repeated),
-            "train": None if self.train is None else read(self.train),
-            "threshold": self.threshold,
-            "condensed": self.condensed,
-            "negative_grades": self.negative_grades,
-        }
+        return Loaded(
+            runs=read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
+            test=read_test(self.test, format=self.test_format, repeated=self.repeated),
+            train=None if self.train is None else read(self.train),
+            options=self,
+        )
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Runs, test set and perhaps training set, as read, and the options they were read with."""
+
+    runs: list[Run]
+    test: Ratings
+    train: Ratings | None
+    options: MeasuringOptions
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
+        """Measure the runs."""
+        from cranfield.measures import measure
+
+        return measure(
+            self.runs, self.test, metrics, threshold=self.options.threshold, lists=self.options.lists,
+            train=self.train, negative_grades=self.options.negative_grades, bounds=bounds,
+        )  # fmt: skip
 
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
     click.option("--threshold", type=float, metavar="R", help="The lowest rating that makes an item relevant."),
-    click.option("--condensed", is_flag=True, help="Take items without a test rating out of the lists first."),
+    click.option(
+        "--lists",
+        type=click.Choice(get_args(Kind)),
+        default="full",
+        show_default=True,
+        help="Condensed: take items without a test rating out of the lists first.",
+    ),
+    renamed_option("--condensed", "--lists condensed", is_flag=True),
     click.option(
         "--ties",
         type=click.Choice(["trec_eval", "input", "average"]),
@@ -82,11 +113,11 @@ _OPTIONS = (
 
 
 def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command runs, a test set, and how they are to be met; it receives them as one `Measuring`."""
+    """Give a command runs, a test set, and how they are to be met; it receives them as one `MeasuringOptions`."""
 
     @wraps(command)
     def with_measuring(**options: Any) -> Any:
-        measuring = Measuring(**{field.name: options.pop(field.name) for field in fields(Measuring)})
+        measuring = MeasuringOptions(**{field.name: options.pop(field.name) for field in fields(MeasuringOptions)})
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
@@ -99,7 +130,7 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _OUTPUTS = ("out", "per_user", "report")
 
 
-def _check_outputs(measuring: Measuring, outputs: Mapping[str, str]) -> None:
+def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:
     """Refuse, before there is any work to lose, to write where the input is or twice to one file."""
     taken = {Path(one).resolve() for one in (*measuring.runs, measuring.test, measuring.train) if one is not None}
     for name, path in outputs.items():
@@ -120,12 +151,12 @@ def tell(notes: Iterable[str]) -> None:
             say(f"· {note}", err=True)
 
 
-def tell_of_grades(loaded: Mapping[str, Any], metrics: Sequence[str]) -> None:
+def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:
     """Tell what a reader should know of the scale of the test set, where the output has no room for it."""
     from cranfield.measures.inputs import as_metrics
     from cranfield.measures.notes import notes_on_grades
 
-    tell(notes_on_grades(loaded["test"], as_metrics(metrics), loaded["negative_grades"]))
+    tell(notes_on_grades(loaded.test, as_metrics(metrics), loaded.options.negative_grades))
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
@@ -139,6 +170,28 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
         show_default=True,
         metavar="METRIC",
         help="A metric as it is spelled: P@10, 'nDCG(gain=exp)@100'. Repeat for more.",
+    )
+
+
+def groups_option(command: Command) -> Command:
+    """Give a command the option of how lists that are in groups are averaged."""
+    return click.option(
+        "--groups",
+        type=click.Choice(["pooled", "equal"]),
+        default="pooled",
+        show_default=True,
+        help="Lists in groups: average them together, or each group and then the groups (P1R).",
+    )(command)
+
+
+def coverage_option(help: str) -> Callable[[Command], Command]:
+    """Return the option of what becomes of users without a list."""
+    return click.option(
+        "--coverage",
+        type=Choice(("full", "reduced"), renamed={"common": "reduced"}),
+        default="full",
+        show_default=True,
+        help=help,
     )
 
 

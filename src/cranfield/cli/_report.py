@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from cranfield._figures import STYLES
-from cranfield.measures import Scores
+from cranfield.assessments import Assessment
+from cranfield.cli._measuring import Loaded
+from cranfield.comparisons import Comparison
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.scores import LEVEL
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,7 +35,15 @@ def style_option(command: Command) -> Command:
 
 
 def write_page(
-    report: str | None, loaded: Mapping[str, Any], scores: Scores, metrics: tuple[str, ...], **results: Any
+    report: str | None,
+    loaded: Loaded,
+    scores: Scores,
+    metrics: tuple[str, ...],
+    *,
+    averaging: Averaging = PLAIN,
+    level: float = LEVEL,
+    comparison: Comparison | None = None,
+    assessment: Assessment | None = None,
 ) -> None:
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
@@ -38,6 +51,6 @@ def write_page(
     from cranfield.reports import other_decisions, write_report
 
     variants = other_decisions(
-        loaded["runs"], loaded["test"], metrics, train=loaded["train"], negative_grades=loaded["negative_grades"]
+        loaded.runs, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
-    write_report(report, scores, variants=variants, **results)
+    write_report(report, scores, comparison, assessment, average=averaging, level=level, variants=variants)

@@ -20,11 +20,10 @@ from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.scenarios import SCENARIOS, SIZES
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, undefined_option
+from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import put, say, written
 from cranfield.cli._report import report_option, style_option, write_page
-from cranfield.measures.measuring import measure
 
 _EXAMPLES = """\b
 Examples:
@@ -117,7 +116,7 @@ Examples:
 @report_option
 @common_options
 def command(
-    measuring: Measuring,
+    measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     folds: tuple[tuple[str, str], ...],
     trains: tuple[str, ...],
@@ -146,11 +145,11 @@ def command(
         check_libraries()
     loaded = [measuring.load(), *_further(measuring, folds, trains)]
     found = assess_folds(
-        [(one["runs"], one["test"]) for one in _alike(loaded)],
+        [(one.runs, one.test) for one in _alike(loaded)],
         metrics,
-        trains=[one["train"] for one in loaded],
+        trains=[one.train for one in loaded],
         threshold=measuring.threshold,
-        condensed=measuring.condensed,
+        lists=measuring.lists,
         negative_grades=measuring.negative_grades,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
@@ -165,10 +164,10 @@ def command(
         if not settings.quiet and format == "table":
             say(f"{len(files)} files in {out}")
     if report is not None:
-        write_page(report, loaded[0], measure(**loaded[0], metrics=metrics), metrics, assessment=found)
+        write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=found)
 
 
-def _further(measuring: Measuring, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[dict[str, Any]]:
+def _further(measuring: MeasuringOptions, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[Loaded]:
     """Read the further folds: of each, the test set, the runs of a folder, and perhaps the training set."""
     if (len(trains) != len(folds)) if measuring.train else trains:
         raise SettingError(
@@ -190,11 +189,11 @@ def _runs_in(folder: str) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _alike(folds: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _alike(folds: Sequence[Loaded]) -> Sequence[Loaded]:
     """Return the folds with their systems in the order of the first, whatever the order of the files."""
-    order = {run.name: place for place, run in enumerate(folds[0]["runs"])}
+    order = {run.name: place for place, run in enumerate(folds[0].runs)}
     for fold in folds[1:]:
-        fold["runs"].sort(key=lambda run: order.get(run.name, len(order)))
+        fold.runs.sort(key=lambda run: order.get(run.name, len(order)))
     return folds
 
 

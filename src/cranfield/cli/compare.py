@@ -12,14 +12,22 @@ import polars as pl
 from cranfield._table import Table
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell_of_grades, undefined_option
+from cranfield.cli._measuring import (
+    MeasuringOptions,
+    coverage_option,
+    groups_option,
+    measuring_options,
+    metric_option,
+    tell_of_grades,
+    undefined_option,
+)
 from cranfield.cli._output import output_options, put, put_text, written
+from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.comparing import compare
 from cranfield.comparisons.sentences import p_text
-from cranfield.measures import DEFAULT_METRICS
-from cranfield.measures.measuring import measure
+from cranfield.measures import DEFAULT_METRICS, Averaging
 
 _EXAMPLES = """\b
 Examples:
@@ -60,13 +68,7 @@ Examples:
     metavar="AVERAGE",
     help="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
 )
-@click.option(
-    "--coverage",
-    type=click.Choice(["full", "common"]),
-    default="full",
-    show_default=True,
-    help="Users without a list count what an empty one scores, or only users that both systems serve count.",
-)
+@coverage_option("Users without a list count what an empty one scores, or only users that both systems serve count.")
 @undefined_option
 @click.option(
     "--by",
@@ -75,10 +77,12 @@ Examples:
     show_default=True,
     help="Pair users, after averaging each user's lists, or lists.",
 )
+@groups_option
+@renamed_option("--samples", "--resamples")
 @click.option(
-    "--samples",
+    "--resamples",
     type=int,
-    help="How many samples a test draws.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
+    help="How many resamples a test draws.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
 )
 @click.option("--subsets", type=int, default=0, help="Repeat the test in so many random subsets of the users.")
 @click.option(
@@ -90,7 +94,7 @@ Examples:
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
 def command(
-    measuring: Measuring,
+    measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     significance: str,
     margin: float | None,
@@ -110,8 +114,8 @@ def command(
     if report is None and (margin is not None or power is not None):
         _refuse_tests("--power" if margin is None else "--margin", significance)
     loaded = measuring.load()
-    scores = measure(**loaded, metrics=metrics)
-    result = compare(scores, test=significance, **options)
+    scores = loaded.measure(metrics)
+    result = compare(scores, significance=significance, **options)
     tell_of_grades(loaded, metrics)
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
@@ -129,14 +133,13 @@ def command(
         put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
     else:
         put_text(result, out)
-    averaging = {name: options[name] for name in ("average", "undefined", "by")}
-    averaging["coverage"] = "reduced" if options["coverage"] == "common" else "full"
-    write_page(report, loaded, scores, metrics, comparison=result, **averaging)
+    averaging = Averaging(**{name: options[name] for name in ("average", "coverage", "undefined", "by", "groups")})
+    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result)
 
 
 def _refuse_tests(instead: str, significance: str) -> None:
     """Refuse the options of the tests that are not done; the logarithms of log_student count all the same."""
-    tests = ("method", "correction", "samples", "subsets", "subset_size")
+    tests = ("method", "correction", "resamples", "subsets", "subset_size")
     refuse_idle(f"with {instead}", *tests, *([] if significance.startswith("log_student") else ["significance"]))
 
 
@@ -144,7 +147,7 @@ def _frame(frame: pl.DataFrame, format: str, result: Comparison, test: str) -> s
     if format != "table":
         return written(frame, format)
     rows = [[_text(value) for value in row] for row in frame.iter_rows()]
-    caption = replace(result, test=test, correction="none").caption
+    caption = replace(result, significance=test, correction="none").caption
     return Table(frame.columns, rows, caption, result.step.notes).text()
 
 

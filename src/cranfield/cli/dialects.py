@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cranfield.cli._group import process_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell_of_grades
+from cranfield.cli._measuring import MeasuringOptions, measuring_options, metric_option, tell_of_grades
 from cranfield.cli._output import output_options, put, put_table, written
 from cranfield.measures.dialects import across_tools, dialects_table
 
@@ -24,11 +24,14 @@ Examples:
 @output_options("table", "csv", "json", "latex", "markdown")
 @process_options
 def command(
-    measuring: Measuring, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
+    measuring: MeasuringOptions, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
 ) -> None:
     """Show what a metric's name means in other tools, on your data."""
     loaded = measuring.load()
-    frame = across_tools(**loaded, metrics=metrics, published=published)
+    frame = across_tools(
+        loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
+        published=published, negative_grades=measuring.negative_grades,
+    )  # fmt: skip
     tell_of_grades(loaded, metrics)
     if format in ("csv", "json"):
         put(written(frame, format), out)

@@ -8,11 +8,18 @@ from typing import Any
 import click
 
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Measuring, measuring_options, metric_option, tell, undefined_option
+from cranfield.cli._measuring import (
+    MeasuringOptions,
+    coverage_option,
+    groups_option,
+    measuring_options,
+    metric_option,
+    tell,
+    undefined_option,
+)
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
-from cranfield.measures import DEFAULT_METRICS
-from cranfield.measures.measuring import measure
+from cranfield.measures import DEFAULT_METRICS, Averaging
 from cranfield.measures.notes import notes_on_reading
 
 _EXAMPLES = """\b
@@ -34,13 +41,7 @@ Examples:
     metavar="AVERAGE",
     help="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
 )
-@click.option(
-    "--coverage",
-    type=click.Choice(["full", "reduced"]),
-    default="full",
-    show_default=True,
-    help="Users without a list count 0, or only covered users are averaged.",
-)
+@coverage_option("Users without a list count 0, or only covered users are averaged.")
 @undefined_option
 @click.option(
     "--by",
@@ -49,6 +50,7 @@ Examples:
     show_default=True,
     help="Average over lists, or over users.",
 )
+@groups_option
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
@@ -61,7 +63,7 @@ Examples:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="The confidence of the interval; a report keeps 95 % and analytic ones.",
+    help="The confidence of the interval; those of a report are analytic.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
@@ -69,7 +71,7 @@ Examples:
 @output_options("table", "csv", "json", "latex", "markdown")
 @common_options
 def command(
-    measuring: Measuring,
+    measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     bounds: bool,
     per_user: str | None,
@@ -79,20 +81,25 @@ def command(
     interval: Any,
     level: float,
     seed: int,
-    **average: Any,
+    average: str,
+    coverage: str,
+    undefined: str,
+    by: str,
+    groups: str,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
     if per_user is not None:
         check_frame_file(per_user)
     loaded = measuring.load()
-    scores = measure(**loaded, metrics=metrics, bounds=bounds)
-    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded["runs"], loaded["test"])))
+    averaging = Averaging(average=average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+    scores = loaded.measure(metrics, bounds=bounds)
+    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
-    how = {**average, "interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
-        put(written(scores.frame(**how), format), out)
+        put(written(scores.frame(averaging, interval=interval, level=level, seed=seed), format), out)
         tell(scores.notes)
     else:
-        put_table(scores.table(**how, services=True), format, out)
-    write_page(report, loaded, scores, metrics, **average)
+        table = scores.table(averaging, interval=interval, level=level, seed=seed, services=True)
+        put_table(table, format, out)
+    write_page(report, loaded, scores, metrics, averaging=averaging, level=level)

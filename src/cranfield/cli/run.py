@@ -62,7 +62,7 @@ def command(
         webbrowser.open(pages[0].resolve().as_uri())
 
 
-def _reporter(wanted: bool) -> Callable[[Results], list[Path]] | None:
+def _reporter(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
     """Return what writes the report, or None where none is wanted or nothing can draw it."""
     if not wanted:
         return None

@@ -12,15 +12,15 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 
 # Resamples are drawn for about this many users at a time.
 _BLOCK = 1 << 21
 
 
-@tests.register
+@significance_tests.register
 def bootstrap(
-    data: Sequence[Sample], samples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+    data: Sequence[Sample], resamples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 
@@ -28,7 +28,7 @@ def bootstrap(
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
     resampled mean differences. A single user gives p = 1. All pairs and metrics see the same resamples.
     """
-    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     verdicts = []
     for sample, (shift, t, observed, mean) in zip(data, resampled(data, n_samples, seed)):
         low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
@@ -51,7 +51,7 @@ def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tup
     """
     with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
         for sample in data:
-            table = _Table(sample)
+            table = _Resampled(sample)
             for counts in _counts(sample.values.shape[1], n_samples, seed):
                 table.add(counts)
                 bar.advance(len(counts))
@@ -69,7 +69,7 @@ def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(drawn.ravel(), minlength=size * n_users).reshape(size, n_users).astype(np.float64)
 
 
-class _Table:
+class _Resampled:
     """The resampled means and t statistics of the pairs of one sample."""
 
     def __init__(self, sample: Sample) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
+from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield._errors import SettingError
+from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
@@ -18,35 +22,117 @@ from cranfield.comparisons.effect import effects
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, spelled_test, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
+from cranfield.measures.averaging import Averaging, By, Coverage, GroupPolicy, Undefined
 from cranfield.measures.scores import Scores
+
+RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
+"""What options of `compare` were called, and what is written now."""
+
+
+def _significance(_: str, value: Any) -> str:
+    return spelled_test(value)
+
+
+def _correction(_: str, value: Any) -> str:
+    return str(corrections.spelling(value))
+
+
+def _baseline(name: str, value: Any) -> str:
+    if value is None:
+        return NO_BASELINE
+    if not isinstance(value, str):
+        raise SettingError(f"{name}={value!r} is not the name of a system; write it in quotes")
+    return value
+
+
+NO_BASELINE = "none"
+"""What stands for comparing every pair."""
+
+
+@dataclass(frozen=True)
+class Comparing(Decided):
+    """How systems are compared (decision D).
+
+    Parameters
+    ----------
+    significance
+        The paired test, as it is spelled: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
+    correction
+        ``none``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric.
+    alpha
+        The level of significance.
+    baseline
+        The system that each of the others is compared with, or ``none`` for every pair.
+    subsets, subset_size
+        In how many random subsets of the users the test is repeated, and the share of the users in each.
+
+    Examples
+    --------
+    >>> Comparing(significance="t").as_dict()["significance"]
+    'student'
+    """
+
+    significance: Any = decision(
+        "D",
+        "student",
+        "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...",
+        check=_significance,
+        phrase=unless("student", "tested by {}"),
+    )
+    correction: Any = decision(
+        "D",
+        "holm",
+        "for many pairs: none, bonferroni, holm or benjamini_hochberg",
+        check=_correction,
+        phrase=unless("holm", "correction {}"),
+    )
+    alpha: Any = decision(
+        "D", 0.05, "the level of significance", check=_checks.share, phrase=unless(0.05, "alpha {!r}")
+    )
+    baseline: Any = decision(
+        "D",
+        NO_BASELINE,
+        "the system that all others are compared with, or 'none' for every pair",
+        check=_baseline,
+        phrase=unless(NO_BASELINE, "against {}"),
+    )
+    subsets: Any = borrowed(0, partial(_checks.whole, at_least=0))
+    subset_size: Any = borrowed(0.5, _checks.share)
+
+    @property
+    def base(self) -> str | None:
+        """The baseline, or None if every pair is compared."""
+        return None if self.baseline == NO_BASELINE else self.baseline
 
 
 def compare(
     scores: Scores | Any,
     *,
-    test: str = "permutation",
+    significance: str = "permutation",
     method: str | None = None,
     metrics: str | Sequence[str] | None = None,
     baseline: str | None = None,
     correction: str | None = None,
     alpha: float = 0.05,
-    coverage: str = "full",
-    undefined: str = "zero",
+    coverage: Coverage = "full",
+    undefined: Undefined = "zero",
     average: str = "mean",
-    by: str = "user",
-    samples: int | None = None,
+    by: By = "user",
+    groups: GroupPolicy = "pooled",
+    resamples: int | None = None,
     subsets: int = 0,
     subset_size: float = 0.5,
     seed: int = 0,
+    **renamed: Any,
 ) -> Comparison:
     """Test, for every metric, every pair of systems, or each system against a baseline (decision D).
 
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``; or per-user values as ``{system: values}`` or a frame with a column a system.
-    test
+        The `Scores` of ``measure``; or per-user values as ``{system: values}`` or a frame with one column per system.
+    significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
     method
@@ -61,7 +147,7 @@ def compare(
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
-        ``full``: a list that a system does not give counts what an empty one scores. ``common``: a pair is compared
+        ``full``: a list that a system does not give counts what an empty one scores. ``reduced``: a pair is compared
         over the users that both systems serve.
     undefined
         What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Where 0 says something
@@ -72,7 +158,12 @@ def compare(
         tests geometric means, and shows them unless told otherwise.
     by
         ``user``: a user's lists are averaged first, since they are not independent; ``list``: each list by itself.
-    samples
+    groups
+        ``equal``: the average is that over groups of the averages within each (see `Averaging`). The unit stays the
+        user, who weighs as much as the groups that the user has lists in: with n_k users in group k, Σ_k 1/n_k. So the
+        test is of the difference that is reported. If every user has lists in every group, all weigh the same, and a
+        user's value is the mean over groups.
+    resamples
         How many sign patterns, resamples or shuffles: by default 100,000 for Monte Carlo, 1,000 for the bootstrap,
         5,000 for Tukey's test.
     subsets, subset_size
@@ -89,53 +180,82 @@ def compare(
     >>> print(result.sentences()[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756] (p = 0.0312; 6 users: better for 6, ...
     """
-    _checks.share("alpha", alpha)
-    _checks.whole("subsets", subsets, at_least=0)
-    _checks.share("subset_size", subset_size)
+    refuse_old_words("compare", renamed, RENAMED)
+    significance = spelled_test(significance, method, resamples)
+    name = parse(significance).name
+    comparing = Comparing(
+        significance=significance,
+        correction=correction or ("none" if name == "tukey" else "holm"),
+        alpha=alpha,
+        baseline=baseline,
+        subsets=subsets,
+        subset_size=subset_size,
+    )
+    averaging = Averaging(average=average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+    averaging = tested_average(significance, averaging)
+    chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
-    test = spelled_test(test, method, samples)
-    name = parse(test).name
-    correction = correction or ("none" if name == "tukey" else "holm")
-    if name == "log_student" and average == "mean":
-        average = _geometric(test)
-    counting: dict[str, Any] = {"coverage": coverage, "undefined": undefined, "average": average, "by": by}
-    asked = [metrics] if isinstance(metrics, str) else metrics
-    data, notes = make_samples(as_scores(scores), metrics=asked, baseline=baseline, **counting)
-    if name == "tukey":
+    return compare_scores(as_scores(scores), comparing, averaging, metrics=chosen, seed=seed)
+
+
+def compare_scores(
+    scores: Scores,
+    comparing: Comparing,
+    averaging: Averaging,
+    *,
+    metrics: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Compare systems as decided; see `compare`."""
+    significance, alpha = comparing.significance, comparing.alpha
+    data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
+    if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
-    run = partial(tests.call, test, seed=seed, alpha=alpha)
+    run = partial(significance_tests.call, significance, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
-    rows = [_rows(sample, verdict, test, correction, alpha) for sample, verdict in zip(data, verdicts)]
-    settings = {"test": test, "correction": correction, "alpha": alpha, "baseline": baseline, **counting, "seed": seed}
-    if subsets:
-        shares = rejected_share(data, run, subsets=subsets, size=subset_size, alpha=alpha, seed=seed)
+    rows = [_rows(sample, verdict, comparing) for sample, verdict in zip(data, verdicts)]
+    if comparing.subsets:
+        size = comparing.subset_size
+        shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
         rows = [one.with_columns(rejected=pl.Series(share)) for one, share in zip(rows, shares)]
-        settings |= {"subsets": subsets, "subset_size": subset_size}
     return Comparison(
         rows=pl.concat(rows),
         systems=data[0].systems,
         metrics=tuple(sample.metric for sample in data),
         averages=np.stack([sample.system_averages() for sample in data], axis=1),
         lower_is_better=tuple(sample.lower_is_better for sample in data),
-        test=test,
-        correction=correction,
+        significance=significance,
+        correction=comparing.correction,
         alpha=alpha,
-        baseline=baseline,
-        step=Step("compare", settings, notes=notes),
+        baseline=comparing.base,
+        step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 
 
-def _geometric(log_student: str) -> str:
-    """Return the average that Student's test of the logarithms is a test of."""
-    return f"geometric(form=adjusted, epsilon={dict(parse(log_student).parameters).get('epsilon', 1e-5)})"
+def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
+    """Return the decisions of a comparison, without those that were not taken."""
+    settings = {**comparing.as_dict(), "baseline": comparing.base, **averaging.as_dict(), "seed": seed}
+    if averaging.groups == "pooled":
+        del settings["groups"]
+    if not comparing.subsets:
+        del settings["subsets"], settings["subset_size"]
+    return settings
 
 
-def _rows(sample: Sample, verdict: Verdict, test: str, correction: str, alpha: float) -> pl.DataFrame:
+def tested_average(significance: str, averaging: Averaging) -> Averaging:
+    """Return the average that a test is of: Student's test of the logarithms is one of geometric means."""
+    test = parse(significance)
+    if test.name != "log_student" or averaging.average != "mean":
+        return averaging
+    return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
+
+
+def _rows(sample: Sample, verdict: Verdict, comparing: Comparing) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
-    effect = effects(sample, alpha)
-    corrected: Floats = corrections.call(correction, verdict.p)
-    significant = corrected < alpha
+    effect = effects(sample, comparing.alpha)
+    corrected: Floats = corrections.call(comparing.correction, verdict.p)
+    significant = corrected < comparing.alpha
     direction = effect.difference if verdict.direction is None else verdict.direction
     a_better = (direction > 0) != sample.lower_is_better
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
@@ -166,7 +286,7 @@ def _rows(sample: Sample, verdict: Verdict, test: str, correction: str, alpha: f
             "significant": significant,
             "better": pl.Series(better, dtype=pl.String),
             "n": sample.n,
-            "test": [test] * sample.n_pairs,
+            "test": [comparing.significance] * sample.n_pairs,
             "method": [str(one) for one in verdict.method],
             "error_bound": verdict.error,
         }

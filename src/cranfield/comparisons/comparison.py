@@ -11,6 +11,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
@@ -40,7 +41,7 @@ class Comparison:
         systems × metrics, each over the system's own users.
     lower_is_better
         For each metric, whether a smaller value is the better one.
-    test, correction, alpha, baseline
+    significance, correction, alpha, baseline
         How it was tested.
     step
         All decisions, with notes on the users that count.
@@ -51,7 +52,7 @@ class Comparison:
     metrics: tuple[str, ...]
     averages: Floats
     lower_is_better: tuple[bool, ...]
-    test: str
+    significance: str
     correction: str
     alpha: float
     baseline: str | None = None
@@ -199,7 +200,7 @@ class Comparison:
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
-        said = [f"test: {self.test}", correction, f"alpha {self.alpha:g}"]
+        said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
         return "; ".join(said)
 
@@ -212,15 +213,15 @@ class Comparison:
                     row["metric"],
                     row["system_a"],
                     row["system_b"],
-                    _number(row["mean_a"]),
-                    _number(row["mean_b"]),
-                    _number(row["difference"], "+"),
-                    f"[{_number(row['lower'], '+')}, {_number(row['upper'], '+')}]",
-                    _number(row["effect"], "+", 2),
+                    number_text(row["mean_a"]),
+                    number_text(row["mean_b"]),
+                    number_text(row["difference"], sign="+"),
+                    f"[{number_text(row['lower'], sign='+')}, {number_text(row['upper'], sign='+')}]",
+                    number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
                     p_text(row["p_corrected"]),
-                    row["better"] or "–",
+                    row["better"] or DASH,
                 ]
             )
         interval = f"{100 * (1 - self.alpha):g}% interval"
@@ -236,7 +237,7 @@ class Comparison:
                 Cell(self.systems[s]),
                 *(
                     Cell(
-                        _number(self.averages[s, m]),
+                        number_text(self.averages[s, m]),
                         best=ranks[m][s] == 0,
                         second=ranks[m][s] == 1,
                         raised=letters[metric, self.systems[s]],
@@ -282,7 +283,3 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
-
-
-def _number(value: float | None, sign: str = "", digits: int = 4) -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:{sign}.{digits}f}"

@@ -2,70 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging
+from cranfield.measures.counting import over_groups
 from cranfield.measures.scores import Scores
 
+# Weights that differ by rounding alone, as a share of the largest, are the same.
+_BALANCED = 1e-12
+
 AVERAGES = ("mean", "weighted", "geometric")
-COVERAGES = ("full", "common")
-UNDEFINED = ("zero", "leave out")
-BY = ("user", "list")
 
 
 def make_samples(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    baseline: str | None = None,
-    coverage: str = "full",
-    undefined: str = "zero",
-    average: str = "mean",
-    by: str = "user",
+    scores: Scores, averaging: Averaging, *, metrics: Sequence[str] | None = None, baseline: str | None = None
 ) -> tuple[list[Sample], tuple[str, ...]]:
-    """Return one sample a metric, and notes on which users count."""
-    _checks.one_of("coverage", coverage, COVERAGES)
-    _checks.one_of("undefined", undefined, UNDEFINED)
-    _checks.one_of("by", by, BY)
-    scale = _scale(average)
+    """Return one sample for each metric, and notes on which users count.
+
+    With reduced coverage a pair is compared over the users that both systems serve. Where groups count equally, a list
+    counts if every system has a value for it, and a user's value and weight are those of `over_groups`: the weighted
+    mean of the users is the mean over groups of the mean within each, so that the test is of the averages that
+    `Scores.frame` reports.
+    """
+    scale = _scale(averaging.kind)
     _check(scores)
     first, second = _pairs(scores.systems, baseline)
-    groups = _UserGroups(scores.users) if by == "user" else None
-    samples, notes = [], _Notes(scores, coverage, by)
+    samples, notes = [], _Notes(scores, averaging)
     if metrics is not None and not metrics:
         raise SettingError("no metric was asked for; name at least one")
+    unit = _units(scores, averaging, scale)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
-        lower_is_better = scores.lower_is_better[place]
         missing = np.isnan(values)
-        zero = scores.counts_zero(place, undefined)  # type: ignore[arg-type]
+        zero = scores.counts_zero(place, averaging.undefined)
         if zero:
             values[missing] = 0.0
-        if coverage == "common":
+        if averaging.coverage == "reduced":
             values[~scores.covered] = np.nan
         notes.see(scores.metrics[place], missing, zero)
+        values, weights = unit(values)
         samples.append(
             Sample(
                 scores.metrics[place],
                 scores.systems,
-                values if groups is None else groups.means(values),
+                values,
                 first,
                 second,
-                _weights(scores, scale, groups),
+                weights,
                 **_logarithm(scale),
-                lower_is_better=lower_is_better,
+                lower_is_better=scores.lower_is_better[place],
             )
         )
     return samples, notes.sentences()
+
+
+def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
+    """Return what makes values and weights of users, or of lists, from values of lists."""
+    own = scores.weights(scale)
+    if own is not None and not own.any():
+        raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
+    users = scores.users if averaging.by == "user" else None
+    if averaging.groups == "equal":
+        return partial(_over_groups, groups=scores.grouped_by(), weights=own, users=users)
+    lists_of = None if users is None else _UserLists(users)
+    weights = own if own is None or lists_of is None else lists_of.sums(own)
+    return lambda values: (values if lists_of is None else lists_of.means(values), weights)
+
+
+def _over_groups(
+    values: Floats, groups: NDArray[np.int16], weights: Floats | None, users: NDArray[np.int32] | None
+) -> tuple[Floats, Floats | None]:
+    """Return values and weights of units, such that each group counts the same; lists are those of all systems."""
+    keep = (groups >= 0) & ~np.isnan(values).any(axis=0)
+    if not keep.any():
+        raise InputError(
+            "there is no list in a group for which every system has a value", remedy="compare with groups='pooled'"
+        )
+    table, share = over_groups(
+        values[:, keep],
+        groups[keep],
+        None if weights is None else weights[keep],
+        None if users is None else users[keep],
+    )
+    balanced = weights is None and float(np.ptp(share)) <= _BALANCED * float(share.max())
+    return table, None if balanced else share
 
 
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
@@ -156,12 +186,11 @@ def _pairs(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.i
     return others, np.full(len(others), base, dtype=np.intp)
 
 
-def _scale(average: str) -> Average:
-    scale = Average.of(average)
+def _scale(scale: Average) -> Average:
     if scale.spelling.name not in AVERAGES:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
-            f"differences; use average={', '.join(AVERAGES)}, or test='sign' for medians"
+            f"differences; use average={', '.join(AVERAGES)}, or significance='sign' for medians"
         )
     return scale
 
@@ -176,17 +205,7 @@ def _logarithm(scale: Average) -> dict[str, Any]:
     return {"geometric": True, "floor": 0.0 if adjusted else epsilon, "shift": epsilon if adjusted else 0.0}
 
 
-def _weights(scores: Scores, scale: Average, groups: _UserGroups | None) -> Floats | None:
-    if scale.weights is None:
-        return None
-    counts = {"judged": scores.judged, "relevant": scores.relevant}[scale.weights].astype(np.float64)
-    weights = counts if groups is None else groups.sums(counts)
-    if not weights.any():
-        raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
-    return weights
-
-
-class _UserGroups:
+class _UserLists:
     """The lists of each user."""
 
     def __init__(self, users: NDArray[np.int32]) -> None:
@@ -213,8 +232,8 @@ class _UserGroups:
 class _Notes:
     """What a reader should know of the users that count."""
 
-    def __init__(self, scores: Scores, coverage: str, by: str) -> None:
-        self._scores, self._coverage, self._by = scores, coverage, by
+    def __init__(self, scores: Scores, averaging: Averaging) -> None:
+        self._scores, self._averaging = scores, averaging
         self._missing: dict[tuple[int, str], list[str]] = {}
         self._whole: list[str] = []
 
@@ -245,13 +264,15 @@ class _Notes:
         if uncovered.any():
             told = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
             rule = "compared over the users that both systems serve"
-            if self._coverage == "full":
+            if self._averaging.coverage == "full":
                 rule = "a list that is not given counts what an empty one scores"
             said.append(f"lists not given: {told}; {rule}")
         lists, users = self._scores.n_lists, len(np.unique(self._scores.users))
         if lists != users:
-            how = "averaged by user first" if self._by == "user" else "each counted as independent"
+            how = "averaged by user first" if self._averaging.by == "user" else "each counted as independent"
             said.append(f"{users:,} users have {lists:,} lists, {how}")
+        if self._averaging.groups == "equal":
+            said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
         if self._whole:
             said.append(f"not compared, having one value a system and none by user: {', '.join(self._whole)}")
         return tuple(said)

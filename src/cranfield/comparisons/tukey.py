@@ -11,12 +11,12 @@ from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import ROUNDING, Floats, Sample
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 
 
-@tests.register
+@significance_tests.register
 def tukey(
-    data: Sequence[Sample], samples: int = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+    data: Sequence[Sample], resamples: int = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:
     """Randomised Tukey HSD (Carterette 2012).
 
@@ -26,7 +26,7 @@ def tukey(
     mean_i − mean_j ± the 1 − α quantile of d*, hold together with probability 1 − α. With two systems it is the
     permutation test. Users that do not count for every system are left out.
     """
-    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     tables = [_table(sample) for sample in data]
     ranges = _ranges(tables, n_samples, seed)
     return [

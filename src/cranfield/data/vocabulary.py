@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import polars as pl
@@ -18,6 +20,8 @@ UNKNOWN = -1
 _TABLE_SLACK, _TABLE_ROOM = 16, 1 << 20
 # Tables are looked up in blocks: an index of another type than int64 is copied on the way.
 _BLOCK = 1 << 18
+_TRANSLATIONS: dict[tuple[int, int], NDArray[np.int32] | None] = {}
+"""What `Vocabulary.translation` has made, by the identities of two vocabularies that both still exist."""
 
 
 class Vocabulary:
@@ -48,6 +52,25 @@ class Vocabulary:
         """Make the vocabulary of ``ids``, given in any order and with repetitions."""
         series = as_series(ids)
         return cls(series.unique().sort() if len(series) else series)
+
+    @classmethod
+    def union(cls, vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+        """Return the vocabulary of all ids of some others; ids become text if those of one of them are text.
+
+        Examples
+        --------
+        >>> Vocabulary.union([Vocabulary.of([2, 1]), Vocabulary.of([3, 1])]).all.to_list()
+        [1, 2, 3]
+        >>> Vocabulary.union([Vocabulary.of([2]), Vocabulary.of(["a"])]).all.to_list()
+        ['2', 'a']
+        """
+        if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
+            return vocabularies[0]
+        if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
+            return cls.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
+        # Frames can be concatenated over ids of different types, series cannot.
+        frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
+        return cls.of(pl.concat(frames, how="vertical_relaxed").to_series())
 
     @classmethod
     def encode(cls, ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -143,6 +166,27 @@ class Vocabulary:
             table = pl.DataFrame({"id": known, "code": np.arange(len(self), dtype=np.int32)})
             codes = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["code"]
         return codes.cast(pl.Int32).fill_null(UNKNOWN).to_numpy(writable=True)
+
+    def translation(self, other: Vocabulary) -> NDArray[np.int32] | None:
+        """Return the code here of each code of another vocabulary, or None if the two hold the same ids.
+
+        It is made once for a pair of vocabularies, and kept as long as both are.
+
+        Examples
+        --------
+        >>> items = Vocabulary.of(["a", "b"])
+        >>> items.translation(Vocabulary.of(["b", "z"])).tolist(), items.translation(Vocabulary.of(["b", "a"]))
+        ([1, -1], None)
+        """
+        key = id(self), id(other)
+        if key not in _TRANSLATIONS:
+            codes = None if self == other else self.codes(other.all)
+            if codes is not None:
+                codes.flags.writeable = False
+            _TRANSLATIONS[key] = codes
+            for one in (self, other):
+                finalize(one, _TRANSLATIONS.pop, key, None).atexit = False
+        return _TRANSLATIONS[key]
 
     def code(self, one: Any) -> int:
         """Return the code of a single id, or raise `KeyError`."""

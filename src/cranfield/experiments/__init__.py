@@ -1,5 +1,6 @@
 """Experiments: what takes the whole line, from ratings to verdicts, by one file."""
 
+from cranfield.experiments.cleaning import Spare, clean
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.differences import Difference, diff
 from cranfield.experiments.experiment import Experiment
@@ -24,9 +25,11 @@ __all__ = [
     "Search",
     "Shown",
     "Source",
+    "Spare",
     "System",
     "Trial",
     "Tuning",
+    "clean",
     "diff",
     "new_experiment",
     "plan",

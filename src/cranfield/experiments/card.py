@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from cranfield._files import write_text
-from cranfield._polars import read_parquet
 from cranfield.experiments.checklist import checklist
-from cranfield.experiments.folder import Made
-from cranfield.experiments.markdown import COMPARED, markdown
-from cranfield.experiments.paragraph import paragraph
-from cranfield.experiments.source import Source
-from cranfield.experiments.stages import Pipeline
+from cranfield.experiments.markdown import COMPARED
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stages.assess import ASSESS
+from cranfield.experiments.stages.data import DATA
+from cranfield.experiments.stages.results import RESULTS
+from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.searches import SEARCHES, parameters_of
+from cranfield.experiments.stages.splits import SPLITS
 from cranfield.experiments.system import System
 
 
 def card(line: Pipeline) -> dict[str, Any]:
     """Return the card of an experiment that has gone through all stages, ready for JSON."""
-    experiment = line.experiment
-    averages = {
-        source.name: read_parquet(line.folder.path / "results" / source.name / "averages.parquet")
-        for source in experiment.data
-    }
-    told: dict[str, Any] = {
+    experiment, sources = line.experiment, line.units("source")
+    contents: dict[str, Any] = {
         "title": experiment.title,
         "phrase": str(experiment.decisions),
         "decisions": experiment.decisions.as_dict(),
@@ -36,19 +32,19 @@ def card(line: Pipeline) -> dict[str, Any]:
         "repetitions": experiment.repetitions,
         "folds": line.folds,
         "notes": dict(experiment.notes),
-        "data": {source.name: _data(line, source) for source in experiment.data},
-        "splits": {source.name: list(_splits(line, source)) for source in experiment.data},
+        "data": {unit.place: _data(line, unit) for unit in sources},
+        "splits": {unit.place: list(_splits(line, unit)) for unit in sources},
         "systems": {one.name: _system(line, one) for one in experiment.systems},
-        "coverage": {name: _coverage(frame) for name, frame in averages.items()},
-        "measuring": {source.name: _measuring(line, source) for source in experiment.data},
-        "results": {source.name: _results(line, source) for source in experiment.data},
-        "versions": line.folder.versions(),
+        "coverage": {unit.place: _coverage(line.read(RESULTS, unit).averages) for unit in sources},
+        "measuring": {unit.place: _measuring(line, unit) for unit in sources},
+        "results": {unit.place: _results(line, unit) for unit in sources},
+        "versions": line.store.versions(),
     }
-    return {**told, "checklist": [item.as_dict() for item in checklist(told)]}
+    return {**contents, "checklist": [item.as_dict() for item in checklist(contents)]}
 
 
-def _data(line: Pipeline, source: Source) -> dict[str, Any]:
-    facts = line.made[f"data/{source.name}"].facts
+def _data(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    source, facts = unit.source, line.artifact(DATA, unit).facts
     parts = facts["parts"]
     kind = "dataset" if source.dataset else "simulate" if source.simulate else "file"
     steps = [step for part in parts.values() for step in part["history"]]
@@ -65,9 +61,9 @@ def _data(line: Pipeline, source: Source) -> dict[str, Any]:
     }
 
 
-def _splits(line: Pipeline, source: Source) -> Iterator[dict[str, Any]]:
-    for part in line.parts(source):
-        record = line.made[f"splits/{part.split_place}"].facts["splits"][part.fold]
+def _splits(line: Pipeline, unit: Unit) -> Iterator[dict[str, Any]]:
+    for part in line.units("part", unit):
+        record = line.artifact(SPLITS, part).facts["splits"][part.fold]
         yield {
             "repetition": part.repetition + 1,
             "fold": part.fold + 1,
@@ -82,8 +78,9 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
     """Return a system with its parameters; one that a search set differently in each part has the list of them."""
     if system.spelling is None:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
-    told = [line.parameters(part, system) for part in line.all_parts]
-    values = {name: [one[name] for one in told] for name in told[0]}
+    cells = [cell for cell in line.units("cell") if cell.system is system]
+    stated = [parameters_of(line, cell) for cell in cells]
+    values = {name: [one[name] for one in stated] for name in stated[0]}
     searched = () if system.tuning is None else system.tuning.space
     return {
         "spelling": system.spelling,
@@ -92,11 +89,16 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
             for name, tried in values.items()
         },
         "searches": [
-            {"data": part.source.name, "repetition": part.repetition + 1, "fold": part.fold + 1,
-             **line.searches(part)[system.name].facts}
-            for part in line.all_parts if system.tuning is not None
+            {
+                "data": cell.source.name,
+                "repetition": cell.repetition + 1,
+                "fold": cell.fold + 1,
+                **line.artifact(SEARCHES, cell).facts,
+            }
+            for cell in cells
+            if system.tuning is not None
         ],
-    }  # fmt: skip
+    }
 
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
@@ -113,35 +115,22 @@ def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _measuring(line: Pipeline, source: Source) -> dict[str, Any]:
-    facts = [line.made[f"scores/{part.place}"].facts for part in line.parts(source)]
+def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
         "removed_test_users": [one["removed_test_users"] for one in facts],
         "notes": list(dict.fromkeys(note for one in facts for note in one["notes"])),
     }
 
 
-def _results(line: Pipeline, source: Source) -> dict[str, Any]:
-    path = line.folder.path / "results" / source.name / "comparisons.parquet"
+def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    comparisons, assessed = line.read(RESULTS, unit).comparisons, line.made(ASSESS, unit)
     rows: list[dict[str, Any]] = []
-    if f"results/{source.name}/comparisons.parquet" in line.made[f"results/{source.name}"].files:
-        whole = read_parquet(path).filter(pl.col("fold").is_null())
+    if comparisons.width:
+        whole = comparisons.filter(pl.col("fold").is_null())
         rows = whole.select("metric", "system_a", "system_b", *COMPARED).to_dicts()
-    assessed = line.made.get(f"assess/{source.name}")
     return {
-        "sentences": list(line.made[f"results/{source.name}"].facts["sentences"]),
+        "sentences": list(line.artifact(RESULTS, unit).facts["sentences"]),
         "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
         "p": rows,
     }
-
-
-def write_card(folder: Path, told: Mapping[str, Any]) -> Made:
-    """Write ``card.md``, ``card.json`` and ``card.tex``."""
-    texts = {
-        "card.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
-        "card.md": markdown(told),
-        "card.tex": paragraph(told),
-    }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    return [folder / name for name in texts], {}

@@ -115,7 +115,7 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
 
 def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions, several = card["decisions"], len(card["systems"]) > 1
-    told = f"{decisions['test']}, two-sided, paired by user; correction: {decisions['correction']}"
+    told = f"{decisions['significance']}, two-sided, paired by user; correction: {decisions['correction']}"
     yield Item("D", "a statistical test", told if several else None, "compare at least two systems")
     tested = [name for name, one in card["results"].items() if one["p"]]
     yield Item(

@@ -1,79 +1,165 @@
-"""`Decisions`: how an experiment is set up, A1 to D (Cañamares, Castells and Moffat 2020, section 3)."""
+"""`Decisions`: how an experiment is set up, A1 to D (Cañamares, Castells and Moffat 2020, section 3).
+
+A decision is declared where it is taken, as a field of a group (`cranfield._decisions`). This module only puts the
+groups together: a field that is added to one of them is a decision of the experiment, of its file and its schema, of
+`cranfield new` and of the phrase.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, field, fields, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import Field, dataclass, field, fields, make_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cranfield import _checks as check
 from cranfield import splits
 from cranfield._decisions import Decided
 from cranfield._errors import SettingError
-from cranfield._registry import Registry
 from cranfield._spelling import Spelling, nearest, parse
-from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import tests
-from cranfield.data import filters as data_filters
-from cranfield.experiments.phrase import phrase
-from cranfield.measures import Average, Metric
+from cranfield.comparisons.comparing import Comparing
+from cranfield.data.filtering import Filtering
+from cranfield.measures import Averaging, Measuring
 from cranfield.rankings import Ranking, Serving
+from cranfield.splits.splitting import Splitting
 
-GIVEN = Registry("split")
-"""The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
+GROUPS: tuple[type[Decided], ...] = (Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing)
+"""The groups of decisions, in the order of the line."""
 
+RENAMED = {"test": "significance"}
+"""What decisions were called before."""
 
-@GIVEN.register
-def given(_: Any, overlap: str = "error") -> str:
-    """Return what to do with pairs that are in both parts; see `cranfield.splits.given`."""
-    return check.one_of("overlap", overlap, ("error", "test", "train"))
+_UNTESTED = ("median", "trimmed")
 
-
-def _of(group: type[Decided], name: str) -> Any:
-    """Declare a decision that a group declares."""
-    declared = group.decisions()[name]
-    return field(default=declared.default, metadata=declared.metadata)
-
-
-def _decision(letter: str, default: Any, says: str, *choices: str) -> Any:
-    """Declare a decision: its letter in the paper, its default, what it decides, and the words it may be."""
-    return field(default=default, metadata={"letter": letter, "says": says, "choices": choices})
+Group = TypeVar("Group", bound=Decided)
 
 
 @dataclass(frozen=True)
-class Decisions:
-    """The decisions A1 to D of an experiment; the defaults are the starting configuration of the paper.
+class _Decisions(Decided):
+    def __post_init__(self) -> None:
+        for name, declared in DECISIONS.items():
+            object.__setattr__(self, name, _written(name, getattr(self, name), declared))
+        super().__post_init__()
+
+    def _check_together(self) -> None:
+        if self._of("threshold") is None or math.isinf(self._of("threshold")):
+            raise SettingError(
+                f"threshold={self._of('threshold')!r} is not a rating; give a number, such as threshold=4"
+            )
+        for group in GROUPS:
+            self.group(group)
+        _consistent(self)  # type: ignore[arg-type]
+
+    def _of(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def with_(self, **changes: Any) -> Any:
+        """Return a copy with some decisions changed."""
+        for name in changes:
+            known_decision(name)
+        return super().with_(**changes)
+
+    def differences(self, other: Decided) -> dict[str, tuple[Any, Any]]:
+        """Return the decisions in which two differ, by name, each with both values.
+
+        Examples
+        --------
+        >>> Decisions().differences(Decisions(threshold=5))
+        {'threshold': (4.0, 5.0)}
+        """
+        mine, theirs = self.as_dict(), other.as_dict()
+        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+
+    def __str__(self) -> str:
+        return ", ".join(said for name in _SAID if (said := _phrase(name, self._of(name))) is not None)
+
+    def group(self, kind: type[Group], **others: Any) -> Group:
+        """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
+        known = {one.name: self._of(one.name) for one in fields(kind) if one.name in DECISIONS}
+        return kind(**{**known, **others})
+
+    @property
+    def overlap(self) -> str | None:
+        """What becomes of pairs that are in both parts of data that come divided; None if they are split here."""
+        return self.group(Splitting).overlap
+
+    @property
+    def one_relevant(self) -> bool:
+        """Whether there is a list for each relevant item."""
+        return self.ranking.one_relevant
+
+    @property
+    def serving(self) -> Serving:
+        """Decision B1: who is served."""
+        return self.group(Serving)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
+        ranking = self.group(Ranking)
+        return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
+
+    @property
+    def measuring(self) -> Measuring:
+        """Decision C2: what is measured."""
+        # A list that was made for one relevant item is ranked among condensed candidates already.
+        return self.group(Measuring, **({"lists": "full"} if self.one_relevant else {}))
+
+    @property
+    def averaging(self) -> Averaging:
+        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first."""
+        return self.group(Averaging, by="user")
+
+    @property
+    def tested(self) -> Averaging:
+        """What a test looks at: the average that is reported, or the mean where a sign test stands for a median."""
+        averaging = self.averaging
+        return averaging.with_(average="mean") if parse(averaging.average).name in _UNTESTED else averaging
+
+    @property
+    def comparing(self) -> Comparing:
+        """Decision D: how systems are compared."""
+        return self.group(Comparing)
+
+
+DECISIONS: Mapping[str, Field[Any]] = {
+    name: declared for group in GROUPS for name, declared in group.decisions().items()
+}
+"""The decisions by name, in order; ``metadata`` has the letter, what it decides, its words and how it reads."""
+
+
+if TYPE_CHECKING:
+
+    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
+        """See below."""
+
+else:
+    Decisions = make_dataclass(
+        "Decisions",
+        [
+            (name, Any, field(default=declared.default, metadata=declared.metadata))
+            for name, declared in DECISIONS.items()
+        ],
+        bases=(_Decisions,),
+        frozen=True,
+    )
+    # So that it can be pickled, and its examples are found.
+    Decisions.__module__ = __name__
+    Decisions.__doc__ = (
+        """The decisions A1 to D of an experiment; the defaults are the starting configuration of the paper.
 
     A value: equal decisions are equal and have one hash, and `with_` copies it with some decisions changed. What
     cannot be, or what contradicts itself, raises `SettingError` when it is made.
 
     Parameters
     ----------
-    filters
-        A1, which ratings the experiment is about: filters as they are spelled, in order.
-    split
-        A2, what to learn from and what to judge by: a split as it is spelled, or ``given`` for data that come divided
-        (``given(overlap=test)`` where some pairs are in both parts).
-    min_ratings, sample
-        B1, who is served: users with so many training ratings, and of these ``all``, a number or a share. Who is not
-        served is not measured.
-    fill
-        B2, what becomes of items that a system cannot score: ``none`` leaves them out; else the system that orders
-        them, after all others.
-    lists, candidates, relevant, nonrelevant, keep_seen, length
-        C1, what a list may hold; see `cranfield.rankings.Targets`. Condensed lists hold only items with a test rating.
-    metrics, threshold, undefined
-        C2, what is measured; the lowest relevant rating; what a user counts for whom a metric is undefined.
-    average
-        C3, how one number is made of the users' values.
-    coverage
-        C4, ``full``: users without a list count 0. ``reduced``: they are left out, and pairs of systems are compared
-        over the users that both serve.
-    test, correction, alpha, baseline
-        D, how systems are compared: see `compare`.
-
+"""
+        + "".join(
+            f"    {name}\n        {one.metadata['letter']}, {one.metadata['says']}.\n"
+            for name, one in DECISIONS.items()
+        )
+        + """
     Examples
     --------
     >>> start = Decisions()
@@ -88,148 +174,80 @@ class Decisions:
     ...
     cranfield._errors.SettingError: lists='condensed' keeps only rated items, so nonrelevant=100 cannot be ...
     """
-
-    filters: tuple[str, ...] = _decision("A1", (), "filters of the ratings, applied in order, as in ['k_core(k=5)']")
-    split: str = _decision("A2", "random(train=0.5)", "the split into training and test, or 'given'")
-    min_ratings: int = _of(Serving, "min_ratings")
-    sample: str | int | float = _of(Serving, "sample")
-    fill: str = _of(Ranking, "fill")
-    lists: str = _of(Ranking, "lists")
-    candidates: str = _of(Ranking, "candidates")
-    relevant: str = _of(Ranking, "relevant")
-    nonrelevant: str | int = _of(Ranking, "nonrelevant")
-    keep_seen: bool = _of(Ranking, "keep_seen")
-    length: str | int = _of(Ranking, "length")
-    metrics: tuple[str, ...] = _decision("C2", ("P@10", "nDCG(gain=binary)@10"), "the metrics, the first one leads")
-    threshold: float = _decision("C2", 4.0, "the lowest rating that makes an item relevant")
-    undefined: str = _decision(
-        "C2", "zero", "users for whom a metric is undefined: count 0, or are left out", "zero", "leave out"
     )
-    average: str = _decision(
-        "C3", "mean", "mean, median, trimmed, weighted(by=judged) or geometric(form=adjusted, epsilon=0.01)"
-    )
-    coverage: str = _decision("C4", "full", "users without a list count 0, or are left out", "full", "reduced")
-    test: str = _decision("D", "student", "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...")
-    correction: str = _decision("D", "holm", "for many pairs: none, bonferroni, holm or benjamini_hochberg")
-    alpha: float = _decision("D", 0.05, "the level of significance")
-    baseline: str = _decision("D", "none", "the system that all others are compared with, or 'none' for every pair")
-
-    def __post_init__(self) -> None:
-        for name, value in _normal(self).items():
-            object.__setattr__(self, name, value)
-        _consistent(self)
-
-    def with_(self, **changes: Any) -> Decisions:
-        """Return a copy with some decisions changed."""
-        for name in changes:
-            known_decision(name)
-        return replace(self, **changes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the decisions by name, ready for JSON and TOML."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
-    def differences(self, other: Decisions) -> dict[str, tuple[Any, Any]]:
-        """Return the decisions in which two differ, by name, each with both values.
-
-        Examples
-        --------
-        >>> Decisions().differences(Decisions(threshold=5))
-        {'threshold': (4.0, 5.0)}
-        """
-        mine, theirs = self.as_dict(), other.as_dict()
-        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
-
-    def __str__(self) -> str:
-        return phrase(self)
-
-    @property
-    def overlap(self) -> str | None:
-        """What becomes of pairs that are in both parts of data that come divided; None if they are split here."""
-        return str(GIVEN.call(self.split, None)) if parse(self.split).name == "given" else None
-
-    @property
-    def one_relevant(self) -> bool:
-        """Whether there is a list for each relevant item."""
-        return self.relevant == "one"
-
-    @property
-    def serving(self) -> Serving:
-        """Decision B1: who is served."""
-        return Serving(self.min_ratings, self.sample)
-
-    @property
-    def ranking(self) -> Ranking:
-        """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
-        own = {name: getattr(self, name) for name in Ranking.decisions()}
-        ranking = Ranking(**own, threshold=self.threshold)
-        return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
-
-    def recommending(self) -> dict[str, Any]:
-        """Return the settings of `cranfield.recommend`: decisions B1, B2 and C1."""
-        return {**self.serving.as_dict(), **self.ranking.as_dict()}
-
-    def measuring(self) -> dict[str, Any]:
-        """Return the settings of `cranfield.measure`: decisions C1 and C2."""
-        # A list that was made for one relevant item is ranked among condensed candidates already.
-        condensed = self.lists == "condensed" and not self.one_relevant
-        return {"metrics": list(self.metrics), "threshold": self.threshold, "condensed": condensed}
-
-    def averaging(self) -> dict[str, Any]:
-        """Return the settings of `Scores.frame`: decisions C3 and C4; a user's lists are averaged first."""
-        return {"average": self.average, "coverage": self.coverage, "undefined": self.undefined, "by": "user"}
-
-    def comparing(self) -> dict[str, Any]:
-        """Return the settings of `cranfield.compare`: decision D, with C3 and C4."""
-        by_sign = parse(self.average).name in _UNTESTED
-        return {
-            "test": self.test,
-            "correction": self.correction,
-            "alpha": self.alpha,
-            "baseline": None if self.baseline == "none" else self.baseline,
-            "coverage": "common" if self.coverage == "reduced" else "full",
-            "undefined": self.undefined,
-            "average": "mean" if by_sign else self.average,
-        }
-
-
-DECISIONS: Mapping[str, Field[Any]] = {one.name: one for one in fields(Decisions)}
-"""The decisions by name, in order; ``metadata`` has the letter, what it decides, and its words."""
-
-_UNTESTED = ("median", "trimmed")
 
 
 def known_decision(name: str) -> Field[Any]:
-    """Return a decision by its name, or say which one is nearest."""
+    """Return a decision by its name, or say what it is called now, or which one is nearest."""
+    if name in RENAMED:
+        raise SettingError(f"there is no decision {name!r}; it is called {RENAMED[name]!r} now")
     if name not in DECISIONS:
         raise SettingError(f"there is no decision {name!r}{nearest(name, DECISIONS)}")
     return DECISIONS[name]
 
 
-def _normal(asked: Decisions) -> dict[str, Any]:
-    """Return every decision in the one form it has, or say what is wrong with it."""
-    if not isinstance(asked.fill, str):
-        raise SettingError(f"fill={asked.fill!r} is not text; write it in quotes")
+def described() -> str:
+    """Return the table of the docs: every decision with its letter, what it decides, its words and its default."""
+    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
     for name, one in DECISIONS.items():
-        if one.metadata["choices"]:
-            check.one_of(name, getattr(asked, name), one.metadata["choices"])
-    return {
-        "filters": tuple(_spelled(data_filters.registry, "filters", one) for one in _texts("filters", asked.filters)),
-        "split": _split(asked.split),
-        **asked.serving.as_dict(),
-        **{name: getattr(asked.ranking, name) for name in Ranking.decisions()},
-        "metrics": tuple(dict.fromkeys(_metric(one) for one in _texts("metrics", asked.metrics, some=True))),
-        "threshold": _finite("threshold", asked.threshold),
-        "average": str(Average.of(_text("average", asked.average))),
-        "test": _spelled(tests, "test", asked.test),
-        "correction": _spelled(corrections, "correction", asked.correction),
-        "alpha": check.share("alpha", asked.alpha),
-        "baseline": _text("baseline", asked.baseline),
-    }
+        words = " or ".join(f"`{word}`" for word in one.metadata["choices"])
+        values = one.default if isinstance(one.default, tuple) else (one.default,)
+        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
+        says = f"{one.metadata['says']}: {words}" if words else one.metadata["says"]
+        lines.append(f"| {one.metadata['letter']} | `{name}` | {says} | {usual} |")
+    return "\n".join(lines)
+
+
+@cache
+def takes(name: str, value: Any) -> bool:
+    """Whether a decision may be a value."""
+    about = DECISIONS[name].metadata
+    try:
+        if about["choices"]:
+            check.one_of(name, value, about["choices"])
+        if about["check"]:
+            about["check"](name, value)
+    except Exception:
+        # What a check does with a value of another kind is not said.
+        return False
+    return bool(about["choices"] or about["check"])
+
+
+def _written(name: str, value: Any, declared: Field[Any]) -> Any:
+    """Return a decision as a file may state it: text, a list of texts, or what else the decision takes."""
+    if isinstance(declared.default, tuple):
+        texts = (value,) if isinstance(value, str) else value
+        if not isinstance(texts, tuple | list) or not all(isinstance(one, str) for one in texts):
+            raise SettingError(f"{name}={value!r} is not a list of names; write {name} = ['...', '...']")
+        if declared.default and not texts:
+            raise SettingError(f"{name} is empty; name at least one, as in {name} = ['{declared.default[0]}']")
+        return tuple(texts)
+    spelled = isinstance(declared.default, str) and not declared.metadata["choices"] and not takes(name, 7)
+    if spelled and not isinstance(value, str):
+        raise SettingError(f"{name}={value!r} is not text; write it in quotes")
+    return value
+
+
+def _phrase(name: str, value: Any) -> str | None:
+    """Return how a decision reads: as its group says, or by its name where it is not the default."""
+    declared = DECISIONS[name]
+    if declared.metadata["phrase"] is not None:
+        said: str | None = declared.metadata["phrase"](value)
+        return said
+    return None if value == declared.default else f"{name.replace('_', ' ')} {value!r}"
+
+
+def _is_said_first(name: str) -> bool:
+    """Whether a decision belongs to what a paper says in any case: the data, the lists, and what is always said."""
+    declared = DECISIONS[name]
+    return declared.metadata["letter"] in ("A1", "A2", "C1") or _phrase(name, declared.default) is not None
+
+
+_SAID = sorted(DECISIONS, key=lambda name: not _is_said_first(name))
 
 
 def _consistent(asked: Decisions) -> None:
-    """Refuse decisions that contradict each other."""
+    """Refuse decisions of several groups that contradict each other."""
     if asked.lists == "condensed" and asked.nonrelevant != "all":
         raise SettingError(
             f"lists='condensed' keeps only rated items, so nonrelevant={asked.nonrelevant} cannot be drawn from the "
@@ -240,24 +258,23 @@ def _consistent(asked: Decisions) -> None:
             f"split='{asked.split}' takes the data as they come divided, so filters={list(asked.filters)} cannot be "
             "applied; filter before dividing, or choose a split"
         )
-    divided = parse(asked.split).name
-    if asked.candidates == "group" and (divided == "given" or _without_groups(divided)):
+    if asked.candidates == "group" and (asked.overlap is not None or _without_groups(parse(asked.split).name)):
         raise SettingError(
             f"candidates='group' needs items in popularity groups, which split='{asked.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
         )
-    deep = [one for one in asked.metrics if asked.length != "all" and (_cutoff(one) or 0) > int(asked.length)]
+    deep = [one for one in asked.metrics if asked.length != "all" and (parse(one).cutoff or 0) > int(asked.length)]
     if deep:
         raise SettingError(
-            f"length={asked.length} is too short for {deep[0]}; set length={_cutoff(deep[0])} or 'all', or a smaller "
-            "cut-off"
+            f"length={asked.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
+            "smaller cut-off"
         )
-    if parse(asked.test).name == "tukey" and asked.correction != "none":
+    if parse(asked.significance).name == "tukey" and asked.correction != "none":
         raise SettingError(
-            f"test='tukey' looks at all systems at once, so correction='{asked.correction}' would correct twice; set "
-            "correction='none'"
+            f"significance='tukey' looks at all systems at once, so correction='{asked.correction}' would correct "
+            "twice; set correction='none'"
         )
-    _consistent_test(parse(asked.average), parse(asked.test))
+    _consistent_test(parse(asked.average), parse(asked.significance))
 
 
 def _without_groups(split: str) -> bool:
@@ -267,77 +284,28 @@ def _without_groups(split: str) -> bool:
 
 def _consistent_test(average: Spelling, test: Spelling) -> None:
     """Refuse a test that is not of the average that is reported."""
+    settings = dict(average.parameters)
     if test.name == "log_student":
         shift = dict(test.parameters).get("epsilon", 1e-5)
         wanted = f"geometric(form=adjusted, epsilon={shift:g})"
-        told = dict(average.parameters)
-        if (average.name, told.get("form"), told.get("epsilon", 1e-5)) != ("geometric", "adjusted", shift):
+        if (average.name, settings.get("form"), settings.get("epsilon", 1e-5)) != ("geometric", "adjusted", shift):
             raise SettingError(
-                f"test='{test}' is of another average than average='{average}'; set average='{wanted}', or give the "
-                "test the epsilon of the average"
+                f"significance='{test}' is of another average than average='{average}'; set average='{wanted}', or "
+                "give the test the epsilon of the average"
             )
     elif average.name == "geometric" and test.name == "student":
-        told = dict(average.parameters)
-        adjusted = f"geometric(form=adjusted, epsilon={told.get('epsilon', 1e-5):g})"
-        remedy = f"test='log_student(epsilon={told.get('epsilon', 1e-5):g})'"
+        epsilon = f"{settings.get('epsilon', 1e-5):g}"
         raise SettingError(
-            f"test='student' is of arithmetic means and average='{average}' is geometric; set {remedy}, the log form"
-            + ("" if told.get("form") == "adjusted" else f", and average='{adjusted}'")
+            f"significance='student' is of arithmetic means and average='{average}' is geometric; set "
+            f"significance='log_student(epsilon={epsilon})', the log form"
+            + (
+                ""
+                if settings.get("form") == "adjusted"
+                else f", and average='geometric(form=adjusted, epsilon={epsilon})'"
+            )
         )
     elif average.name in _UNTESTED and test.name != "sign":
         raise SettingError(
-            f"test='{test.name}' is not of a {average.name}, since paired tests look at averages of differences; "
-            "set test='sign', or average='mean'"
+            f"significance='{test.name}' is not of a {average.name}, since paired tests look at averages of "
+            "differences; set significance='sign', or average='mean'"
         )
-
-
-def _finite(name: str, value: object) -> float:
-    number = check.number(name, value)
-    if math.isinf(number):
-        raise SettingError(f"{name}={value!r} is no rating; give a number, such as {name}=4")
-    return number
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise SettingError(f"{name}={value!r} is not text; write it in quotes")
-    return value
-
-
-def _texts(name: str, value: object, some: bool = False) -> tuple[str, ...]:
-    texts = (value,) if isinstance(value, str) else value
-    if not isinstance(texts, tuple | list) or not all(isinstance(one, str) for one in texts):
-        raise SettingError(f"{name}={value!r} is not a list of names; write {name} = ['...', '...']")
-    if some and not texts:
-        raise SettingError(f"{name} is empty; name at least one, as in {name} = ['nDCG@10']")
-    return tuple(texts)
-
-
-def _split(value: object) -> str:
-    text = _text("split", value)
-    if parse(text).name != "given":
-        return _spelled(splits.registry, "split", text, "given")
-    GIVEN.call(text, None)
-    return _spelled(GIVEN, "split", text)
-
-
-@lru_cache(maxsize=4096)
-def _metric(spelling: str) -> str:
-    return str(Metric.of(spelling))
-
-
-def _cutoff(metric: str) -> int | None:
-    return parse(metric).cutoff
-
-
-def _spelled(known: Registry, name: str, value: object, *more: str) -> str:
-    """Return a spelling in its one form, its settings in the order of the function's, or say what is wrong with it."""
-    return _in_order(known, name, _text(name, value), more)
-
-
-@lru_cache(maxsize=4096)
-def _in_order(known: Registry, name: str, text: str, more: tuple[str, ...]) -> str:
-    try:
-        return str(known.spelling(text, besides=more))
-    except SettingError as error:
-        raise SettingError(f"{name}={text!r}: {error}") from error

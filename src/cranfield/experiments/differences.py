@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import number_text
 from cranfield._table import Table
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.results import Results
+from cranfield.experiments.stages import DATA, SCORES
 from cranfield.measures.correlation import kendall_tau_b
 
 _KEY = ["data", "system", "metric"]
@@ -72,8 +74,8 @@ class Difference:
         rows = [
             [
                 *(row[key] for key in _KEY),
-                *(_number(row[key]) for key in ("before", "after")),
-                _number(row["change"], "+"),
+                *(number_text(row[key]) for key in ("before", "after")),
+                number_text(row["change"], sign="+"),
                 f"{row['rank_before']} → {row['rank_after']}",
             ]
             for row in self.moved.iter_rows(named=True)
@@ -128,13 +130,16 @@ def _stated(first: Experiment, second: Experiment) -> Iterator[tuple[str, tuple[
 def _fingerprints(first: Results, second: Results) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Give the sets of ratings that have the same name and other contents."""
     for data in first.data:
-        records = [one.records.get(f"data/{data}") for one in (first, second)]
-        told = [
-            None if one is None else ", ".join(part["fingerprint"] for part in one["facts"]["parts"].values())
-            for one in records
-        ]
-        if None not in told and told[0] != told[1]:
-            yield f"ratings of {data}", (told[0], told[1])
+        if data not in second.data:
+            continue
+        before, after = (_fingerprint(results, data) for results in (first, second))
+        if before != after:
+            yield f"ratings of {data}", (before, after)
+
+
+def _fingerprint(results: Results, data: str) -> str:
+    facts = results.line.artifact(DATA, results.line.source(data)).facts
+    return ", ".join(part["fingerprint"] for part in facts["parts"].values())
 
 
 def _origin(one: Any) -> str:
@@ -153,13 +158,17 @@ def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
     """Return the averages with the place of each system: 1 is the best."""
     lower = {
         metric: low
-        for name, record in results.records.items()
-        if name.startswith("scores/")
-        for metric, low in zip(record["facts"]["metrics"], record["facts"]["lower_is_better"])
+        for part in results.line.units("part")
+        for metric, low in _directions(results.line.artifact(SCORES, part).facts)
     }
     signed = pl.col("mean") * pl.col("metric").replace_strict({one: 1 if low else -1 for one, low in lower.items()})
     # Equal averages of other values may differ in the last of their digits.
     return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
+
+
+def _directions(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Give each metric, and whether less of it is better."""
+    return zip(facts["metrics"], facts["lower_is_better"])
 
 
 def _moved(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
@@ -206,7 +215,3 @@ def _said(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_said, value)) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:{sign}.4f}"

@@ -10,9 +10,9 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._phrases import listed
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.phrase import listed
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
 
@@ -113,9 +113,12 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     for source in asked.data:
         if decisions.overlap is not None and not source.divided:
-            yield f"split='given' needs data that come divided; give data.{source.name} as train and test, or split it"
+            yield (
+                f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split "
+                "it"
+            )
         if decisions.overlap is None and source.train is not None:
-            yield f"data.{source.name} comes as train and test; set split='given', or give it as one file"
+            yield f"data.{source.name} comes as train and test; set split='predefined', or give it as one file"
         times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
@@ -128,7 +131,7 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
         if decisions.overlap is None:
             yield (
                 f"systems.{system.name} is a file made before the ratings are split, so it may have seen the test "
-                "part; give data as train and test with split='given', or train the system here"
+                "part; give data as train and test with split='predefined', or train the system here"
             )
         if decisions.one_relevant or decisions.nonrelevant != "all":
             yield (

@@ -14,7 +14,7 @@ from typing import Any
 from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._spelling import nearest, parse
-from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
+from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiments.source import KINDS, READING, Source
 from cranfield.experiments.system import System
@@ -49,13 +49,13 @@ _DATA = """
 #   file = "ratings.csv"                            a file, with options such as separator = "::" where need be
 #   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
 #   simulate = "world(users=1000, items=500)"       a simulated world
-#   train = "train.csv" and test = "test.csv"       data that come divided; set split = "given"
+#   train = "train.csv" and test = "test.csv"       data that come divided; set split = "predefined"
 """
 
 _SYSTEMS = """
 # The systems, by the name that tables give them; see `cranfield recommend --help`. The paper's matrix factorisation is
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
-# and a file of ranked lists, where the split is given, is
+# and a file of ranked lists, where the split is predefined, is
 #   "mine" = { run = "mine.tsv" }
 # Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
@@ -120,6 +120,9 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
 
 
 def _decisions(table: Mapping[str, Any]) -> Decisions:
+    for name in table:
+        if name in RENAMED:
+            raise SettingError(f"decisions: no key {name!r}; it is called {RENAMED[name]!r} now")
     _known("decisions", table, DECISIONS)
     try:
         stated: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items()}

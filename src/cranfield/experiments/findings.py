@@ -54,7 +54,7 @@ class Findings:
 
     def table(self, decisions: Decisions) -> Table:
         """Return the averages as a table for people."""
-        return self.scores.table(**decisions.averaging())
+        return self.scores.table(decisions.averaging)
 
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
@@ -105,7 +105,7 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
         data,
         whole,
         compared[0],
-        pl.concat([_labelled(scores.frame(**decisions.averaging()), data, r, f) for r, f, scores in cases]),
+        pl.concat([_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]),
         pl.concat(
             [_labelled(one.frame(), data, r, f) for (r, f, _), one in zip(cases, compared) if one is not None]
             or [pl.DataFrame()]
@@ -116,7 +116,7 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
 def _compared(scores: Scores, decisions: Decisions, seed: int) -> Comparison | None:
     if len(scores.systems) < 2 or not np.isfinite(scores.values).any():
         return None
-    return compare(scores, seed=seed, **decisions.comparing())
+    return compare(scores, seed=seed, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
 
 
 def _labelled(frame: pl.DataFrame, data: str, repetition: int | None, fold: int | None) -> pl.DataFrame:

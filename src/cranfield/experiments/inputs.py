@@ -18,8 +18,8 @@ from cranfield._record import Step
 from cranfield.data import Ratings, filters, read
 from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.folder import fingerprint
 from cranfield.experiments.source import Source, simulated
+from cranfield.experiments.store import fingerprint
 from cranfield.splits import Split, apply, given
 
 # What a line of text takes, and how much smaller it is when packed.

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from cranfield.experiments.decisions import DECISIONS
+from cranfield.experiments.decisions import DECISIONS, takes
 from cranfield.experiments.experiment import ASSESSING, NOTES
 from cranfield.experiments.source import READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
-# What a decision may be beside what its default tells.
-_ALSO: dict[str, list[dict[str, Any]]] = {
-    "sample": [{"type": "number", "exclusiveMinimum": 0}],
-    "nonrelevant": [{"type": "integer", "minimum": 1}],
-    "length": [{"const": "all"}],
-    "metrics": [_TEXT],
-    "filters": [_TEXT],
-}
-_LEAST = {"min_ratings": 0, "length": 1}
 _CALLED = {str: "string", int: "integer", bool: "boolean"}
 
 
@@ -53,20 +45,38 @@ def _table(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decision(name: str) -> dict[str, Any]:
+    """Return the schema of a decision: its words, or the kinds of values that its check takes."""
     decision = DECISIONS[name]
     default = list(decision.default) if isinstance(decision.default, tuple) else decision.default
     about = {"description": f"{decision.metadata['letter']}: {decision.metadata['says']}", "default": default}
     if decision.metadata["choices"]:
         return {"enum": list(decision.metadata["choices"]), **about}
-    usual = {bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: _TEXT, list: _LIST}
-    kind: dict[str, Any] = dict(usual[type(default)])
-    if name in _LEAST:
-        kind["minimum"] = _LEAST[name]
-    if name in ("sample", "nonrelevant"):
-        kind = {"const": "all"}
-    if name == "alpha":
-        kind |= {"exclusiveMinimum": 0, "exclusiveMaximum": 1}
-    return {"anyOf": [kind, *_ALSO[name]], **about} if name in _ALSO else {**kind, **about}
+    kinds = list(_kinds(name, default))
+    return {**kinds[0], **about} if len(kinds) == 1 else {"anyOf": kinds, **about}
+
+
+def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(default, list):
+        yield from (_LIST, _TEXT)
+    elif isinstance(default, bool):
+        yield {"type": "boolean"}
+    elif takes(name, 7):
+        if takes(name, "all"):
+            yield {"const": "all"}
+        shares = isinstance(default, float) or takes(name, 0.5)
+        least = {} if takes(name, -1) else {"minimum": 0} if takes(name, 0) else {"minimum": 1}
+        yield (
+            {"type": "number", "exclusiveMinimum": 0}
+            if shares and least
+            else {
+                "type": "number" if shares else "integer",
+                **least,
+            }
+        )
+    elif takes(name, 0.5):
+        yield {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    else:
+        yield _TEXT
 
 
 def _source() -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
 from cranfield._table import latex_text
-from cranfield.experiments.phrase import average_phrase, listed, metric_phrase, split_phrase
+from cranfield.measures.phrases import average_phrase, metric_phrase
+from cranfield.splits.splitting import split_phrase
 
 _TESTS = {
     "student": "Student's paired t-test",
@@ -53,7 +55,7 @@ def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str
 
 def _split(split: str) -> str:
     said = split_phrase(split)
-    if parse(split).name == "given":
+    if parse(split).name == "predefined":
         return "as they were published"
     return f"by {said}" if said.startswith("leave-") or said.endswith("validation") else f"by a {said} split"
 
@@ -108,7 +110,7 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
     least = min(one["users"] for by in card["coverage"].values() for one in by.values())
     yield f"Users without a list {uncovered}; the least user coverage is {least:.1%}"
     if len(card["systems"]) > 1:
-        test = parse(decisions["test"])
+        test = parse(decisions["significance"])
         settings = f" {str(test).removeprefix(test.name)}" if test.parameters else ""
         yield (
             f"Differences are tested by {_TESTS.get(test.name, test.name)}{settings}, two-sided, at "

@@ -9,9 +9,9 @@ from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield.comparisons import compare
 from cranfield.data import Ratings
-from cranfield.experiments.assessing import asked
+from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.searching import Range, search
-from cranfield.experiments.stages import Pipeline
+from cranfield.experiments.stages.assess import options_of
 from cranfield.measures import measure
 from cranfield.rankings import recommend
 from cranfield.splits import Split, random
@@ -19,16 +19,17 @@ from cranfield.splits import Split, random
 
 def rehearse(line: Pipeline) -> None:
     """Try the test, the metrics, and systems that were not trained yet."""
-    decisions, few, known = line.decisions, _few(), line.folder.records()
+    decisions, few = line.decisions, _few()
+    known = line.store.before()
     values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
-    compare(values, **{**decisions.comparing(), "baseline": None})
+    compare(values, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
     runs = recommend(few, ["popularity", "random"])
     with _forgiving():
-        measure(runs, few.test, train=few.train, **decisions.measuring())
-    trained = {record["made_of"]["system"] for name, record in known.items() if name.startswith("runs/")}
+        measure(runs, few.test, train=few.train, **decisions.measuring.as_dict())
+    trained = {record.made_of["system"] for name, record in known.items() if name.startswith("models/")}
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
         with _forgiving():
-            recommend(few, spelling, fill=decisions.recommending()["fill"])
+            recommend(few, spelling, fill=decisions.fill)
     for system in line.experiment.systems:
         if (tuning := system.tuning) is None:
             continue
@@ -38,7 +39,7 @@ def rehearse(line: Pipeline) -> None:
     if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):
         from cranfield.assessments import assess
 
-        options = asked(line.experiment)
+        options = options_of(line.experiment)
         check.whole("samples", options.get("samples", 1))
         with _forgiving():
             assess(runs, few.test, threshold=decisions.threshold, **{**options, "samples": 1})

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._checksums import file_checksum
 from cranfield._table import Table
-from cranfield.experiments.planning import STAGES, about
+from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
+from cranfield.experiments.stages import ORDER
+from cranfield.experiments.store import Artifact
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,26 +24,37 @@ class Shown:
     results
         The folder.
     artifacts
-        A row an artifact: stage, name, files, bytes, seconds that it took (null if the log does not say), damaged.
+        See `frame`.
     """
 
     results: Results
     artifacts: pl.DataFrame
 
     def frame(self) -> pl.DataFrame:
-        """Return a row an artifact: ``stage, artifact, files, bytes, seconds, damaged``."""
+        """Return one row per artifact: ``stage, artifact, files, bytes, stored, seconds, damaged``.
+
+        ``files`` and ``bytes`` are of the readable files, ``stored`` are the bytes in the store. ``seconds`` is null if
+        the log does not say how long it took.
+        """
         return self.artifacts
 
     def table(self) -> Table:
         """Return a row a stage, for people."""
         stages = self.artifacts.group_by("stage", maintain_order=True).agg(
-            pl.len(), pl.col("bytes").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
+            pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )
         rows = [
-            [row["stage"], f"{row['len']:,}", _size(row["bytes"]), about(row["seconds"]), str(row["damaged"] or "–")]
+            [
+                row["stage"],
+                f"{row['len']:,}",
+                bytes_text(row["bytes"]),
+                bytes_text(row["stored"]),
+                about(row["seconds"]),
+                str(row["damaged"] or "–"),
+            ]
             for row in stages.iter_rows(named=True)
         ]
-        return Table(["stage", "artifacts", "size", "time", "damaged"], rows)
+        return Table(["stage", "artifacts", "files", "stored", "time", "damaged"], rows)
 
     def __str__(self) -> str:
         experiment = self.results.experiment
@@ -76,12 +88,12 @@ def show(folder: str | Path) -> Shown:
     >>> _ = run(Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)), folder)
     >>> found = show(folder)
     >>> found.frame()["stage"].unique(maintain_order=True).to_list()
-    ['experiment', 'data', 'splits', 'runs', 'scores', 'results', 'card']
+    ['experiment', 'data', 'splits', 'models', 'runs', 'scores', 'results', 'card']
     """
     results = Results(folder)
-    took = {one["artifact"]: one["seconds"] for one in results.folder.logged() if one.get("did") == "made"}
-    rows = [_row(results, name, record, took.get(name)) for name, record in results.records.items()]
-    rows.sort(key=lambda row: STAGES.index(row["stage"]) if row["stage"] in STAGES else len(STAGES))
+    took = results.line.store.took()
+    rows = [_row(results, artifact, took.get(name)) for name, artifact in results.line.artifacts.items()]
+    rows.sort(key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
     return Shown(results, pl.DataFrame(rows, schema=_SCHEMA))
 
 
@@ -90,30 +102,41 @@ _SCHEMA = {
     "artifact": pl.String,
     "files": pl.Int64,
     "bytes": pl.Int64,
+    "stored": pl.Int64,
     "seconds": pl.Float64,
     "damaged": pl.Boolean,
 }
 
 
-def _row(results: Results, name: str, record: dict[str, Any], seconds: float | None) -> dict[str, Any]:
-    size, damaged = 0, False
-    for file, checksum in record["files"].items():
-        path = results.path / file
-        try:
-            size += path.stat().st_size
-            damaged |= file_checksum(path) != checksum
-        except OSError:
-            damaged = True
+def _row(results: Results, artifact: Artifact, seconds: float | None) -> dict[str, Any]:
+    store, exports = results.line.store, results.line.exports
+    files = exports.files(artifact.name)
     return {
-        "stage": name.split("/", 1)[0],
-        "artifact": name,
-        "files": len(record["files"]),
-        "bytes": size,
+        "stage": artifact.name.split("/", 1)[0],
+        "artifact": artifact.name,
+        "files": len(files),
+        "bytes": sum(size_of(results.path / file) for file in files),
+        "stored": sum(size_of(artifact.path(file)) for file in artifact.files),
         "seconds": seconds,
-        "damaged": damaged,
+        "damaged": not store.whole(artifact) or exports.damaged(artifact),
     }
 
 
-def _size(count: int) -> str:
+def size_of(path: Path) -> int:
+    """Return the bytes of a file; 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def bytes_text(count: int) -> str:
+    """Return a number of bytes as a person would say it.
+
+    Examples
+    --------
+    >>> bytes_text(20), bytes_text(1_234_567)
+    ('20 B', '1.2 MB')
+    """
     power = min((len(str(count)) - 1) // 3, 3)
     return f"{count} B" if power == 0 else f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB')[power]}"

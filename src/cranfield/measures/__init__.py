@@ -1,11 +1,13 @@
 """Measuring: judged lists, metrics, averages and coverage (decisions C2, C3 and C4)."""
 
 from cranfield.measures.averages import Average, known_averages
+from cranfield.measures.averaging import Averaging
 from cranfield.measures.definition import Metric, known_metrics, metric
 from cranfield.measures.judged import Judged
+from cranfield.measures.judged_files import read_judged, save_judged
 from cranfield.measures.judging import judge
 from cranfield.measures.judgments import Judgments
-from cranfield.measures.measuring import DEFAULT_METRICS, measure
+from cranfield.measures.measuring import DEFAULT_METRICS, Measuring, measure
 from cranfield.measures.metrics.gains import gain
 from cranfield.measures.popularity_groups import by_popularity
 from cranfield.measures.risks import risk
@@ -16,8 +18,10 @@ from cranfield.measures.unjudged_bounds import bounds
 __all__ = [
     "DEFAULT_METRICS",
     "Average",
+    "Averaging",
     "Judged",
     "Judgments",
+    "Measuring",
     "Metric",
     "Scores",
     "bounds",
@@ -28,6 +32,8 @@ __all__ = [
     "known_metrics",
     "measure",
     "metric",
+    "read_judged",
     "risk",
+    "save_judged",
     "standardise",
 ]

@@ -25,3 +25,8 @@ class Context:
     similarity: Any = None
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What metrics take from these, made once for all systems."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither of them."""
+        return self.train is None and self.similarity is None

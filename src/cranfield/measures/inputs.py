@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
@@ -13,8 +14,8 @@ from cranfield._checks import number, one_of
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
-from cranfield.measures.judging import one_relevant_judgments
 from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings.lists import Ties
 from cranfield.rankings.qrels import read_test
 from cranfield.rankings.read import read_runs
@@ -39,10 +40,17 @@ def as_runs(runs: Any, ties: Ties) -> list[Run]:
 
 def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
     """Return the metrics that are asked for, one or more."""
-    named = [metrics] if isinstance(metrics, str | Metric) else list(metrics) if isinstance(metrics, Iterable) else []
+    named = as_several(metrics)
     if not named:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
     return [Metric.of(one) for one in named]
+
+
+def as_several(given: Any) -> list[Any]:
+    """Return one name or metric, or several of them, as a list."""
+    if isinstance(given, str | Metric):
+        return [given]
+    return list(given) if isinstance(given, Iterable) else []
 
 
 def as_test(test: Any) -> Ratings:
@@ -52,27 +60,26 @@ def as_test(test: Any) -> Ratings:
     return read_test(test)
 
 
-def as_judgments(
-    runs: Sequence[Run], test: Ratings, threshold: float | None, negative_grades: NegativeGrades = "judged"
-) -> Judgments:
-    """Return the judgments that the lists of these runs are to be met with."""
+def as_judgments(test: Any, threshold: float | None, negative_grades: NegativeGrades = "judged") -> Judgments:
+    """Return the judgments of a test set: the same for the same ratings, and a view of them under each threshold."""
+    test = as_test(test)
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
     one_of("negative_grades", negative_grades, get_args(NegativeGrades))
-    judgments = _judgments_of(test, 1.0 if threshold is None else number("threshold", threshold), negative_grades)
-    kinds = {run.one_relevant for run in runs}
-    if len(kinds) > 1:
-        raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
-    return one_relevant_judgments(runs[0], judgments) if kinds == {True} else judgments
+    return _judgments_of(test, negative_grades).at(1.0 if threshold is None else number("threshold", threshold))
 
 
 # A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)
 # are the same each time. They go with the ratings they were made of.
-_KEPT: WeakKeyDictionary[Ratings, dict[tuple[float, str], Judgments]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Ratings, dict[str, Judgments]] = WeakKeyDictionary()
 
 
-def _judgments_of(test: Ratings, threshold: float, negative_grades: NegativeGrades) -> Judgments:
-    kept, key = _KEPT.setdefault(test, {}), (threshold, negative_grades)
-    if key not in kept:
-        kept[key] = Judgments.of(test, threshold, negative_grades)
-    return kept[key]
+def _judgments_of(test: Ratings, negative_grades: NegativeGrades) -> Judgments:
+    kept = _KEPT.setdefault(test, {})
+    if negative_grades not in kept:
+        notes = tuple(notes_on_negative_grades(test, negative_grades))
+        made = Judgments.of(test, 1.0, negative_grades)
+        kept[negative_grades] = replace(
+            made, fingerprint=test.fingerprint, negative_grades=negative_grades, notes=notes
+        )
+    return kept[negative_grades]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from cranfield._errors import SettingError
 from cranfield.measures._once import T, once
 from cranfield.measures.context import Context
 from cranfield.measures.judgments import Judgments
+from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 
 
@@ -73,8 +74,8 @@ class Judged:
         The number of items of each list: 0 where the system gives none.
     tied_from, tied_to
         First and last rank of the group of equal scores that holds each hit; None unless ties are to be averaged.
-    run
-        The run they came from: for metrics that look at all items of a list.
+    source
+        The run that they came from, or a function that reads it: for metrics that look at all items of a list.
     places
         The place of each hit among the entries of the run.
     offsets
@@ -85,6 +86,12 @@ class Judged:
         Whether items without a test rating were taken out of the lists.
     context
         The training ratings and the item similarity, for metrics that need them.
+    groups, group_names
+        The group of each list, a place among the names, or -1; None if the lists are not grouped.
+    counts
+        How many users and items of the run the test set does not know, in words.
+    ranked
+        What there is to know of the run without reading it: its name, its counts, its ties.
     """
 
     judgments: Judgments
@@ -94,16 +101,25 @@ class Judged:
     lengths: NDArray[np.int32]
     tied_from: NDArray[np.int32] | None = None
     tied_to: NDArray[np.int32] | None = None
-    run: Run | None = None
+    source: Run | Callable[[], Run] | None = None
     places: NDArray[np.int64] | None = None
     offsets: NDArray[np.int64] | None = None
     pooled_above: NDArray[np.int64] | None = None
     is_condensed: bool = False
     context: Context = field(default_factory=Context)
+    groups: NDArray[np.int16] | None = None
+    group_names: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    ranked: Ranked | None = None
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    @property
+    def run(self) -> Run | None:
+        """The run that the lists came from, read now if it was not yet."""
+        return self.source() if callable(self.source) else self.source
 
     @property
     def n_lists(self) -> int:
@@ -143,7 +159,8 @@ class Judged:
     @cached_property
     def entries(self) -> Entries:
         """Every item of the lists, judged or not: for metrics that look at whole lists."""
-        if self.run is None or self.places is None or self.offsets is None or self.run.ranks is not None:
+        run = None if self.places is None or self.offsets is None else self.run
+        if run is None or self.places is None or self.offsets is None or run.ranks is not None:
             raise SettingError(
                 "this metric looks at whole lists, and a one-relevant list keeps only its test item; "
                 "measure it on lists of all targets"
@@ -151,16 +168,16 @@ class Judged:
         if self.is_condensed:
             stored = self.with_ties_broken()
             assert stored.places is not None
-            return Entries(stored.lists, self.run.items[stored.places], stored.ranks, stored.places)
+            return Entries(stored.lists, run.items[stored.places], stored.ranks, stored.places)
         lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         places = np.arange(len(lists))
         ranks = (places - before[lists] + 1).astype(np.int32)
         some = self.lengths > 0
-        if len(lists) == len(self.run.items) and np.array_equal(before[some], self.offsets[some]):
-            return Entries(lists, self.run.items, ranks, places)  # the whole run as it stands
+        if len(lists) == len(run.items) and np.array_equal(before[some], self.offsets[some]):
+            return Entries(lists, run.items, ranks, places)  # the whole run as it stands
         places += (self.offsets - before)[lists]
-        return Entries(lists, self.run.items[places], ranks, places)
+        return Entries(lists, run.items[places], ranks, places)
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
@@ -285,6 +302,7 @@ class Judged:
             pointers=place[part.pointers],
             lengths=self.lengths[number >= 0],
             offsets=None if self.offsets is None else self.offsets[number >= 0],
+            groups=None if self.groups is None else self.groups[number >= 0],
             is_condensed=False,
         )
         return smaller.condensed() if self.is_condensed else smaller
@@ -314,6 +332,10 @@ class Judged:
         first = ranks[new]
         last = first + np.bincount(group).astype(np.int32) - np.int32(1)
         return first[group], last[group]
+
+    def fresh(self, **changes: Any) -> Judged:
+        """Return the same lists with nothing made of them yet, so that views live no longer than their use."""
+        return replace(self, **changes, _views={})
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """Return what ``make`` makes, made once and kept under ``key``: views, and what metrics share."""

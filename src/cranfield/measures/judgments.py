@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,33 @@ from cranfield.measures._once import once
 NegativeGrades = Literal["judged", "unjudged", "pooled"]
 """What a grade below 0 means: judged and not relevant; not judged at all; or in the pool, and not judged."""
 
+V = TypeVar("V")
+
 # Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
 _GRAIN = 2.0**20
 # The look-up table of a block of lists has about this many cells.
 _TABLE_CELLS = 1 << 19
+
+
+class of_base(Generic[V]):
+    """A cached property that does not depend on the threshold, so that every view under another one shares it."""
+
+    def __init__(self, make: Callable[[Any], V]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, judgments: Any, owner: type | None = None) -> V:
+        if judgments is None:
+            return self  # type: ignore[return-value]
+        base = judgments.base
+        if self._name not in base.__dict__:
+            base.__dict__[self._name] = self._make(base)
+        value: V = base.__dict__[self._name]
+        if judgments is not base:
+            judgments.__dict__[self._name] = value
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +67,8 @@ class Judgments:
         The vocabularies of the codes.
     pool
         The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
+    fingerprint, negative_grades, notes
+        That of the test set, how its grades below 0 were read, and what a reader should know of them.
     """
 
     users: NDArray[np.int32]
@@ -54,7 +79,11 @@ class Judgments:
     user_ids: Vocabulary
     item_ids: Vocabulary
     pool: NDArray[np.int64] | None = None
-    _sorted_gains: dict[Any, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    fingerprint: str = ""
+    negative_grades: str = "judged"
+    notes: tuple[str, ...] = ()
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _base: Judgments | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
@@ -86,6 +115,15 @@ class Judgments:
             pool=pool,
         )
 
+    def changed(self, **changes: Any) -> Judgments:
+        """Return other judgments, of which nothing that was made of these holds."""
+        return replace(self, **changes, _kept={}, _base=None)
+
+    @property
+    def base(self) -> Judgments:
+        """The judgments that these are a view of under another threshold; themselves if they are not a view."""
+        return self if self._base is None else self._base
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -94,7 +132,7 @@ class Judgments:
         """The number of lists."""
         return len(self.users)
 
-    @cached_property
+    @of_base
     def lists(self) -> NDArray[np.int32]:
         """The list of each judgment."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.indptr))
@@ -104,7 +142,7 @@ class Judgments:
         """Whether each judgment is relevant: r >= threshold."""
         return self.grades >= self.threshold
 
-    @cached_property
+    @of_base
     def n_judged(self) -> NDArray[np.int64]:
         """The number of judgments of each list."""
         return np.diff(self.indptr)
@@ -121,12 +159,12 @@ class Judgments:
         """N: the number of judgments of each list that are not relevant."""
         return self.n_judged - self.n_relevant
 
-    @cached_property
+    @of_base
     def keys(self) -> NDArray[np.int64]:
         """One number for each judgment, user × items + item, ascending."""
         return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
 
-    @cached_property
+    @of_base
     def block(self) -> int:
         """How many lists are met at a time, so that the look-up table of the join stays in the processor's cache."""
         return max(16, _TABLE_CELLS // self.width)
@@ -136,7 +174,7 @@ class Judgments:
         """The columns of that table: the items, and the last for those that the test set does not know."""
         return len(self.item_ids) + 1
 
-    @cached_property
+    @of_base
     def cells(self) -> NDArray[np.intp]:
         """The cell of each judgment in the table of its block."""
         cells = self.lists.astype(np.intp)
@@ -150,7 +188,7 @@ class Judgments:
         """The highest rating there is."""
         return float(self.grades.max(initial=0.0))
 
-    @cached_property
+    @of_base
     def top_grades(self) -> NDArray[np.float64]:
         """The highest rating of each list."""
         return self.highest(self.grades)
@@ -160,8 +198,23 @@ class Judgments:
         return np.maximum.reduceat(values, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
 
     def at(self, threshold: float) -> Judgments:
-        """Return the same judgments with another threshold."""
-        return self if threshold == self.threshold else replace(self, threshold=threshold)
+        """Return the same judgments with another threshold: a view, which shares all that does not depend on it."""
+        if threshold == self.threshold:
+            return self
+        if threshold == self.base.threshold:
+            return self.base
+        return replace(self, threshold=threshold, _base=self.base)
+
+    def is_same_as(self, other: Judgments) -> bool:
+        """Say whether two hold the same ratings for the same lists, whatever their thresholds."""
+        if self.base is other.base:
+            return True
+        arrays = ("users", "indptr", "items", "grades")
+        return (
+            all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
+            and self.user_ids == other.user_ids
+            and self.item_ids == other.item_ids
+        )
 
     def only(self, mask: NDArray[np.bool_]) -> tuple[Judgments, NDArray[np.int64], NDArray[np.int64]]:
         """Return the judgments where ``mask`` holds, as if the test set had no others.
@@ -173,13 +226,11 @@ class Judgments:
         np.cumsum(mask, out=kept[1:])
         bounds = kept[self.indptr]
         alive = np.diff(bounds) > 0
-        smaller = replace(
-            self,
+        smaller = self.changed(
             users=self.users[alive],
             indptr=np.append(bounds[:-1][alive], bounds[-1]),
             items=self.items[mask],
             grades=self.grades[mask],
-            _sorted_gains={},
         )
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 
@@ -187,7 +238,7 @@ class Judgments:
         """Return the gain of each judgment, kept under ``name`` and the threshold if there is a name."""
         if name is None:
             return gain(self)
-        return once(self._sorted_gains, ("gains", name, self.threshold), lambda: gain(self))
+        return once(self._kept, ("gains", name, self.threshold), lambda: gain(self))
 
     def ideal(
         self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]], discount: NDArray[np.float64]
@@ -200,7 +251,7 @@ class Judgments:
         """
         if self.n_lists == 0:
             return np.zeros(0)
-        kept, key = {} if name is None else self._sorted_gains, (name, self.threshold)
+        kept, key = {} if name is None else self._kept, (name, self.threshold)
 
         def best() -> NDArray[np.float64]:
             gains = once(kept, key, lambda: self._descending(self.gains(name, gain)))
@@ -209,7 +260,7 @@ class Judgments:
 
         return once(kept, (*key, discount.tobytes()), best)
 
-    @cached_property
+    @of_base
     def _places(self) -> NDArray[np.int64]:
         """The place of each judgment in its list, from 0."""
         return np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)

@@ -1,63 +1,130 @@
-"""The verb `measure`: runs and a test set in, `Scores` out."""
+"""The verb `measure`: runs and a test set, or judged lists, in; `Scores` out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checks import flag
+from cranfield import _checks as check
+from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_test
+from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
 from cranfield.measures.judged import Judged
-from cranfield.measures.judging import judge
-from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.notes import notes_on, notes_on_grades
+from cranfield.measures.judging import Groups, judged_by
+from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.notes import notes_on
+from cranfield.measures.phrases import metrics_phrase, threshold_phrase
+from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
 from cranfield.measures.unjudged_bounds import has_bounds
 from cranfield.rankings.lists import Ties
-from cranfield.rankings.run import Run
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
 """What is measured unless other metrics are asked for."""
 
+Kind = Literal["full", "condensed"]
+
+# The lowest relevant rating where none is given, as in trec_eval.
+_ANY = 1.0
+
+RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
+"""What options of `measure` were called, and what is written now."""
+
+
+def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
+    given = as_several(value)
+    distinct = {str(metric): one for one, metric in zip(given, as_metrics(given))}
+    return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
+
+
+def _threshold(name: str, value: Any) -> float | None:
+    return None if value is None else check.number(name, value)
+
+
+@dataclass(frozen=True)
+class Measuring(Decided):
+    """What is measured on judged lists.
+
+    Parameters
+    ----------
+    metrics
+        As they are spelled; one that is there twice is measured once.
+    threshold
+        The lowest rating that makes an item relevant. None: every rating of at least 1 does, as in trec_eval.
+    lists
+        ``condensed``: take items without a test rating out of all lists first (decision C1).
+
+    Examples
+    --------
+    >>> Measuring(metrics=["ndcg@10", "nDCG@10"], threshold=4).as_dict()
+    {'metrics': ['nDCG@10'], 'threshold': 4.0, 'lists': 'full'}
+    """
+
+    metrics: Any = decision(
+        "C2",
+        ("P@10", "nDCG(gain=binary)@10"),
+        "the metrics, the first one leads",
+        check=_metrics,
+        phrase=metrics_phrase,
+    )
+    threshold: Any = decision(
+        "C2", 4.0, "the lowest rating that makes an item relevant", check=_threshold, phrase=threshold_phrase
+    )
+    lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
+
+    @property
+    def wanted(self) -> list[Metric]:
+        """The metrics themselves."""
+        return [Metric.of(one) for one in self.metrics]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the decisions by name, ready for JSON."""
+        return {**super().as_dict(), "metrics": [str(one) for one in self.metrics]}
+
 
 def measure(
     runs: Any,
-    test: Any,
+    test: Any = None,
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
     threshold: float | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     similarity: Any = None,
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
+    groups: Groups | None = None,
+    **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
 
     Parameters
     ----------
     runs
-        One or more `Run`s, or anything that `read_runs` takes: files, frames, dictionaries, by system name.
+        One or more `Run`s, or anything that `read_runs` takes: files, frames, dictionaries, by system name. Or
+        `Judged` lists, which have met their test set already: see `judge`.
     test
-        The held-out `Ratings`, or anything that `read_test` takes.
+        The held-out `Ratings`, or anything that `read_test` takes. Judged lists need none; one that is given must be
+        theirs.
     metrics
         As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
         once.
     threshold
-        The lowest rating that makes an item relevant. Without one every rating of at least 1 does, as in trec_eval.
-    condensed
-        Take items without a test rating out of all lists first (decision C1).
+        The lowest rating that makes an item relevant. Without one every rating of at least 1 does, as in trec_eval;
+        judged lists keep theirs.
+    lists
+        ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
         How runs that are read here order items of equal score; see `read_run`.
     train, similarity
@@ -69,6 +136,8 @@ def measure(
         What a test rating below 0 means: ``judged`` and not relevant, as every low rating; ``unjudged``, as if it were
         not there; or ``pooled``: not judged either, but ``infAP(pool=judged)`` counts the item in the pool, as
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
+    groups
+        The group of each list, to average by group (`Scores.frame`): see `judge`.
 
     Examples
     --------
@@ -78,23 +147,98 @@ def measure(
     >>> scores.frame().select("system", "metric", "mean").rows()
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
-    runs, test = as_runs(runs, ties), as_test(test)
-    wanted = list({str(one): one for one in as_metrics(metrics)}.values())
-    condensed, bounds = flag("condensed", condensed), flag("bounds", bounds)
-    judgments = as_judgments(runs, test, threshold, negative_grades)
+    refuse_old_words("measure", renamed, RENAMED)
+    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    bounds = check.flag("bounds", bounds)
     context = Context(train, similarity)
-    depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
-    measured = [_measure_run(run, judgments, wanted, context, condensed, bounds, depth) for run in runs]
+    judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
+    level = judged[0].judgments.threshold
+    if threshold is None and level != _ANY:  # judged lists have one of their own
+        measuring = measuring.with_(threshold=level)
+    return measure_judged(judged, measuring, bounds=bounds)
+
+
+def as_judged(
+    runs: Any,
+    test: Any,
+    threshold: float | None,
+    context: Context,
+    *,
+    ties: Ties = "trec_eval",
+    negative_grades: NegativeGrades = "judged",
+    groups: Groups | None = None,
+) -> list[Judged]:
+    """Return runs met with a test set, or judged lists as they are, under the threshold; all have the same lists."""
+    given = [runs] if isinstance(runs, Judged) else runs
+    if isinstance(given, list | tuple) and given and all(isinstance(one, Judged) for one in given):
+        judged = _as_given(given, test, threshold, context, negative_grades, groups)
+    else:
+        runs = as_runs(runs, ties)
+        if len({run.one_relevant for run in runs}) > 1:
+            raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
+        judgments = as_judgments(test, threshold, negative_grades)
+        judged = [judged_by(run, judgments, context, groups) for run in runs]
+    first = judged[0]
+    for one in judged[1:]:
+        if not one.judgments.is_same_as(first.judgments):
+            raise InputError(
+                f"the run {_ranked(one).name} has other lists than {_ranked(first).name}, or was judged by another "
+                "test set",
+                remedy="judge all runs by the same test set; make one-relevant runs with the same targets and seed",
+            )
+    return [first, *(one.fresh(judgments=first.judgments) for one in judged[1:])]
+
+
+def _as_given(
+    given: Sequence[Judged],
+    test: Any,
+    threshold: float | None,
+    context: Context,
+    negative_grades: NegativeGrades,
+    groups: Groups | None,
+) -> list[Judged]:
+    """Return judged lists with nothing made of them yet; what was decided when they were made is not decided again."""
+    if groups is not None or (test is None and negative_grades != "judged"):
+        name = "negative_grades" if groups is None else "groups"
+        raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
+    if test is not None and not any(
+        one.judgments.is_same_as(as_judgments(test, None, negative_grades)) for one in given
+    ):
+        raise InputError(
+            "the judged lists were judged by another test set than the one that is given",
+            remedy="leave the test set out, or judge the runs by it",
+        )
+    names = [_ranked(one).name for one in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
+    level = given[0].judgments.threshold if threshold is None else check.number("threshold", threshold)
+    own = [one.fresh() if context.is_empty else one.fresh(context=context) for one in given]
+    return [one.fresh(judgments=one.judgments.at(level)) for one in own]
+
+
+def _ranked(judged: Judged) -> Ranked:
+    if judged.ranked is None:
+        raise SettingError("these judged lists do not say of which run they are; make them with judge")
+    return judged.ranked
+
+
+def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False) -> Scores:
+    """Measure judged lists that all have the same judgments; the threshold is theirs already."""
+    systems, judgments, wanted = [_ranked(one) for one in judged], judged[0].judgments, measuring.wanted
+    longest = max(system.longest for system in systems)
+    views = [one.condensed() if measuring.lists == "condensed" else one for one in judged]
+    measured = [_measure_system(view, wanted, bounds, longest) for view in views]
+    counts = [{**system.counts, **one.counts} for system, one in zip(systems, judged)]
+    groups, group_names = _groups(judged)
     settings = {
-        "threshold": threshold,
-        "condensed": condensed,
-        "metrics": [str(one) for one in wanted],
-        "ties": ", ".join(dict.fromkeys(run.ties for run in runs)),
-        "negative_grades": negative_grades,
-        "test": test.fingerprint,
+        **measuring.as_dict(),
+        "ties": ", ".join(dict.fromkeys(system.ties for system in systems)),
+        "negative_grades": judgments.negative_grades,
+        "test": judgments.fingerprint,
     }
     return Scores(
-        systems=tuple(run.name for run in runs),
+        systems=tuple(system.name for system in systems),
         metrics=tuple(str(one) for one in wanted),
         values=np.stack([one.values for one in measured]),
         covered=np.stack([one.covered for one in measured]),
@@ -108,57 +252,47 @@ def measure(
         overall=np.array([one.overall for one in measured]),
         filled=np.array([one.filled for one in measured]),
         unjudged=np.array([one.unjudged for one in measured]),
-        item_coverage=_item_coverage(runs, test),
-        counts={run.name: one.counts for run, one in zip(runs, measured)},
+        recommended=np.array([one.recommended for one in measured]),
+        longest=longest,
+        item_coverage=_item_coverage(systems, len(judgments.item_ids)),
+        counts={system.name: count for system, count in zip(systems, counts)},
         bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
-        notes=(
-            *notes_on_grades(test, wanted, negative_grades),
-            *notes_on(runs, [one.counts for one in measured], judgments, wanted, threshold),
-        ),
+        groups=groups,
+        group_names=group_names,
+        notes=notes_on(systems, counts, judgments, wanted, measuring.threshold),
     )
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _SystemScores:
     """One system's part of the scores."""
 
     values: NDArray[np.float64]
     covered: NDArray[np.bool_]
     overall: list[float]
+    recommended: list[int]
     filled: list[float]
     unjudged: list[float]
-    counts: Mapping[str, int]
     bounds: NDArray[np.float64]
 
 
-def _measure_run(
-    run: Run,
-    judgments: Judgments,
-    metrics: Sequence[Metric],
-    context: Context,
-    condensed: bool,
-    bounds: bool,
-    depth: int,
-) -> _Measured:
-    judged, strangers = judge(run, judgments, context)
-    if condensed:
-        judged = judged.condensed()
-    values = np.full((len(metrics), judgments.n_lists), np.nan)
+def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int) -> _SystemScores:
+    values = np.full((len(metrics), judged.n_lists), np.nan)
     overall = [float("nan")] * len(metrics)
     for m, metric in enumerate(metrics):
         if metric.definition.whole_system:
             overall[m] = metric(judged)
         else:
             values[m] = metric(judged)
-    cutoffs = [metric.cutoff or depth for metric in metrics]
+    cutoffs = [metric.cutoff or longest for metric in metrics]
     service = {n: _service(judged, n) for n in set(cutoffs)}
-    return _Measured(
+    return _SystemScores(
         values=values,
         covered=judged.lengths > 0,
         overall=overall,
-        filled=[service[n][0] for n in cutoffs],
-        unjudged=[service[n][1] for n in cutoffs],
-        counts={**run.counts, **strangers},
+        recommended=[service[n][0] for n in cutoffs],
+        filled=[service[n][1] for n in cutoffs],
+        unjudged=[service[n][2] for n in cutoffs],
         bounds=_bounds(judged, metrics) if bounds else np.empty(0),
     )
 
@@ -172,22 +306,37 @@ def _bounds(judged: Judged, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     return ends
 
 
-def _service(judged: Judged, n: int) -> tuple[float, float]:
-    """Return Coverage@n, and the share of the items down to rank n that are not judged."""
+def _service(judged: Judged, n: int) -> tuple[int, float, float]:
+    """Return how many items the lists hold down to rank n, Coverage@n, and the share of them that is not judged."""
     recommended = int(np.minimum(judged.lengths, n).sum())
     places = n * judged.n_lists
     return (
+        recommended,
         recommended / places if places else float("nan"),
         1.0 - int((judged.ranks <= n).sum()) / recommended if recommended else float("nan"),
     )
 
 
-def _item_coverage(runs: Sequence[Run], test: Ratings) -> NDArray[np.float64]:
+def _item_coverage(systems: Sequence[Ranked], known_items: int) -> NDArray[np.float64]:
     """Return for each run the share of the catalogue in its lists; the catalogue is all that test or any run holds."""
-    strangers: set[Any] = set()
-    for run in runs:
-        if run.item_ids != test.item_ids:
-            unknown = run.item_ids.all.filter(pl.Series(test.item_ids.codes(run.item_ids.all) < 0))
-            strangers.update(unknown.cast(pl.String).to_list())
-    catalogue = max(test.n_items + len(strangers), 1)
-    return np.array([run.n_distinct_items / catalogue for run in runs])
+    strangers = {item for system in systems for item in system.unknown_items}
+    catalogue = max(known_items + len(strangers), 1)
+    return np.array([system.n_distinct_items / catalogue for system in systems])
+
+
+def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
+    """Return the group of each list, which every system that gives the list must put into the same one."""
+    grouped = [one for one in judged if one.groups is not None]
+    if not grouped:
+        return None, ()
+    names, groups = grouped[0].group_names, grouped[0].groups
+    assert groups is not None
+    for one in grouped[1:]:
+        assert one.groups is not None
+        if one.group_names != names or ((groups != one.groups) & (groups >= 0) & (one.groups >= 0)).any():
+            raise InputError(
+                f"{_ranked(one).name} and {_ranked(grouped[0]).name} put lists into different groups",
+                remedy="make all runs with the same groups, or give measure(groups=...)",
+            )
+        groups = np.where(groups >= 0, groups, one.groups)
+    return groups, names

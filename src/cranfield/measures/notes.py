@@ -10,6 +10,7 @@ from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.metrics.gains import EXPONENTIAL
+from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 
 # A rating this much below the highest is worth 2^-50 of it, which a sum of a few thousand gains loses by rounding.
@@ -36,19 +37,21 @@ _THINGS: Mapping[str, str] = {
 
 
 def notes_on(
-    runs: Sequence[Run],
+    systems: Sequence[Ranked],
     counts: Sequence[Mapping[str, int]],
     judgments: Judgments,
     metrics: Sequence[Metric],
     threshold: float | None,
 ) -> tuple[str, ...]:
-    """Return the sentences a reader should see beside the scores; what holds for several runs is said once."""
+    """Return the sentences a reader should see beside the scores; what holds for several systems is said once."""
     said: dict[str, list[str]] = {}
-    for run, count in zip(runs, counts):
-        for note in (*_on_counts(count), *_on_ties(run, metrics), *_on_predictions(run, metrics)):
-            said.setdefault(note, []).append(run.name)
-    everybody = len(runs) if len(runs) > 1 else 0
+    for system, count in zip(systems, counts):
+        for note in (*_on_counts(count), *_on_ties(system, metrics), *_on_predictions(system, metrics)):
+            said.setdefault(note, []).append(system.name)
+    everybody = len(systems) if len(systems) > 1 else 0
     return (
+        *judgments.notes,
+        *_on_scale(judgments.top_grade, metrics),
         *_on_judgments(judgments, threshold),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
@@ -72,10 +75,11 @@ def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
 
 def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
     """Return what a reader should know of the scale of a test set: grades below 0, and powers of high ones."""
-    return (*_on_negative_grades(test, negative_grades), *_on_scale(float(test.values.max(initial=0.0)), metrics))
+    top = float(test.values.max(initial=0.0))
+    return (*notes_on_negative_grades(test, negative_grades), *_on_scale(top, metrics))
 
 
-def _on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
+def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
     """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
     negative = test.values < 0
     count = int(negative.sum())
@@ -126,20 +130,20 @@ def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
             yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}{'' if counts[name] == 1 else 's'}")
 
 
-def _on_ties(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
-    if not run.counts.get("tied_items"):
+def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
+    if not system.counts.get("tied_items"):
         return
     cutoffs = sorted({metric.cutoff for metric in metrics if metric.cutoff is not None})
-    shares = [(n, float(run.ties_across(n).mean())) for n in cutoffs]
+    shares = [(n, system.share_tied_across(n)) for n in cutoffs]
     told = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
     if told:
         yield f"scores tie in {told}"
     unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
-    if run.ties == "average" and unsupported:
+    if system.ties == "average" and unsupported:
         yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
 
 
-def _on_predictions(run: Run, metrics: Sequence[Metric]) -> Iterator[str]:
+def _on_predictions(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
     of_predictions = [str(metric) for metric in metrics if "predictions" in metric.definition.needs]
-    if of_predictions and run.predictions is None and run.scores is not None:
+    if of_predictions and system.has_scores and not system.has_predictions:
         yield f"no predicted ratings were given: {', '.join(of_predictions)} took the scores for them"

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checks import flag, one_of, share, whole
+from cranfield._checks import one_of, share, whole
+from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_test
 from cranfield.measures.judged import Judged
-from cranfield.measures.judging import judge
 from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.measuring import RENAMED, Kind, Measuring, as_judged
 from cranfield.measures.metrics._train import translated
 from cranfield.rankings.lists import Ties
 
@@ -36,9 +36,10 @@ def by_popularity(
     groups: int | Mapping[str, float] = HEAD_MID_TAIL,
     of: str = "ratings",
     threshold: float | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> pl.DataFrame:
     """Return metrics as if the test set held only the items of one popularity group, for each of the groups.
 
@@ -47,7 +48,7 @@ def by_popularity(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, condensed, ties, negative_grades
+    runs, test, metrics, threshold, lists, ties, negative_grades
         As for `measure`.
     train
         The training ratings, which tell how popular an item is.
@@ -61,8 +62,8 @@ def by_popularity(
     Returns
     -------
     pl.DataFrame
-        A row a system, group and metric: how many items and test ratings the group has, over how many lists the metric
-        is defined, and its mean over these.
+        One row per system, group and metric: how many items and test ratings the group has, over how many lists the
+        metric is defined, and its mean over these.
 
     Examples
     --------
@@ -73,22 +74,23 @@ def by_popularity(
     >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
     [('1', 1, 1.0), ('2', 1, 0.0)]
     """
-    runs, test = as_runs(runs, ties), as_test(test)
-    wanted, condensed = as_metrics(metrics), flag("condensed", condensed)
-    shares = _shares(groups)
+    refuse_old_words("by_popularity", renamed, RENAMED)
+    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    shares, wanted = _shares(groups), measuring.wanted
     one_of("of", of, ("ratings", "items"))
-    judgments = as_judgments(runs, test, threshold, negative_grades)
+    every = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    judgments = every[0].judgments
     group_of_item = translated(
-        _group_of_items(train, list(shares.values()), of), train.item_ids, test.item_ids, missing=len(shares) - 1.0
+        _group_of_items(train, list(shares.values()), of), train.item_ids, judgments.item_ids, missing=len(shares) - 1.0
     )
     rows = []
-    for run in runs:
-        judged, _ = judge(run, judgments, Context(train))
-        judged = judged.condensed() if condensed else judged
+    for judged in every:
+        system = "" if judged.ranked is None else judged.ranked.name
+        judged = judged.condensed() if measuring.lists == "condensed" else judged
         for number, name in enumerate(shares):
             mask = group_of_item[judgments.items] == number
             part, items = judged.only(mask), int((group_of_item == number).sum())
-            rows += [(run.name, name, str(one), items, int(mask.sum()), *_mean(one, part)) for one in wanted]
+            rows += [(system, name, str(one), items, int(mask.sum()), *_mean(one, part)) for one in wanted]
     names = {"system": pl.String, "group": pl.String, "metric": pl.String, "items": pl.Int64}
     return pl.DataFrame(
         rows, schema={**names, "ratings": pl.Int64, "lists": pl.Int64, "mean": pl.Float64}, orient="row"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,29 +12,17 @@ from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
 from cranfield.data import Vocabulary
-from cranfield.measures.averages import Average, by_user
+from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging, By, Coverage, GroupPolicy, Undefined
+from cranfield.measures.counting import Counted, counted
 
-Coverage = Literal["full", "reduced"]
-Undefined = Literal["zero", "leave out"]
-
-
-@dataclass(frozen=True)
-class _Counting:
-    """What an average is made of: its kind, and which lists count, and as what (decisions C3 and C4)."""
-
-    kind: Average
-    coverage: str
-    undefined: Undefined
-    by: str
-
-    def __post_init__(self) -> None:
-        one_of("coverage", self.coverage, ("full", "reduced"))
-        one_of("undefined", self.undefined, ("zero", "leave out"))
-        one_of("by", self.by, ("list", "user"))
+LEVEL = 0.95
+"""The confidence of the intervals that are shown unless another is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +68,11 @@ class Scores:
     bounds
         2 × systems × metrics × lists, where asked for: the values if every unjudged item of the lists were not
         relevant, and if every one were; NaN for metrics that this does not concern.
+    groups, group_names
+        The group of each list, a place among the names, or -1; None if the lists are not grouped.
+    recommended, longest
+        systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
+        system. `Scores.join` needs them.
     """
 
     systems: tuple[str, ...]
@@ -100,6 +93,17 @@ class Scores:
     notes: tuple[str, ...] = ()
     zero_if_undefined: tuple[bool, ...] = ()
     bounds: NDArray[np.float64] | None = None
+    groups: NDArray[np.int16] | None = None
+    group_names: tuple[str, ...] = ()
+    recommended: NDArray[np.int64] | None = None
+    longest: int = 0
+
+    @staticmethod
+    def join(parts: Sequence[Scores]) -> Scores:
+        """Put together the scores of disjoint users, as if they had been measured at once; see `join_scores`."""
+        from cranfield.measures.joined_scores import join_scores
+
+        return join_scores(parts)
 
     @property
     def n_lists(self) -> int:
@@ -130,47 +134,39 @@ class Scores:
 
     def average(
         self,
-        average: str | Average = "mean",
+        average: str | Average | Averaging = "mean",
         *,
         coverage: Coverage = "full",
         undefined: Undefined = "zero",
-        by: Literal["list", "user"] = "list",
+        by: By = "list",
+        groups: GroupPolicy = "pooled",
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
-        counting = _Counting(Average.of(average), coverage, undefined, by)
+        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                values, weights, _ = self._counted(self.values[s, m], s, m, counting)
-                result[s, m] = counting.kind(values, weights)
+                result[s, m] = self._counted(self.values[s, m], s, m, averaging).mean
         return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
 
     def frame(
         self,
-        average: str | Average = "mean",
+        average: str | Average | Averaging = "mean",
         *,
         coverage: Coverage = "full",
         undefined: Undefined = "zero",
-        by: Literal["list", "user"] = "list",
-        level: float = 0.95,
+        by: By = "list",
+        groups: GroupPolicy = "pooled",
+        level: float = LEVEL,
         interval: Literal["analytic", "bootstrap"] = "analytic",
         seed: int = 0,
     ) -> pl.DataFrame:
-        """Return one row a system and metric, with the average, its interval and the coverage behind it.
+        """Return one row for each system and metric, with the average, its interval and the coverage behind it.
 
         Parameters
         ----------
-        average
-            ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``median``, ``geometric(form=trec_eval)``,
-            ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``.
-        coverage
-            ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are
-            averaged. full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
-        undefined
-            What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0
-            says something (errors, correlations, shares, novelty) it is always left out.
-        by
-            Average over lists, or over users after averaging each user's lists (one-relevant designs).
+        average, coverage, undefined, by, groups
+            How lists are averaged; see `Averaging`, which may be given in place of the first.
         level, interval, seed
             The confidence of the interval; how it is made: ``analytic`` (the column ``interval`` names the method) or
             ``bootstrap`` (percentile, 1,000 resamples).
@@ -182,14 +178,14 @@ class Scores:
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
-        counting, rows = _Counting(Average.of(average), coverage, undefined, by), []
+        averaging, rows = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups), []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
-                row = self._row(s, m, counting, level, interval, seed)
-                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, counting)})
+                row = self._row(s, m, averaging, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, averaging)})
         return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
 
-    def _row(self, s: int, m: int, counting: _Counting, level: float, interval: str, seed: int) -> dict[str, Any]:
+    def _row(self, s: int, m: int, averaging: Averaging, level: float, interval: str, seed: int) -> dict[str, Any]:
         row: dict[str, Any] = {
             "coverage": float(self.user_coverage[s]),
             "filled": None if self.filled is None else float(self.filled[s, m]),
@@ -198,8 +194,8 @@ class Scores:
         }
         if self.overall is not None and not np.isnan(self.overall[s, m]):
             return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
-        values, weights, missing = self._counted(self.values[s, m], s, m, counting)
-        kind, method = counting.kind, counting.kind.method
+        kind, values, weights, missing = self._counted(self.values[s, m], s, m, averaging)
+        method = kind.method
         if interval == "bootstrap":
             lower, upper = kind.bootstrap(values, weights, level, seed)
             method = "bootstrap percentile"
@@ -210,40 +206,95 @@ class Scores:
             "mean": kind(values, weights),
             "lower": lower,
             "upper": upper,
-            "average": str(kind),
+            "average": f"{averaging.average}{' of groups' if averaging.groups == 'equal' else ''}",
             "interval": f"{100 * level:g}% {method}",
             "lists": len(values),
             "undefined": missing,
         }
 
-    def _bounds_of(self, s: int, m: int, counting: _Counting) -> dict[str, float]:
+    def _bounds_of(self, s: int, m: int, averaging: Averaging) -> dict[str, float]:
         """Return the averages of the bounds, where these were measured and the metric has any."""
         if self.bounds is None or np.isnan(self.bounds[:, s, m]).all():
             return {}
-        ends = (self._counted(values, s, m, counting) for values in self.bounds[:, s, m])
-        least, most = (counting.kind(values, weights) for values, weights, _ in ends)
+        least, most = (self._counted(values, s, m, averaging).mean for values in self.bounds[:, s, m])
         return {"least": least, "most": most}
 
-    def _counted(
-        self, values: NDArray[np.float64], s: int, m: int, counting: _Counting
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
-        """Return which of the lists' ``values`` an average is made of, their weights, and how many were undefined."""
-        keep = self.covered[s] if counting.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
-        nothing = np.isnan(values)
-        missing = int((nothing & keep).sum())
-        if not self.counts_zero(m, counting.undefined):
-            keep = keep & ~nothing
-        values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
-        weights = np.ones(len(values))
-        weighing = counting.kind.weights
-        if weighing is not None:
-            weights = (self.judged if weighing == "judged" else self.relevant)[keep].astype(np.float64)
-        if counting.by == "user":
-            values, weights = by_user(values, self.users[keep], weights)
-        return values, weights if weighing is not None else None, missing
+    def _counted(self, values: NDArray[np.float64], s: int, m: int, averaging: Averaging) -> Counted:
+        """Return which of the lists' ``values`` an average is made of."""
+        return counted(
+            values,
+            averaging,
+            counts_zero=self.counts_zero(m, averaging.undefined),
+            covered=self.covered[s],
+            users=self.users,
+            weights=self.weights(averaging.kind),
+            groups=self.grouped_by() if averaging.groups == "equal" else None,
+        )
+
+    def weights(self, kind: Average) -> NDArray[np.float64] | None:
+        """Return what each list weighs in a kind of average, None if all weigh the same."""
+        if kind.weights is None:
+            return None
+        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+
+    def grouped_by(self) -> NDArray[np.int16]:
+        """Return the group of each list, or say that there are none."""
+        if self.groups is None:
+            raise SettingError(
+                "these lists have no groups, so that there is no average over groups; use groups='pooled', or give "
+                "measure(groups=...), or lists of a split with popularity groups"
+            )
+        return self.groups
+
+    def group(self, name: str) -> Scores:
+        """Return the scores of the lists of one group.
+
+        What belongs to a whole system, as catalogue coverage does, is not there: it has no value by group.
+        """
+        one_of("group", name, self.group_names)
+        return self._of_lists(self.grouped_by() == self.group_names.index(name))
+
+    def _of_lists(self, keep: NDArray[np.bool_]) -> Scores:
+        """Return the scores of some of the lists."""
+        return replace(
+            self,
+            values=self.values[:, :, keep],
+            covered=self.covered[:, keep],
+            users=self.users[keep],
+            judged=self.judged[keep],
+            relevant=self.relevant[keep],
+            groups=None if self.groups is None else self.groups[keep],
+            bounds=None if self.bounds is None else self.bounds[..., keep],
+            overall=None,
+            filled=None,
+            unjudged=None,
+            item_coverage=None,
+            recommended=None,
+            counts={},
+        )
+
+    def by_group(
+        self,
+        average: str | Average | Averaging = "mean",
+        *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: By = "list",
+        level: float = LEVEL,
+    ) -> pl.DataFrame:
+        """Return `frame` for each group of lists by itself, with a column ``group``."""
+        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by).with_(groups="pooled")
+        self.grouped_by()
+        frames = [
+            self.group(name)
+            .frame(averaging, level=level)
+            .select("system", "metric", pl.lit(name).alias("group"), pl.exclude("system", "metric"))
+            for name in self.group_names
+        ]
+        return pl.concat(frames)
 
     def per_user(self) -> pl.DataFrame:
-        """Return one row a system, metric and list: columns system, metric, user, value, covered."""
+        """Return one row for each system, metric and list: its user, value, whether covered, and its group if any."""
         systems, metrics, lists = self.values.shape
         user = self.user_ids.ids(self.users)
         columns: dict[str, Any] = {
@@ -255,6 +306,12 @@ class Scores:
             "value": pl.Series(self.values.reshape(-1)).fill_nan(None),
             "covered": np.repeat(self.covered[:, None, :], metrics, axis=1).reshape(-1),
         }
+        if self.groups is not None:
+            columns["group"] = np.tile(self.groups, systems * metrics)
+            named = pl.col("group").replace_strict(
+                dict(enumerate(self.group_names)), default=None, return_dtype=pl.String
+            )
+            return pl.DataFrame(columns).with_columns(named)
         return pl.DataFrame(columns)
 
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
@@ -274,36 +331,42 @@ class Scores:
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
+            recommended=None if self.recommended is None else self.recommended[:, places],
         )
 
     def table(
         self,
-        average: str | Average = "mean",
+        average: str | Average | Averaging = "mean",
         *,
+        coverage: Coverage = "full",
+        undefined: Undefined = "zero",
+        by: By = "list",
+        groups: GroupPolicy = "pooled",
         digits: int = 4,
         services: bool = False,
         level: float | None = None,
         interval: Literal["analytic", "bootstrap"] = "analytic",
         seed: int = 0,
-        **options: Any,
     ) -> Table:
-        """Return the averages as a table for people: a row a system, best in bold, the decisions in the caption.
+        """Return the averages as a table for people: one row per system, best in bold, the decisions in the caption.
 
         With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
         """
         digits = whole("digits", digits, at_least=0)
-        means = self.average(average, **options)
-        how: dict[str, Any] = {} if level is None else {"level": level, "interval": interval, "seed": seed}
+        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+        means = self.average(averaging)
         pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
             [] if self.bounds is None else [("least", "most", _span)]
         )
-        ends = self.frame(average, **how, **options) if pairs else pl.DataFrame()
+        ends = pl.DataFrame()
+        if pairs:
+            ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
         cells = [[Cell(name)] for name in self.systems]
         for m, lower in enumerate(self.lower_is_better):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
-                text = _number(means[s, m], digits)
+                text = number_text(means[s, m], digits)
                 for low, high, form in pairs:
                     below, above = ends.select(low, high).row(s * len(self.metrics) + m)
                     if None not in (below, above) and not np.isnan([below, above]).any():
@@ -314,8 +377,8 @@ class Scores:
         for name, shares in self._services(services).items():
             header.append(name)
             for s, one in enumerate(shares):
-                cells[s].append(Cell("–" if np.isnan(one) else f"{one:.1%}"))
-        caption = self._caption(average, options)
+                cells[s].append(Cell(percent_text(one)))
+        caption = self._caption(averaging)
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
             caption += f"; interval: {', '.join(made) or 'none'}"
@@ -332,47 +395,41 @@ class Scores:
             shares["unjudged"] = self.unjudged.max(axis=1)
         return shares
 
-    def _caption(self, average: str | Average, options: Mapping[str, Any]) -> str:
+    def _caption(self, averaging: Averaging) -> str:
         settings = self.step.settings
         threshold = settings.get("threshold")
         parts = [
             f"{self.n_lists:,} lists",
-            "condensed lists" if settings.get("condensed") else "full lists",
+            f"{settings.get('lists', 'full')} lists",
             *([] if threshold is None else [f"relevant from {threshold:g}"]),
-            f"average: {Average.of(average)}",
-            f"coverage: {options.get('coverage', 'full')}",
-            f"undefined: {options.get('undefined', 'zero')}",
+            f"average: {averaging.average}",
+            *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
+            f"coverage: {averaging.coverage}",
+            f"undefined: {averaging.undefined}",
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
 
     def __str__(self) -> str:
-        return self.table(services=True, level=_LEVEL).text()
+        return self.table(services=True, level=LEVEL).text()
 
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
 
     def _repr_html_(self) -> str:
-        return self.table(services=True, level=_LEVEL).html()
-
-
-def _number(value: float, digits: int) -> str:
-    return "–" if np.isnan(value) else f"{value:.{digits}f}"
+        return self.table(services=True, level=LEVEL).html()
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
     """Write an interval: by its half width where the mean is in the middle, else by its ends."""
     if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
-        return f"±{_number(mean - lower, digits)}"
-    return f"[{_number(lower, digits)}, {_number(upper, digits)}]"
+        return f"±{number_text(mean - lower, digits)}"
+    return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
 
 
 def _span(_: float, least: float, most: float, digits: int) -> str:
-    return f"({_number(least, digits)}–{_number(most, digits)})"
+    return f"({number_text(least, digits)}–{number_text(most, digits)})"
 
-
-_LEVEL = 0.95
-"""The confidence of the intervals that are shown unless another is asked for."""
 
 _SCHEMA: Mapping[str, Any] = {
     "system": pl.String,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.measures.definition import Metric, Values
+from cranfield.measures.joining import tied_ranks
 from cranfield.measures.judged import Judged
-from cranfield.measures.judging import tied_ranks
 
 
 def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
@@ -31,11 +31,8 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     Examples
     --------
     >>> import cranfield as cf
-    >>> from cranfield.measures import Judgments, judge
-    >>> from cranfield.rankings import read_run
-    >>> judgments = Judgments.of(cf.Ratings.of(["ann"], ["x"]), 1.0)
-    >>> run = read_run({"ann": {"x": 3.0, "y": 2.0}}, name="mine")
-    >>> [float(end[0]) for end in bounds("P@2", judge(run, judgments)[0])]
+    >>> judged = cf.judge({"mine": {"ann": {"x": 3.0, "y": 2.0}}}, cf.Ratings.of(["ann"], ["x"]))
+    >>> [float(end[0]) for end in bounds("P@2", judged)]
     [0.5, 1.0]
     """
     metric = Metric.of(metric)
@@ -79,7 +76,8 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
     assert judged.places is not None
     missing = _within(judged, depth) & ~np.isin(entries.places, judged.places)
     lists, places = entries.lists[missing], entries.places[missing]
-    own = judgments.item_ids.codes(judged.run.item_ids.all)
+    codes = judgments.item_ids.translation(judged.run.item_ids)
+    items = entries.items[missing] if codes is None else codes[entries.items[missing]]
     added = np.bincount(lists, minlength=judged.n_lists)
     shift = np.append(0, np.cumsum(added))
     # The added judgments of a list stand behind its own.
@@ -91,20 +89,19 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         whole[own_places], whole[new_places] = values, new
         return whole
 
-    order = np.argsort(np.concatenate([judged.places, places]), kind="stable")
+    ranks = np.concatenate([judged.ranks, entries.ranks[missing]])
+    order = np.lexsort((ranks, np.concatenate([judged.lists, lists])))
     hits = np.concatenate([judged.places, places])[order]
     tied_from, tied_to = tied_ranks(judged.run, hits)
     return replace(
         judged,
-        judgments=replace(
-            judgments,
+        judgments=judgments.changed(
             indptr=judgments.indptr + shift,
-            items=merged(judgments.items, own[entries.items[missing]]),
+            items=merged(judgments.items, items),
             grades=merged(judgments.grades, np.full(len(lists), grade)),
-            _sorted_gains={},
         ),
         lists=np.concatenate([judged.lists, lists])[order],
-        ranks=np.concatenate([judged.ranks, entries.ranks[missing]])[order],
+        ranks=ranks[order],
         pointers=np.concatenate([own_places[judged.pointers], new_places])[order],
         tied_from=tied_from,
         tied_to=tied_to,

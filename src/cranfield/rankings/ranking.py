@@ -8,6 +8,7 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision
 from cranfield._errors import SettingError
+from cranfield._phrases import unless
 from cranfield._spelling import parse
 from cranfield.recommenders.adapters import as_recommender
 
@@ -45,11 +46,12 @@ class Ranking(Decided):
     cranfield._errors.SettingError: which test items are relevant is not said; give the threshold, such as threshold=4
     """
 
-    fill: Any = decision(  # noqa: RUF009 - a field
+    fill: Any = decision(
         "B2",
         "none",
         "items that a system cannot score: 'none' leaves them out, a system's name puts them last",
         check=_fill,
+        phrase=unless("none", "gaps filled by {}"),
         help="What orders the items that a system cannot score, after all others: none leaves them out.",
     )
     lists: str = decision(
@@ -57,6 +59,7 @@ class Ranking(Decided):
         "full",
         "rank every item, or only those the user rated in the test set",
         choices=("full", "condensed"),
+        phrase="{} lists".format,
         help="Rank every item, or only those that the user rated in the test set.",
     )
     candidates: str = decision(
@@ -64,6 +67,9 @@ class Ranking(Decided):
         "all",
         "the items to rank: all, those with a test rating, or those of the relevant item's popularity group",
         choices=("all", "test", "group"),
+        phrase=unless(
+            "all", "{} items", {"test": "test items only", "group": "items of the same popularity group only"}
+        ),
         help="Recommend all items, those that have a test rating, or those of the relevant item's popularity group.",
     )
     relevant: str = decision(
@@ -71,6 +77,7 @@ class Ranking(Decided):
         "all",
         "one list per user, or one for each relevant item",
         choices=("all", "one"),
+        phrase=unless("all", "one relevant item a list"),
         help="Rank all relevant items of a user in one list, or each in a list of its own.",
     )
     nonrelevant: str | int = decision(
@@ -78,6 +85,7 @@ class Ranking(Decided):
         "all",
         "non-relevant items in a list: 'all', or a number drawn at random",
         check=check.all_or_whole,
+        phrase=unless("all", "{} non-relevant items drawn"),
         help="Rank only so many items that are not relevant, drawn at random for each user.",
     )
     keep_seen: bool = decision(
@@ -85,6 +93,7 @@ class Ranking(Decided):
         False,
         "whether training items may be recommended again",
         check=check.flag,
+        phrase=unless(False, "training items kept"),
         help="Recommend also what the user rated in the training set.",
     )
     length: str | int = decision(
@@ -92,6 +101,7 @@ class Ranking(Decided):
         100,
         "the length of the lists, or 'all'",
         check=check.all_or_whole,
+        phrase=unless(100, "lists of {}"),
         help="The length of the lists, or all.",
     )
     threshold: float | None = borrowed(None, _threshold)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import Decided, decision
 from cranfield._errors import SettingError
+from cranfield._phrases import unless
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._rounding import nearest_count
@@ -47,6 +48,7 @@ class Serving(Decided):
         1,
         "users with fewer training ratings are removed",
         check=partial(check.whole, at_least=0),
+        phrase=unless(1, "users with {} training ratings", {0: "all users"}),
         help="Serve users with at least so many training ratings.",
     )
     sample: str | int | float = decision(
@@ -54,6 +56,7 @@ class Serving(Decided):
         "all",
         "of these users 'all', a number, or a share",
         check=_sample,
+        phrase=unless("all", "{!r} of the users drawn"),
         help="Serve so many users, or such a share of them, drawn at random.",
     )
 

@@ -66,6 +66,8 @@ def save_model(model: Recommender, path: str | Path) -> Path:
     with whole_file(path) as temporary:
         if isinstance(model, Model):
             arrays: dict[str, Any] = {_ABOUT: np.array(json.dumps(_about(model, model.train))), **model.state()}
+            # In one order: the same numbers are the same bytes, wherever they were learned.
+            arrays = {name: np.asarray(values, order="C") for name, values in arrays.items()}
             with temporary.open("wb") as file:
                 np.savez(file, **arrays)
         else:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from cranfield._decisions import refuse_old_words
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
-from cranfield.measures import Scores, measure
+from cranfield.measures import Measuring, Scores
+from cranfield.measures.context import Context
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.rankings.run import Run
+from cranfield.measures.measuring import Kind, as_judged, measure_judged
 
 _CUTOFFS = (5, 10, 20, 50, 100)
 _GAINS = ("exp", "binary")
@@ -18,29 +21,30 @@ _MOST_VALUES, _CUTS = 6, (0.2, 0.4, 0.6, 0.8)
 
 
 def other_decisions(
-    runs: Sequence[Run],
+    runs: Any,
     test: Ratings,
     metrics: Sequence[str],
     *,
     thresholds: Sequence[float] | None = None,
-    condensed: Sequence[bool] = (False, True),
+    lists: Sequence[Kind] = ("full", "condensed"),
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> Iterator[Scores]:
     """Measure runs under other thresholds, with full and condensed lists, at further cut-offs and with other gains.
 
     Parameters
     ----------
     runs, test, train, negative_grades
-        As for `measure`.
+        As for `measure`; runs are judged once, whatever is varied.
     metrics
         What was measured: each is measured at the cut-offs 5, 10, 20, 50 and 100 that the lists reach, and nDCG also
         with the gains ``exp`` and ``binary``.
     thresholds
         The lowest relevant ratings to try; by default every value of the scale but the lowest, if there are at most
         six, else those that cut the ratings into five equal parts.
-    condensed
-        Whether to take items without a test rating out of the lists.
+    lists
+        The kinds of lists to try: ``full`` and ``condensed``.
 
     Notes
     -----
@@ -51,20 +55,21 @@ def other_decisions(
     >>> import cranfield as cf
     >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"], [5, 2, 4])
     >>> runs = cf.read_runs({"mine": {"ann": list("abcdxy"), "bob": list("yabcde")}})
-    >>> others = other_decisions(runs, test, ["P@5"], condensed=[False])
+    >>> others = other_decisions(runs, test, ["P@5"], lists=["full"])
     >>> [(one.step.settings["threshold"], one.metrics) for one in others]
     [(4.0, ('P@5',)), (5.0, ('P@5',))]
     """
-    if any(run.one_relevant for run in runs):
+    refuse_old_words("other_decisions", renamed, {"condensed": "lists=['full', 'condensed']"})
+    judged = as_judged(runs, test, None, Context(train), negative_grades=negative_grades)
+    systems = [one.ranked for one in judged if one.ranked is not None]
+    if any(system.one_relevant for system in systems):
         return
-    depth = max((int(run.list_lengths.max(initial=0)) for run in runs), default=0)
-    varied = further_metrics(metrics, depth)
+    varied = further_metrics(metrics, max(system.longest for system in systems))
     for threshold in _scale(test, negative_grades) if thresholds is None else thresholds:
-        for condense in condensed:
-            yield measure(
-                runs, test, varied, threshold=threshold, condensed=condense, train=train,
-                negative_grades=negative_grades,
-            )  # fmt: skip
+        for kind in lists:
+            measuring = Measuring(metrics=varied, threshold=threshold, lists=kind)
+            judgments = judged[0].judgments.at(measuring.threshold)
+            yield measure_judged([one.fresh(judgments=judgments) for one in judged], measuring)
 
 
 def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:

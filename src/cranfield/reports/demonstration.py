@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
-from cranfield.experiments.phrase import listed
-from cranfield.experiments.running import Stages, silent
+from cranfield.experiments.pipeline import Stages, silent
 from cranfield.measures import Scores, measure
 from cranfield.measures.correlation import kendall_tau_b
+from cranfield.measures.measuring import Kind
 from cranfield.rankings.recommending import recommend_each
 from cranfield.rankings.run import Run
 from cranfield.reports.decisions import other_decisions
@@ -229,8 +230,8 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
     with stages("Taking other decisions", len(tests)) as advance:
         for name, test in tests.items():
             # Of the truth no item is unjudged, so that condensed lists are the lists.
-            condensed = (False,) if name == TRUTH else (False, True)
-            others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, condensed=condensed)
+            lists: tuple[Kind, ...] = ("full",) if name == TRUTH else ("full", "condensed")
+            others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, lists=lists)
             variants += [(name, other) for other in others]
             advance()
     return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants))

@@ -3,59 +3,71 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from cranfield.experiments import Decisions, Results
+from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
 
 
-def report_experiment(results: Results) -> list[Path]:
-    """Write a page and figures for each set of ratings of an experiment into its folder; return the files.
+def report_experiment(results: Results, folder: Path) -> list[Path]:
+    """Write a page and figures for each set of ratings of an experiment into a folder; return the files.
 
     It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
     results that it shows.
     """
-    return [path for data in results.data for path in (_page(results, data), *_drawn(results, data))]
+    return [path for data in results.data for path in (_page(results, data, folder), *_drawn(results, data, folder))]
 
 
-def _page(results: Results, data: str) -> Path:
+def _page(results: Results, data: str, folder: Path) -> Path:
     found, parts = results.findings(data), list(results.measured(data))
     experiment, several = results.experiment, len(results.data) > 1
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = found.scores.metrics
     return write_report(
-        results.path / (f"report-{data}.html" if several else "report.html"),
+        folder / (f"report-{data}.html" if several else "report.html"),
         found.scores,
         found.comparison,
         results.assessment(data),
-        **experiment.decisions.averaging(),
+        average=experiment.decisions.averaging,
         variants=()
         if alone is None
-        else other_decisions(alone.runs, alone.test, metrics, train=alone.train, **_variable(experiment.decisions)),
+        else other_decisions(
+            alone.judged,
+            alone.test,
+            metrics,
+            thresholds=_thresholds(experiment.decisions),
+            lists=_lists(experiment.decisions),
+            train=alone.train,
+        ),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         steps=results.steps(data),
     )
 
 
-def _variable(decisions: Decisions) -> dict[str, Any]:
-    """Return the thresholds and kinds of lists that ranked lists can be measured with, as they were made."""
+def _thresholds(decisions: Decisions) -> list[float] | None:
+    """Return the thresholds that the lists can be measured with, None for all of the scale."""
+    # Items that are not relevant were drawn under one threshold, and the rest of the items is not in the lists.
+    return None if decisions.nonrelevant == "all" else [decisions.threshold]
+
+
+def _lists(decisions: Decisions) -> tuple[Kind, ...]:
+    """Return the kinds of lists that the lists can be measured as."""
     if decisions.nonrelevant != "all":
-        # What is not relevant was drawn under one threshold, and the rest of the items is not in the lists.
-        return {"thresholds": [decisions.threshold], "condensed": [False]}
-    return {"condensed": [True]} if decisions.lists == "condensed" else {}
+        return ("full",)
+    return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")
 
 
-def _drawn(results: Results, data: str) -> list[Path]:
-    found, averaging = results.findings(data), results.experiment.decisions.averaging()
+def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
+    found, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = found.scores.metrics[0]
     charts = {"averages": figures.averages(found.scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:
         charts["wins"] = figures.wins(found.comparison, metric, style="paper")
-    paths = {name: results.path / "figures" / f"{data}-{name}.svg" for name in charts}
+    paths = {name: folder / "figures" / f"{data}-{name}.svg" for name in charts}
     for name, chart in charts.items():
         figures.save(chart, paths[name])
     return list(paths.values())

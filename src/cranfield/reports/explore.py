@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from cranfield._spelling import parse
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.samples import AVERAGES as TESTABLE
 from cranfield.comparisons.samples import make_samples
-from cranfield.comparisons.verdict import Verdict, tests
-from cranfield.measures import Average, Scores
-from cranfield.measures.scores import Undefined
+from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
@@ -101,9 +101,7 @@ class Explored:
 def explore(
     variants: Sequence[tuple[str, Scores]],
     *,
-    average: str = "mean",
-    undefined: Undefined = "zero",
-    by: Literal["list", "user"] = "list",
+    averaging: Averaging = PLAIN,
 ) -> Explored:
     """Average the same systems under every combination of decisions, and test each against the best.
 
@@ -112,25 +110,27 @@ def explore(
     variants
         Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
         cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
-    average
-        A kind of average to offer beside `AVERAGES`, and the one to keep if there is no room for all.
-    undefined, by
-        Who counts; see `Scores.average`.
+    averaging
+        How the page averages: its kind of average is offered beside `AVERAGES`, and kept if there is no room for all;
+        coverage is varied, and who else counts stays. Where groups count equally, only averages that can be taken of
+        groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
         if scores.systems != systems:
             raise SettingError("the explorer needs the same systems in the same order under all decisions")
     policies = ("full",) if all(scores.covered.all() for _, scores in variants) else ("full", "reduced")
-    variants, kinds, left_out = _within(variants, len(systems) * len(policies), average)
+    variants, kinds, left_out = _within(variants, len(systems) * len(policies), averaging)
     labels, means, p = [], [], []
     for test, scores in variants:
         for kind in kinds:
             for policy in policies:
                 # Where every user has a list, leaving out those without one changes nothing.
                 if policy == "full" or not scores.covered.all():
-                    averages = scores.average(kind, coverage=policy, undefined=undefined, by=by)  # type: ignore[arg-type]
-                    chances = _against_best(scores, averages, kind, policy, undefined)
+                    varied = averaging.with_(average=kind, coverage=policy)
+                    averages = scores.average(varied)
+                    # A test is over users: their lists are not independent.
+                    chances = _against_best(scores, averages, varied.with_(by="user"))
                 means.append(averages.T)
                 p.append(chances.T)
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
@@ -164,11 +164,13 @@ def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
 
 
 def _within(
-    variants: Sequence[tuple[str, Scores]], each: int, average: str
+    variants: Sequence[tuple[str, Scores]], each: int, averaging: Averaging
 ) -> tuple[Sequence[tuple[str, Scores]], tuple[str, ...], str]:
     """Return the variants and kinds of average that a page can hold, the first variant always, and what is left out."""
     numbers = each * np.cumsum([len(scores.metrics) for _, scores in variants])
-    kinds = tuple(dict.fromkeys([*AVERAGES, average]))
+    average = str(averaging.average)
+    offered = AVERAGES if averaging.groups == "pooled" else ("mean", "weighted(by=relevant)")
+    kinds = tuple(dict.fromkeys([*offered, average]))
     if numbers[-1] * len(kinds) <= _MOST_NUMBERS:
         return variants, kinds, ""
     kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
@@ -186,16 +188,14 @@ def label_of(
 def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:
     spelling, settings = parse(metric), scores.step.settings
     parameters = ", ".join(f"{name}={value}" for name, value in spelling.parameters)
-    lists = "condensed" if settings.get("condensed") else "full"
+    lists = settings.get("lists", "full")
     return test, settings.get("threshold"), lists, spelling.name, parameters, spelling.cutoff, kind, policy
 
 
-def _against_best(
-    scores: Scores, averages: NDArray[np.float64], kind: str, policy: str, undefined: Undefined
-) -> NDArray[np.float64]:
+def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Averaging) -> NDArray[np.float64]:
     """Return systems × metrics: corrected p-values against the best system of each metric."""
     p = np.full(averages.shape, np.nan)
-    if len(scores.systems) < 2 or Average.of(kind).spelling.name not in TESTABLE:
+    if len(scores.systems) < 2 or averaging.kind.spelling.name not in TESTABLE:
         return p
     # The page holds 32 bits of each: of averages that are equal there, the first is the best.
     signed = np.where(np.array(scores.lower_is_better), -averages, averages).astype(np.float32)
@@ -206,18 +206,17 @@ def _against_best(
         metrics = [scores.metrics[place] for place in places]
         others = np.delete(np.arange(len(scores.systems)), system)
         try:
-            p[np.ix_(others, places)] = _p_values(scores.only(metrics), scores.systems[system], kind, policy, undefined)
+            p[np.ix_(others, places)] = _p_values(scores.only(metrics), scores.systems[system], averaging)
         except CranfieldError:
             # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
             continue
     return p
 
 
-def _p_values(scores: Scores, baseline: str, kind: str, policy: str, undefined: Undefined) -> NDArray[np.float64]:
+def _p_values(scores: Scores, baseline: str, averaging: Averaging) -> NDArray[np.float64]:
     """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
-    coverage = "full" if policy == "full" else "common"
-    samples, _ = make_samples(scores, baseline=baseline, coverage=coverage, undefined=undefined, average=kind)
-    found: list[Verdict] = tests.call("student", samples, seed=0, alpha=0.05)
+    samples, _ = make_samples(scores, averaging, baseline=baseline)
+    found: list[Verdict] = significance_tests.call("student", samples, seed=0, alpha=0.05)
     return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
 
 

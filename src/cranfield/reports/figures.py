@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,9 @@ from cranfield._figures import (
     tips,
 )
 from cranfield.comparisons import Comparison
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.scores import LEVEL
 from cranfield.reports.orders import best_first
 
 __all__ = [
@@ -52,17 +53,24 @@ _LETTER = 0.55
 
 
 def averages(
-    scores: Scores, metric: str, *, averaging: Mapping[str, Any] = MappingProxyType({}), style: Style = "screen"
+    scores: Scores,
+    metric: str,
+    *,
+    averaging: Averaging = PLAIN,
+    level: float = LEVEL,
+    style: Style = "screen",
 ) -> Any:
-    """Return the average of every system with its interval, best first; ``averaging`` are options of `Scores.frame`."""
+    """Return the average of every system with its interval of confidence ``level``, best first."""
     alt = altair()
-    frame = scores.only([metric]).frame(**averaging)
+    frame = scores.only([metric]).frame(averaging, level=level)
     lower = scores.lower_is_better[scores.metric(metric)]
     rows = frame.select("system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows = rows.sort("mean", descending=not lower, maintain_order=True).head(MOST_SYSTEMS)
     y = alt.Y("system:N", sort=rows["system"].to_list(), title=None)
     base = alt.Chart(data_of(rows)).encode(
-        tooltip=tips(system="system", mean=(f"{metric}", ".4f"), lower=("95 % from", ".4f"), upper=("to", ".4f"))
+        tooltip=tips(
+            system="system", mean=(metric, ".4f"), lower=(f"{100 * level:g} % from", ".4f"), upper=("to", ".4f")
+        )
     )
     interval = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
         y=y, x=alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False)), x2="upper:Q"

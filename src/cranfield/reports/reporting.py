@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 
+from cranfield._checks import share
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.comparisons import Comparison
-from cranfield.measures import Scores
-from cranfield.measures.scores import Coverage, Undefined
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import By, Coverage, GroupPolicy, Undefined
+from cranfield.measures.scores import LEVEL
 from cranfield.reports.explore import DIMENSIONS, Explored, explore, label_of
 from cranfield.reports.page import page
 from cranfield.reports.section import Section
@@ -31,10 +32,12 @@ def report(
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
     *,
-    average: str = "mean",
+    average: str | Averaging = "mean",
     coverage: Coverage = "full",
     undefined: Undefined = "zero",
-    by: Literal["list", "user"] = "list",
+    by: By = "list",
+    groups: GroupPolicy = "pooled",
+    level: float = LEVEL,
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
@@ -51,8 +54,8 @@ def report(
         What the tests say of it, if there were tests.
     assessment
         What was found out about the metrics themselves, if they were assessed.
-    average, coverage, undefined, by
-        How the leaderboard averages; see `Scores.frame`.
+    average, coverage, undefined, by, groups, level
+        How the leaderboard averages, and the confidence of its intervals; see `Scores.frame`.
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
@@ -72,10 +75,10 @@ def report(
     >>> html.startswith("<!doctype html>") and "has the best average" in html
     True
     """
-    averaging = {"average": average, "coverage": coverage, "undefined": undefined, "by": by}
+    averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
     made: list[Section | None] = [
         verdict(scores, comparison, averaging),
-        leaderboard(scores, comparison, averaging=averaging),
+        leaderboard(scores, comparison, averaging=averaging, level=share("level", level)),
     ]
     if comparison is not None:
         made.append(pairs(comparison))
@@ -84,8 +87,8 @@ def report(
         made.append(trust(assessment))
     if len(scores.systems) > 1 and scores.n_lists:
         measured = [("test", one) for one in (scores, *variants)]
-        explored = explore(measured, average=average, undefined=undefined, by=by)
-        made.append(explorer(explored, _start(explored, scores, average, coverage)))
+        explored = explore(measured, averaging=averaging)
+        made.append(explorer(explored, _start(explored, scores, averaging)))
     results = (("compare", comparison), ("assess", assessment))
     done = [*steps, ("measure", scores.step), *((name, one.step) for name, one in results if one is not None)]
     made += [*sections, card(done)]
@@ -98,10 +101,12 @@ def write_report(
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
     *,
-    average: str = "mean",
+    average: str | Averaging = "mean",
     coverage: Coverage = "full",
     undefined: Undefined = "zero",
-    by: Literal["list", "user"] = "list",
+    by: By = "list",
+    groups: GroupPolicy = "pooled",
+    level: float = LEVEL,
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
@@ -117,6 +122,8 @@ def write_report(
         coverage=coverage,
         undefined=undefined,
         by=by,
+        groups=groups,
+        level=level,
         variants=variants,
         title=title,
         lead=lead,
@@ -126,11 +133,13 @@ def write_report(
     return write_page(path, made)
 
 
-def _start(explored: Explored, scores: Scores, average: str, coverage: str) -> int:
+def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
     """Return where the explorer begins: at the first metric as the leaderboard averages it."""
     # Where every user has a list, one policy stands for both.
-    policy = coverage if coverage in explored.options[DIMENSIONS.index("coverage")] else "full"
-    return explored.find(**label_of("test", scores, scores.metrics[0], average=average, coverage=policy))
+    known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
+    policy = averaging.coverage if known else "full"
+    label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)
+    return explored.find(**label)
 
 
 def write_page(path: str | Path, html: str) -> Path:

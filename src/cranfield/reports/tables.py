@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,16 @@ import polars as pl
 
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.scores import LEVEL
 from cranfield.reports.orders import best_first
 
 MOST_LETTERED = 40
 """Letters of more systems than these are longer than what they explain."""
 
 
-def leaderboard_table(
-    scores: Scores, comparison: Comparison | None = None, *, averaging: Mapping[str, Any] = MappingProxyType({})
-) -> Table:
+def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN) -> Table:
     """Return systems × metrics, best system first: best in bold, second underlined, letters, decisions in the caption.
 
     Parameters
@@ -31,7 +30,7 @@ def leaderboard_table(
     comparison
         Its tests; systems that share a letter do not differ significantly.
     averaging
-        Options of `Scores.frame`: the kind of average and who counts.
+        The kind of average and who counts.
 
     Examples
     --------
@@ -42,8 +41,8 @@ def leaderboard_table(
     >>> print(leaderboard_table(scores, cf.compare(scores)).markdown().splitlines()[4])
     | mine | **0.5000**<sup>a</sup> | **0.7500**<sup>a</sup> | 100.0% | 50.0% |
     """
-    made, letters = scores.table(**averaging), letters_of(comparison)
-    first = scores.average(**averaging)[:, 0] if scores.metrics else np.zeros(len(scores.systems))
+    made, letters = scores.table(averaging), letters_of(comparison)
+    first = scores.average(averaging)[:, 0] if scores.metrics else np.zeros(len(scores.systems))
     order = best_first(first, bool(scores.metrics) and scores.lower_is_better[0])
     rows = [_lettered(made.rows[s], scores.systems[s], scores.metrics, letters) for s in order]
     caption, notes = made.caption, list(made.notes)
@@ -54,10 +53,14 @@ def leaderboard_table(
 
 
 def leaderboard_frame(
-    scores: Scores, comparison: Comparison | None = None, *, averaging: Mapping[str, Any] = MappingProxyType({})
+    scores: Scores,
+    comparison: Comparison | None = None,
+    *,
+    averaging: Averaging = PLAIN,
+    level: float = LEVEL,
 ) -> pl.DataFrame:
     """Return `Scores.frame` with the place of each system by each metric, and its letters where there are any."""
-    frame = scores.frame(**averaging)
+    frame = scores.frame(averaging, level=level)
     signed = pl.col("mean") * pl.col("metric").replace_strict(
         dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.lower_is_better))), return_dtype=pl.Float64
     )

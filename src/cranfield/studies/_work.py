@@ -15,10 +15,12 @@ from cranfield._polars import read_parquet
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
+from cranfield.data import Vocabulary
 from cranfield.data.writing import write_table
-from cranfield.experiments.folder import Artifact, Folder, Made
-from cranfield.experiments.stored import read_own_run, read_scores, save_scores
-from cranfield.measures import Metric, Scores
+from cranfield.experiments.codes import Vocabularies, read_run, read_scores, save_run, save_scores, scores_table
+from cranfield.experiments.exports import Exports, Write
+from cranfield.experiments.store import Artifact, Made, Store
+from cranfield.measures import Measuring, Metric, Scores
 from cranfield.measures.averages import Average
 from cranfield.rankings import Run, file_name, write_run
 from cranfield.rankings.ranking import Ranking
@@ -68,9 +70,14 @@ class Asked:
 class _FoldWork:
     """One fold: what is made of one split."""
 
-    def __init__(self, number: int, split: Split, asked: Asked, folder: Folder, jobs: int | None) -> None:
-        self._place, self._split, self._asked, self._folder = f"fold-{number}", split, asked, folder
+    def __init__(self, number: int, split: Split, asked: Asked, kept: Kept, jobs: int | None) -> None:
+        self._place, self._split, self._asked, self._kept = f"fold-{number}", split, asked, kept
         self._jobs = jobs
+
+    @property
+    def users(self) -> Vocabulary:
+        """The users of the ratings."""
+        return self._split.train.user_ids
 
     @cached_property
     def _data(self) -> dict[str, str]:
@@ -81,17 +88,23 @@ class _FoldWork:
         """The ranked lists of each system, as artifacts; those that are missing are made, several at a time."""
         names = {system: f"runs/{self._place}/{stem}" for system, stem in file_name(self._asked.systems).items()}
         made_of = {system: self._made_of(system) for system in names}
-        there = {system: self._folder.kept(name, made_of[system]) for system, name in names.items()}
+        store = self._kept.store
+        there = {system: store.kept(name, made_of[system]) for system, name in names.items()}
         wanted = [system for system, artifact in there.items() if artifact is None]
         if wanted:
             ranking = Ranking(candidates=CANDIDATES, length=LENGTH)
             with progress(f"Training, {self._place}", total=len(wanted), unit="systems") as bar:
                 for done in timed_each(self._split, wanted, ranking=ranking, seed=self._asked.seed, jobs=self._jobs):
                     system = wanted[done.place]
-                    save = partial(self._save, done.result, names[system])
-                    there[system] = self._folder.make(names[system], made_of[system], save, seconds=done.seconds)
+                    save = partial(_save_run, done.result)
+                    there[system] = store.make(names[system], made_of[system], save, seconds=done.seconds)
                     bar.advance()
-        return {system: artifact for system, artifact in there.items() if artifact is not None}
+        made = {system: artifact for system, artifact in there.items() if artifact is not None}
+        self._kept.publish({one: partial(self._export_run, system, one) for system, one in made.items()})
+        return made
+
+    def _export_run(self, system: str, artifact: Artifact, folder: Path) -> list[Path]:
+        return [write_run(self._read_run(system, artifact), folder / f"{artifact.name}.parquet")]
 
     def _made_of(self, system: str) -> dict[str, Any]:
         return {
@@ -103,17 +116,14 @@ class _FoldWork:
             "seed": self._asked.seed,
         }
 
-    def _save(self, run: Run, name: str) -> Made:
-        path = write_run(run, self._folder.path / f"{name}.parquet")
-        return [path], {"name": run.name, "counts": dict(run.counts)}
-
     @cached_property
     def _runs(self) -> list[Run]:
         """The ranked lists, read only if something is to be made of them."""
-        return [
-            read_own_run(self._folder.path / next(iter(one.files)), system, self._split, one.facts["counts"])
-            for system, one in self._made.items()
-        ]
+        return [self._read_run(system, artifact) for system, artifact in self._made.items()]
+
+    def _read_run(self, system: str, artifact: Artifact) -> Run:
+        ids = Vocabularies(self._split.train.user_ids, self._split.train.item_ids)
+        return read_run(artifact.path(), system, ids, artifact.facts["counts"])
 
     @property
     def _measured_of(self) -> dict[str, Any]:
@@ -134,24 +144,31 @@ class _FoldWork:
             samples=asked.samples,
             seed=asked.seed,
         )
-        metrics = [Metric.of(one) for one in asked.metrics]
-        return Fold(self._runs, self._split.test, metrics, sampling, threshold=asked.threshold)
+        measuring = Measuring(metrics=asked.metrics, threshold=asked.threshold)
+        return Fold(self._runs, self._split.test, measuring, sampling)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
         name = f"scores/{self._place}"
 
-        def make() -> Made:
-            path, facts = save_scores(self._studied.scores, self._folder.path / f"{name}.parquet")
+        def make(place: Path) -> Made:
+            path, facts = save_scores(self._studied.scores, place / "scores.npz")
             return [path], facts
 
-        return self._folder.artifact(name, self._measured_of, make)
+        def export(folder: Path) -> list[Path]:
+            scores = read_scores(artifact.path(), artifact.facts, self.users)
+            return [write_table(scores_table(scores), folder / f"{name}.parquet")]
+
+        artifact = self._kept.store.artifact(name, self._measured_of, make)
+        self._kept.publish({artifact: export})
+        return artifact
 
     def samples(self, scenario: str, sizes: Sequence[float]) -> Artifact:
         """Make the test set smaller in one way, and see what becomes of the order of the systems."""
         name, way, grid = f"samples/{self._place}/{scenario}", SCENARIOS[scenario], {scenario: sizes}
         made_of = {
             **self._measured_of,
+            "scenario": scenario,
             "averages": list(self._asked.averages),
             "sizes": list(sizes),
             "samples": self._asked.samples,
@@ -159,22 +176,48 @@ class _FoldWork:
             "seed": self._asked.seed,
         }
 
-        def make() -> Made:
-            fold, parts = self._studied, Chunks(self._folder.path / "samples" / self._place / "parts")
+        def make(place: Path) -> Made:
+            fold, parts = self._studied, Chunks(self._kept.store.path / "samples" / self._place / "parts")
             total = fold.n_samples([way], grid)
             with progress(f"{self._place}, {way.title}", total=total, unit="test sets") as bar:
                 found = fold.study([way], grid, bar, parts)
-            path = write_table(found, self._folder.path / f"{name}.parquet")
+            path = write_table(found, place / f"{scenario}.parquet")
             return [path], {"whole": fold.whole.tolist()}
 
-        return self._folder.artifact(name, made_of, make)
+        artifact = self._kept.store.artifact(name, made_of, make)
+        self._kept.publish({artifact: partial(_copied, artifact, f"samples/{self._place}")})
+        return artifact
+
+
+class Kept:
+    """What a study keeps: artifacts in a store, and readable files of them."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self._exports = store, Exports(store)
+
+    def publish(self, artifacts: Mapping[Artifact, Write]) -> None:
+        """Write readable files of artifacts."""
+        self._exports.publish({one.name: (one, write) for one, write in artifacts.items()})
+
+    def finish(self) -> None:
+        """Say that the study is finished; files of another one are removed."""
+        self._exports.withdraw()
+        self.store.finish()
+
+
+def _save_run(run: Run, place: Path) -> Made:
+    return [save_run(run, place / "run.parquet")], {"name": run.name, "counts": dict(run.counts)}
+
+
+def _copied(artifact: Artifact, home: str, folder: Path) -> list[Path]:
+    return [write_table(read_parquet(artifact.path(file)), folder / home / file) for file in artifact.files]
 
 
 class Work:
     """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
 
-    def __init__(self, folder: Folder, splits: Sequence[Split], asked: Asked, jobs: int | None = None) -> None:
-        self._folder, self._splits, self._asked, self._jobs = folder, splits, asked, jobs
+    def __init__(self, store: Store, splits: Sequence[Split], asked: Asked, jobs: int | None = None) -> None:
+        self._kept, self._splits, self._asked, self._jobs = Kept(store), splits, asked, jobs
 
     def done(self) -> tuple[Assessment, float]:
         """Return the assessment over all folds, and the share of the recommended items that have a test rating."""
@@ -182,12 +225,13 @@ class Work:
         samples: list[pl.DataFrame] = []
         whole = []
         for number, split in enumerate(self._splits, start=1):
-            fold = _FoldWork(number, split, self._asked, self._folder, self._jobs)
+            fold = _FoldWork(number, split, self._asked, self._kept, self._jobs)
             scores.append(fold.scores())
             made = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
             samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]
             whole.append(np.array(made[0].facts["whole"], dtype=np.float64))
         power, curves = self._power(scores)
+        self._kept.finish()
         assessment = Assessment(
             systems=self._asked.systems,
             metrics=self._asked.metrics,
@@ -208,31 +252,34 @@ class Work:
         return 1.0 - float(np.nanmean(unjudged[:, :, whole]))
 
     def _read(self, artifact: Artifact) -> pl.DataFrame:
-        return read_parquet(self._folder.path / next(iter(artifact.files)))
+        return read_parquet(artifact.path())
 
     def _power(self, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
-        settings = {"test": "permutation", "folds": "average", "seed": self._asked.seed}
+        settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self._asked.seed}
 
-        def make() -> Made:
+        def make(place: Path) -> Made:
             # The papers use no bootstrap.
-            found = discriminative_power([self._scores(one) for one in scores], resamples=0, **settings)  # type: ignore[arg-type]
+            found = discriminative_power(
+                [self._scores(one, split) for one, split in zip(scores, self._splits)], resamples=0, **settings
+            )
             frames = {"power": found.frame(), "curves": found.curve(first=None)}
             paths = [
                 write_table(
                     frame.with_columns(average=pl.lit("mean")).select("average", pl.exclude("average")),
-                    self._folder.path / "power" / f"{name}.parquet",
+                    place / f"{name}.parquet",
                 )
                 for name, frame in frames.items()
             ]
             return paths, {}
 
-        made = self._folder.artifact("power", {"scores": [one.digest for one in scores], **settings}, make)
-        by_name = {Path(file).stem: read_parquet(self._folder.path / file) for file in made.files}
+        made = self._kept.store.artifact("power", {"scores": [one.digest for one in scores], **settings}, make)
+        self._kept.publish({made: partial(_copied, made, "power")})
+        by_name = {Path(file).stem: read_parquet(made.path(file)) for file in made.files}
         return by_name["power"], by_name["curves"]
 
-    def _scores(self, artifact: Artifact) -> Scores:
-        return read_scores(self._folder.path / next(iter(artifact.files)), artifact.facts)
+    def _scores(self, artifact: Artifact, split: Split) -> Scores:
+        return read_scores(artifact.path(), artifact.facts, split.train.user_ids)
 
     def _step(self, notes: tuple[str, ...]) -> Step:
         asked = self._asked

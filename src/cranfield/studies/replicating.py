@@ -12,7 +12,7 @@ from cranfield._spelling import nearest
 from cranfield.assessments.robustness import rounded_to
 from cranfield.assessments.scenarios import sizes_of
 from cranfield.data import Ratings, describe
-from cranfield.experiments.folder import open_folder
+from cranfield.experiments.store import open_store
 from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
@@ -104,8 +104,9 @@ def replicate(
     if jobs is not None:
         _checks.whole("jobs", jobs)
     splits = _splits(paper, data, split, folds, seed)
-    with open_folder(out) as folder:
-        assessment, judged = Work(folder, splits, asked, jobs).done()
+    with open_store(out) as store:
+        store.begin(study, f"{study}: {asked}")
+        assessment, judged = Work(store, splits, asked, jobs).done()
         results = StudyResults(describe(data), assessment, judged)
         made = Replication(
             study,
@@ -113,10 +114,10 @@ def replicate(
             tuple(paper.exhibits(results)),
             tuple(paper.claims(results)),
             assessment,
-            folder.path,
+            store.path,
             _step(study, data, assessment.step),
         )
-        with folder.writing():
+        with store.writing():
             write(made, splits[0].step, figures)
     return made
 

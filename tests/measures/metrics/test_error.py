@@ -28,7 +28,7 @@ EXAMPLES = [
 def _judged(truth, predicted):
     rows = {"user": [1] * len(truth), "item": list(range(len(truth))), "rank": list(range(1, len(truth) + 1))}
     run = read_run(pl.DataFrame({**rows, "prediction": [float(p) for p in predicted]}), name="run")
-    return judge(run, Judgments.of(Ratings.of([1] * len(truth), list(range(len(truth))), truth), 4.0))[0]
+    return judge(run, Judgments.of(Ratings.of([1] * len(truth), list(range(len(truth))), truth), 4.0))
 
 
 @pytest.mark.parametrize(("truth", "predicted", "cse", "dcse", "wdcse", "sdcse"), EXAMPLES)
@@ -79,7 +79,7 @@ def test_items_are_ordered_by_prediction_and_not_by_the_list():
 def test_an_item_without_prediction_plays_no_part():
     judged = _judged([1, 5, 3], [1, 3, 3])
     predictions = np.array([1.0, np.nan, 3.0])
-    judged = replace(judged, run=replace(judged.run, predictions=predictions))
+    judged = replace(judged, source=replace(judged.run, predictions=predictions))
     assert Metric.of("CSE")(judged).tolist() == [0.0]
     assert Metric.of("PooledRMSE")(judged) == 0.0
 
@@ -100,7 +100,7 @@ def test_ranks_are_never_taken_for_predicted_ratings(ties):
 
 def test_a_run_without_predictions_and_scores_is_an_error():
     judged = _judged([1, 5], [1, 3])
-    judged = replace(judged, run=replace(judged.run, predictions=None, scores=None))
+    judged = replace(judged, source=replace(judged.run, predictions=None, scores=None))
     with pytest.raises(SettingError, match="SDCSE needs predicted ratings, and the run run has neither"):
         Metric.of("SDCSE")(judged)
     with pytest.raises(SettingError, match="margin=-1"):

@@ -11,14 +11,14 @@ from cranfield import _checks
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Verdict, sampling_error, tests
+from cranfield.comparisons.verdict import Verdict, sampling_error, significance_tests
 
 
-@tests.register
+@significance_tests.register(aliases=("fisher",))
 def permutation(
     data: Sequence[Sample],
     method: str = "exact",
-    samples: int = 100_000,
+    resamples: int = 100_000,
     plus_one: bool = True,
     tolerance: float = 1e-6,
     seed: int = 0,
@@ -28,10 +28,10 @@ def permutation(
     If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
     share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
     p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped. If the exact p is not
-    known to within ``tolerance``, and ``samples`` random patterns know it better, they are taken.
+    known to within ``tolerance``, and ``resamples`` random patterns know it better, they are taken.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
-    n_samples, plus_one = _checks.whole("samples", samples), _checks.flag("plus_one", plus_one)
+    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     tolerance = _checks.number("tolerance", tolerance)
     if method == "monte-carlo":
         return monte_carlo(data, n_samples, seed, plus_one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
@@ -18,7 +19,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import measure
+from cranfield.measures.measuring import RENAMED, Kind, measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
@@ -33,17 +34,18 @@ def across_tools(
     metrics: Sequence[str | Metric] | str | Metric = "nDCG@10",
     *,
     threshold: float | None = None,
-    condensed: bool = False,
+    lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     published: float | str | None = None,
     negative_grades: NegativeGrades = "judged",
+    **renamed: Any,
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, condensed, ties, negative_grades
+    runs, test, threshold, lists, ties, negative_grades
         As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
@@ -54,7 +56,7 @@ def across_tools(
 
     Returns
     -------
-    One row a system, metric and dialect: ``tool``; ``spelling``, as it can be measured here; ``value``, the average
+    One row per system, metric and dialect: ``tool``; ``spelling``, as it can be measured here; ``value``, the average
     that the tool prints; ``users``, how many it averages over; ``difference`` from ours; ``how`` it differs, in
     words; and ``agrees`` if a published number was given.
 
@@ -67,14 +69,14 @@ def across_tools(
     >>> frame.filter(pl.col("tool").is_in(["cranfield", "lenskit", "implicit"])).select("spelling", "value").rows()
     [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
     """
+    refuse_old_words("across_tools", renamed, RENAMED)
     printed = None if published is None else _half_a_digit(published)
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
-    asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
+    spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, asked, threshold=threshold, condensed=condensed, ties=ties, train=train,
-        negative_grades=negative_grades,
-    )  # fmt: skip
+        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train, negative_grades=negative_grades
+    )
     rows = [
         row
         for s in range(len(scores.systems))
@@ -108,18 +110,18 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
             f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
         )
     name = metric.definition.name
-    speakers = [one for one in tools() if name in one.dialects]
+    speakers = [tool for tool in tools() if name in tool.dialects]
     if not speakers:
-        known = sorted({known for one in tools() for known in one.dialects})
+        known = sorted({known for tool in tools() for known in tool.dialects})
         raise SettingError(f"no dialect of {name} is known; there are some of {', '.join(known)}")
     shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
-    for one in speakers:
-        spoken = one.dialects[name]
+    for tool in speakers:
+        spoken = tool.dialects[name]
         if spoken.definition.cutoff == ("required" if metric.cutoff is None else "none"):
             continue
         for option in spoken.words:
             own = parse(f"{name}({option})").parameters
-            yield Metric(spoken.definition, (("dialect", one.name), *own, *shared), metric.cutoff), spoken, option
+            yield Metric(spoken.definition, (("dialect", tool.name), *own, *shared), metric.cutoff), spoken, option
 
 
 def _rows(
@@ -178,11 +180,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         [
             Cell(row["spelling"]),
             *(Cell(row[name]) for name in several),
-            Cell(_number(row["value"], f".{digits}f"), best=found),
-            Cell(_number(row["difference"], f"+.{digits}f")),
+            Cell(number_text(row["value"], digits), best=agreed),
+            Cell(number_text(row["difference"], digits, "+")),
             Cell(f"{row['users']:,}"),
         ]
-        for row, found in zip(frame.iter_rows(named=True), agrees)
+        for row, agreed in zip(frame.iter_rows(named=True), agrees)
     ]
     sentences = list(dict.fromkeys(frame["how"].to_list()))
     if "agrees" in frame.columns:
@@ -191,15 +193,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
     return Table(header, cells, _caption(frame), sentences)
 
 
-def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
-
-
 def _verdict(frame: pl.DataFrame) -> str:
-    found = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
-    if not found:
+    spellings = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
+    if not spellings:
         return "No dialect gives the published number."
-    return f"The published number is that of {', '.join(found)}."
+    return f"The published number is that of {', '.join(spellings)}."
 
 
 def _caption(frame: pl.DataFrame) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import SettingError
+from cranfield.data import UNKNOWN
 from cranfield.measures.definition import Values
 from cranfield.measures.dialects._values import achievable, irrelevant_above, over, pooled, sum_of_precisions
 from cranfield.measures.dialects.peers import Tool, Users
@@ -52,7 +53,7 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
     ``items`` is the size of the catalogue, by default the items that the test set, the run or the training ratings
     know.
     """
-    if items is not None and (not isinstance(items, int) or items < len(judged.judgments.item_ids)):
+    if items is not None and items < len(judged.judgments.item_ids):
         known = len(judged.judgments.item_ids)
         raise SettingError(
             f"items={items} of AUC(dialect=implicit) must be a number from {known}, the test set's items"
@@ -68,6 +69,8 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
 def _catalogue(judged: Judged) -> int:
     """Return the number of items that the test set, the run or the training ratings know."""
     known, train = judged.judgments.item_ids, judged.context.train
-    others = [one.item_ids for one in (judged.run, train) if one is not None and one.item_ids != known]
-    strangers = [other.all.filter(pl.Series(known.codes(other.all) < 0)).cast(pl.String) for other in others]
-    return len(known) + (pl.concat(strangers).n_unique() if strangers else 0)
+    strangers = set(() if judged.ranked is None else judged.ranked.unknown_items)
+    codes = None if train is None else known.translation(train.item_ids)
+    if train is not None and codes is not None:
+        strangers.update(train.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list())
+    return len(known) + len(strangers)

@@ -34,11 +34,17 @@ def item_counts(judged: Judged, metric_name: str, threshold: float | None = None
     return once(judged.context.kept, ("item counts", threshold), count)
 
 
+def codes_of(own: Vocabulary, theirs: Vocabulary) -> NDArray[np.int32]:
+    """Return the code in ``own`` of each item of ``theirs``."""
+    codes = own.translation(theirs)
+    return np.arange(len(theirs), dtype=np.int32) if codes is None else codes
+
+
 def translated(values: NDArray[np.float64], own: Vocabulary, theirs: Vocabulary, missing: float) -> NDArray[np.float64]:
     """Return values of the items of one vocabulary for the items of another."""
-    if own == theirs:
+    codes = own.translation(theirs)
+    if codes is None:
         return values
-    codes = own.codes(theirs.all)
     return np.where(codes == UNKNOWN, missing, np.append(values, missing)[codes])
 
 
@@ -46,7 +52,10 @@ def catalogue(judged: Judged) -> Vocabulary:
     """Return the items that could be recommended: those of the test set's vocabulary and of the training ratings."""
     test = judged.judgments.item_ids
     train = judged.context.train
-    if train is None or train.item_ids == test or (train.item_ids.codes(test.all) != UNKNOWN).all():
-        return test if train is None else train.item_ids
+    if train is None:
+        return test
+    codes = train.item_ids.translation(test)
+    if codes is None or (codes != UNKNOWN).all():
+        return train.item_ids
     ids = train.item_ids.all
     return Vocabulary.of(pl.concat([ids, test.all.cast(ids.dtype, strict=False).drop_nulls()]))

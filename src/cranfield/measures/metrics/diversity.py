@@ -15,7 +15,7 @@ from cranfield.measures._scale import power_of_two
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Entries, Judged
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics._train import train_of
+from cranfield.measures.metrics._train import codes_of, train_of
 
 # A block of lists × training users has about this many cells.
 _CELLS = 1 << 22
@@ -110,7 +110,7 @@ def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
     Lists of like length stand side by side, and their pairs of each distance l − k are looked up together.
     """
     assert judged.run is not None
-    codes = judged.judgments.item_ids.codes(judged.run.item_ids.all)[entries.items].astype(np.intp)
+    codes = codes_of(judged.judgments.item_ids, judged.run.item_ids)[entries.items].astype(np.intp)
     known = codes != UNKNOWN
     codes = codes[known]
     sizes = np.bincount(entries.lists[known], minlength=judged.n_lists)
@@ -153,7 +153,7 @@ def _sum_of_cosines(judged: Judged, entries: Entries, train: Ratings) -> Values:
     lengths = np.sqrt(np.bincount(train.items, weights=np.square(values), minlength=train.n_items))
     scaled = values / np.where(lengths > 0, lengths, 1.0)[train.items]
     vectors = train.matrix(scaled).T.tocsr()
-    codes = train.item_ids.codes(judged.run.item_ids.all)[entries.items]
+    codes = codes_of(train.item_ids, judged.run.item_ids)[entries.items]
     known = (codes != UNKNOWN) & (lengths[codes] > 0)
     lists, codes = entries.lists[known], codes[known]
     total = np.zeros(judged.n_lists)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.scores import LEVEL
 from cranfield.reports import figures
-from cranfield.reports.markup import Column, Value, downloads, figure, notes, number, percent, table, text
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table, letters_of
 
@@ -23,15 +24,16 @@ def leaderboard(
     scores: Scores,
     comparison: Comparison | None = None,
     *,
-    averaging: Mapping[str, Any] = MappingProxyType({}),
+    averaging: Averaging = PLAIN,
+    level: float = LEVEL,
     name: str = "leaderboard",
     title: str = "Leaderboard",
 ) -> Section:
     """Return the table of all systems and metrics, and a figure of the first metric.
 
-    ``averaging`` are options of `Scores.frame`: the kind of average and who counts.
+    ``averaging`` is the kind of average and who counts, and ``level`` the confidence of the intervals.
     """
-    frame = leaderboard_frame(scores, comparison, averaging=averaging)
+    frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
     letters, hidden = letters_of(comparison), scores.metrics[_SHOWN:]
     body = [
@@ -43,11 +45,13 @@ def leaderboard(
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
     printed = leaderboard_table(scores, comparison, averaging=averaging)
-    shown = table(f"Averages with 95 % intervals. {printed.caption}", _columns(scores), body, hidden=hidden)
+    shown = table(
+        f"Averages with {100 * level:g} % intervals. {printed.caption}", _columns(scores), body, hidden=hidden
+    )
     drawn = ""
     if len(scores.systems) > 1:
-        chart = figures.averages(scores, scores.metrics[0], averaging=averaging)
-        said = f"{scores.metrics[0]} with its 95 % interval, best first{_cut(len(scores.systems))}."
+        chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
+        said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
     markup = _chooser(scores.metrics, hidden) + shown + _KEY + drawn + notes(scores.notes)
@@ -84,9 +88,9 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     raised = f"<sup>{text(letters)}</sup>" if letters else ""
     interval = ""
     if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
-        interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
+        interval = f"<small>{number_text(row['lower'])} – {number_text(row['upper'])}</small>"
     kind = {1: "best", 2: "second"}.get(row["place"], "")
-    return Value(f'<span class="average">{number(value)}</span>{raised}{interval}', value, kind)
+    return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 
 
 def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:

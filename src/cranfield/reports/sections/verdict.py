@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.comparisons import Comparison
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
 from cranfield.reports.markup import paragraphs
 from cranfield.reports.orders import best_first
 from cranfield.reports.section import Section
@@ -18,9 +16,9 @@ from cranfield.reports.section import Section
 _MOST_METRICS = 6
 
 
-def verdict(scores: Scores, comparison: Comparison | None, averaging: Mapping[str, Any]) -> Section:
+def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
     """Return the verdict: of the comparison where there is one, else who has the highest averages."""
-    means = scores.average(**averaging)
+    means = scores.average(averaging)
     said = _degenerate(scores, means)
     if not said:
         said = _tested(comparison) if comparison is not None else _averages_only(scores, means)[:_MOST_METRICS]

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cranfield import CranfieldError, SettingError
+from cranfield.experiments.store import Store
 from cranfield.measures import measure
 from cranfield.rankings import recommend
 from cranfield.splits import k_fold, per_user
@@ -16,7 +17,9 @@ from cranfield.studies.valcarce2020 import arithmetic
 
 
 def _log(folder):
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    """Return what was made and kept."""
+    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [entry for entry in entries if entry["did"] in ("made", "kept")]
 
 
 def test_every_table_is_written_in_three_formats_and_every_figure_has_its_numbers(of_2018, of_2020):
@@ -125,12 +128,17 @@ def test_systems_are_trained_as_many_at_a_time_as_asked_with_the_same_result(run
 def test_a_damaged_list_is_made_again(run_again, tmp_path):
     options = {"systems": ["random", "popularity"], "sizes": [1, 0.5]}
     first = run_again("valcarce2020", tmp_path / "out", **options)
-    damaged = tmp_path / "out" / "runs" / "fold-1" / "popularity.parquet"
-    damaged.write_bytes(damaged.read_bytes()[:-10])
+    exported = tmp_path / "out" / "runs" / "fold-1" / "popularity.parquet"
+    stored = Store(tmp_path / "out")
+    key = stored.roots.current().artifacts["runs/fold-1/popularity"]
+    whole = exported.read_bytes()
+    for damaged in (exported, stored.place(key) / "run.parquet"):
+        damaged.write_bytes(damaged.read_bytes()[:-10])
     before = len(_log(tmp_path / "out"))
     again = run_again("valcarce2020", tmp_path / "out", **options)
     made = [one["artifact"] for one in _log(tmp_path / "out")[before:] if one["did"] == "made"]
     assert made == ["runs/fold-1/popularity"]
+    assert exported.read_bytes() == whole
     assert again.frame().equals(first.frame())
 
 

@@ -10,7 +10,6 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield.measures import Judgments, Metric, judge, known_metrics, measure
-from cranfield.measures.context import Context
 from cranfield.rankings import read_run
 
 # requires, zero_if_undefined, bounds
@@ -58,7 +57,7 @@ def judged():
     test = cf.Ratings.of(*(list(column) for column in zip(*rows)))
     train = cf.Ratings.of([1, 1, 1, 1, 1, 2], ["a", "b", "c", "y", "z", "z"], [5.0] * 6)
     lists = {user: {item: 5.0 - k for k, item in enumerate(items)} for user, (_, items) in WORLD.items() if items}
-    return judge(read_run(lists, name="run"), Judgments.of(test, 4.0), Context(train))[0]
+    return judge(read_run(lists, name="run"), Judgments.of(test, 4.0), train=train)
 
 
 def _ours():

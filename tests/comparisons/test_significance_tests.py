@@ -12,7 +12,7 @@ from cranfield.comparisons.permutations import permutation
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.student import student
 from cranfield.comparisons.tukey import tukey
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 
 
 def sample_of(values, weights=None):
@@ -40,7 +40,7 @@ def test_bootstrap_is_sakais_definition():
         assert shift[b, 1] == pytest.approx(resample.mean(), abs=1e-12)
         assert t[b, 1] == pytest.approx(abs(resample.mean()) / (resample.std(ddof=1) / np.sqrt(60)))
     assert observed[1] == pytest.approx(abs(z.mean()) / (z.std(ddof=1) / np.sqrt(60)))
-    share = bootstrap([sample_of(values)], samples=50, seed=3, plus_one=False)[0].p[1]
+    share = bootstrap([sample_of(values)], resamples=50, seed=3, plus_one=False)[0].p[1]
     assert share == np.mean(t[:, 1] >= observed[1])
 
 
@@ -48,14 +48,14 @@ def test_bootstrap_is_sakais_definition():
 def test_bootstrap_is_not_led_astray_by_rounding(tenths, asl):
     # 8 of the 27 resamples of -0.1, 0, 0.1 reach the observed t; that of three zeros has none.
     b = np.array([0.6, 0.3, 0.1, 0.7, 0.9])[: len(tenths)]
-    p = compare({"a": b + np.array(tenths) / 10, "b": b}, test="bootstrap", samples=4000).frame()["p"].item()
+    p = compare({"a": b + np.array(tenths) / 10, "b": b}, significance="bootstrap", resamples=4000).frame()["p"].item()
     assert p == pytest.approx(asl, abs=0.03)
 
 
 def test_bootstrap_intervals_are_percentiles_of_the_resampled_differences():
     values = _values()
     shift, _, _, mean = next(resampled([sample_of(values)], 400, seed=0))
-    verdict = bootstrap([sample_of(values)], samples=400)[0]
+    verdict = bootstrap([sample_of(values)], resamples=400)[0]
     assert verdict.lower == pytest.approx(np.quantile(shift + mean, 0.025, axis=0))
     assert verdict.upper == pytest.approx(np.quantile(shift + mean, 0.975, axis=0))
 
@@ -63,15 +63,15 @@ def test_bootstrap_intervals_are_percentiles_of_the_resampled_differences():
 def test_bootstrap_of_users_that_count_for_some_pairs_only():
     values = _values()
     values[2, :20] = np.nan
-    with_holes = bootstrap([sample_of(values)], samples=4000)[0]
-    without = bootstrap([sample_of(values[[0, 2]][:, 20:])], samples=4000)[0]
+    with_holes = bootstrap([sample_of(values)], resamples=4000)[0]
+    without = bootstrap([sample_of(values[[0, 2]][:, 20:])], resamples=4000)[0]
     assert with_holes.p[1] == pytest.approx(without.p[0], abs=0.05)
-    assert with_holes.p[0] == bootstrap([sample_of(values[:2])], samples=4000)[0].p[0]
+    assert with_holes.p[0] == bootstrap([sample_of(values[:2])], resamples=4000)[0].p[0]
 
 
 def test_tukey_with_two_systems_is_the_permutation_test():
     sample = sample_of(_values(2))
-    verdict = tukey([sample], samples=20_000)[0]
+    verdict = tukey([sample], resamples=20_000)[0]
     assert abs(verdict.p[0] - permutation([sample])[0].p[0]) <= verdict.error[0]
 
 
@@ -85,13 +85,13 @@ def test_tukey_is_its_definition_by_enumeration():
         means = np.stack([values[list(order), user] for user, order in enumerate(choice)], axis=1).mean(axis=1)
         ranges.append(means.max() - means.min())
     observed = abs(values[0].mean() - values[2].mean())
-    verdict = tukey([sample_of(values)], samples=20_000)[0]
+    verdict = tukey([sample_of(values)], resamples=20_000)[0]
     assert abs(verdict.p[1] - np.mean(np.array(ranges) >= observed - 1e-12)) <= verdict.error[1]
 
 
 def test_tukey_is_more_careful_than_pairs_by_themselves():
     sample = sample_of(_values(5))
-    assert np.all(tukey([sample], samples=2000)[0].p >= permutation([sample])[0].p - 0.03)
+    assert np.all(tukey([sample], resamples=2000)[0].p >= permutation([sample])[0].p - 0.03)
 
 
 def test_equal_weights_change_nothing():
@@ -121,45 +121,47 @@ def test_the_weighted_permutation_test_flips_weighted_differences():
 @pytest.mark.parametrize("test", ["wilcoxon", "sign"])
 def test_tests_of_ranks_and_signs_have_no_weights(test):
     with pytest.raises(SettingError, match="no weighted form"):
-        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, test=test, average="weighted(by=judged)")
+        compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, significance=test, average="weighted(by=judged)")
 
 
-@pytest.mark.parametrize("test", list(tests))
+@pytest.mark.parametrize("test", list(significance_tests))
 def test_systems_that_are_alike_for_every_user_have_p_1(test):
     values = {"a": [0.5, 0.2, 0.0, 1.0], "b": [0.5, 0.2, 0.0, 1.0]}
-    row = compare(values, test=test).frame().row(0, named=True)
+    row = compare(values, significance=test).frame().row(0, named=True)
     assert (row["p"], row["difference"], row["effect"], row["significant"]) == (1.0, 0.0, 0.0, False)
 
 
-@pytest.mark.parametrize("test", list(tests))
+@pytest.mark.parametrize("test", list(significance_tests))
 def test_a_constant_metric_has_p_1(test):
-    assert compare({"a": [0.0] * 5, "b": [0.0] * 5, "c": [0.0] * 5}, test=test).frame()["p"].to_list() == [1.0] * 3
+    assert (
+        compare({"a": [0.0] * 5, "b": [0.0] * 5, "c": [0.0] * 5}, significance=test).frame()["p"].to_list() == [1.0] * 3
+    )
 
 
-@pytest.mark.parametrize("test", list(tests))
+@pytest.mark.parametrize("test", list(significance_tests))
 def test_one_user_proves_nothing(test):
-    row = compare({"a": [0.9], "b": [0.1]}, test=test).frame().row(0, named=True)
+    row = compare({"a": [0.9], "b": [0.1]}, significance=test).frame().row(0, named=True)
     assert row["p"] == pytest.approx(1.0)
     assert row["n"] == 1
 
 
-@pytest.mark.parametrize("test", list(tests))
+@pytest.mark.parametrize("test", list(significance_tests))
 def test_p_values_lie_between_0_and_1_and_the_seed_fixes_them(test):
     values = dict(zip("abc", _values()))
-    first, second = (compare(values, test=test, seed=5).frame()["p"].to_list() for _ in range(2))
+    first, second = (compare(values, significance=test, seed=5).frame()["p"].to_list() for _ in range(2))
     assert first == second
     assert all(0 <= p <= 1 for p in first)
 
 
 def test_a_constant_difference_without_spread_is_certain_for_student():
-    assert compare({"a": [0.5, 0.6, 0.7], "b": [0.25, 0.35, 0.45]}, test="t").frame()["p"].item() == 0.0
+    assert compare({"a": [0.5, 0.6, 0.7], "b": [0.25, 0.35, 0.45]}, significance="t").frame()["p"].item() == 0.0
 
 
 def test_log_student_is_student_on_the_logarithms_and_shows_geometric_means():
     from scipy.stats import ttest_rel
 
     a, b = _values(2)
-    row = compare({"a": a, "b": b}, test="log_student(epsilon=0.01)").frame().row(0, named=True)
+    row = compare({"a": a, "b": b}, significance="log_student(epsilon=0.01)").frame().row(0, named=True)
     assert row["p"] == pytest.approx(ttest_rel(np.log(a + 0.01), np.log(b + 0.01)).pvalue)
     assert row["mean_a"] == pytest.approx(np.exp(np.log(a + 0.01).mean()) - 0.01)
 
@@ -167,12 +169,14 @@ def test_log_student_is_student_on_the_logarithms_and_shows_geometric_means():
 def test_the_better_system_of_a_sign_test_is_the_one_with_more_wins():
     a = np.array([0.2] * 30 + [0.0])
     b = np.array([0.1] * 30 + [9.0])
-    row = compare({"a": a, "b": b}, test="sign").frame().row(0, named=True)
+    row = compare({"a": a, "b": b}, significance="sign").frame().row(0, named=True)
     assert row["difference"] < 0
     assert (row["better"], row["wins"], row["losses"]) == ("a", 30, 1)
 
 
 def test_splitting_ties_makes_the_sign_test_more_careful():
     values = {"a": [1.0] * 8 + [0.5] * 20, "b": [0.0] * 8 + [0.5] * 20}
-    dropped, split = (compare(values, test=f"sign(ties={ties})").frame()["p"].item() for ties in ("drop", "split"))
+    dropped, split = (
+        compare(values, significance=f"sign(ties={ties})").frame()["p"].item() for ties in ("drop", "split")
+    )
     assert dropped < split

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import cranfield as cf
+from cranfield.comparisons import compare
 from cranfield.data import Ratings
-from cranfield.experiments.stored import read_own_run, read_parts, read_scores, read_split, save_scores
-from cranfield.splits import apply, write
+from cranfield.experiments import codes
+from cranfield.splits import apply
 
 
 @pytest.fixture(params=["numbers", "text"])
@@ -24,37 +27,54 @@ def _same(one: Ratings, other: Ratings) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+def _ids(ratings):
+    return codes.Vocabularies(ratings.user_ids, ratings.item_ids)
+
+
 def test_ratings_come_back(ratings, tmp_path):
-    cf.write(ratings, tmp_path / "r.parquet")
-    _same(read_parts({"ratings": tmp_path / "r.parquet"}, "r", ())["ratings"], ratings)
+    codes.save_vocabularies(ratings, tmp_path)
+    path = codes.save_ratings(ratings, tmp_path / "r.parquet")
+    _same(codes.read_ratings(path, codes.read_vocabularies(tmp_path)), ratings)
 
 
-@pytest.mark.parametrize("method", ["random(train=0.6)", "k_fold(k=3)", "leave_out(l=1, short=train)"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "random(train=0.6)",
+        "k_fold(k=3)",
+        "leave_out(l=1, short=train)",
+        "random(validation=0.2)",
+        "percentiles(groups=3)",
+    ],
+)
 def test_splits_come_back_with_items_that_one_part_lacks(ratings, tmp_path, method):
     folds = apply(ratings, method, seed=2)
-    write(folds, tmp_path)
+    codes.save_splits(folds, ratings, tmp_path)
+    records = [split.record() for split in folds]
     for k, split in enumerate(folds):
-        again = read_split(tmp_path, ratings, k, len(folds))
-        _same(again.train, split.train)
-        _same(again.test, split.test)
+        again = codes.read_split(tmp_path, ratings, records, k)
+        assert again.parts.keys() == split.parts.keys()
+        for name, part in split.parts.items():
+            _same(again.parts[name], part)
         assert again.step == split.step
-        assert again.item_groups is None
+        np.testing.assert_array_equal(again.item_groups, split.item_groups)
 
 
-def test_the_popularity_groups_of_a_split_come_back(ratings, tmp_path):
-    (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
-    write(split, tmp_path)
-    again = read_split(tmp_path, ratings, 0, 1)
-    assert again.item_groups.dtype == split.item_groups.dtype
-    assert again.item_groups.tolist() == split.item_groups.tolist()
+def test_a_split_that_changes_ratings_comes_back_as_it_is(ratings, tmp_path):
+    (split,) = apply(ratings, "random(train=0.6)", seed=2)
+    other = replace(split, train=replace(split.train, values=split.train.values + 1))
+    assert not any(path.name == "parts.parquet" for path in codes.save_splits([other], ratings, tmp_path))
+    _same(codes.read_split(tmp_path, ratings, [other.record()], 0).train, other.train)
 
 
 def test_the_groups_of_lists_come_back(ratings, tmp_path):
     (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
     (run,) = cf.recommend(split, "popularity", relevant="one", candidates="group", nonrelevant=5, threshold=3.0)
-    again = read_own_run(cf.write_run(run, tmp_path / "run.parquet"), "popularity", split, run.counts)
+    path = codes.save_run(run, tmp_path / "run.parquet")
+    again = codes.read_run(path, "popularity", _ids(ratings), run.counts, run.group_names)
     assert again.frame().equals(run.frame())
     assert "group" in again.frame().columns
+    np.testing.assert_array_equal(again.groups, run.groups)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +91,8 @@ def test_the_groups_of_lists_come_back(ratings, tmp_path):
 def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, system):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     (run,) = cf.recommend(split, {"one": system}, **asked)
-    path = cf.write_run(run, tmp_path / "run.parquet")
-    again = read_own_run(path, "one", split, run.counts)
+    path = codes.save_run(run, tmp_path / "run.parquet")
+    again = codes.read_run(path, "one", _ids(ratings), run.counts, run.group_names)
     assert again.frame().equals(run.frame())
     assert again.one_relevant == run.one_relevant
     metrics = ["P@3", "nDCG@3", "RR", "RMSE", "ItemCoverage"] if not run.one_relevant else ["Recall@3", "RR"]
@@ -82,23 +102,28 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
     assert after.equals(before)
 
 
-def test_scores_come_back_with_what_is_undefined(ratings, tmp_path):
+def test_scores_and_comparisons_come_back_with_what_is_undefined(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5)
     scores = cf.measure(runs, split.test, ["P@3", "nDCG@3", "RMSE", "ItemCoverage@3"], threshold=5.0, train=split.train)
     assert np.isnan(scores.values).any()
-    again = read_scores(*save_scores(scores, tmp_path / "s.parquet"))
+    again = codes.read_scores(*codes.save_scores(scores, tmp_path / "s.npz"), ratings.user_ids)
     np.testing.assert_array_equal(again.values, scores.values)
     np.testing.assert_array_equal(again.covered, scores.covered)
     assert again.frame().equals(scores.frame())
     assert again.per_user().equals(scores.per_user())
     assert (again.step, again.notes, again.counts) == (scores.step, scores.notes, scores.counts)
+    comparison = compare(scores, baseline="popularity")
+    same = codes.read_comparison(*codes.save_comparison(comparison, tmp_path / "c.parquet"))
+    assert same.frame().equals(comparison.frame())
+    assert same.sentences() == comparison.sentences()
+    assert str(same) == str(comparison)
 
 
 def test_one_relevant_scores_keep_a_users_lists_apart(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     runs = cf.recommend(split, ["popularity", "random"], relevant="one", nonrelevant=5, threshold=3.0)
     scores = cf.measure(runs, split.test, ["Recall@3"], threshold=3.0)
-    again = read_scores(*save_scores(scores, tmp_path / "s.parquet"))
+    again = codes.read_scores(*codes.save_scores(scores, tmp_path / "s.npz"), ratings.user_ids)
     assert again.frame(by="user").equals(scores.frame(by="user"))
     assert cf.compare(again).frame().equals(cf.compare(scores).frame())

@@ -1,0 +1,175 @@
+"""How much work a run does, and how much of it a second run saves.
+
+Counts joins of runs with test sets and encodings of ids in a run with report and assessment; the systems that are
+trained, and the seconds, of a second run after each single decision changed; and the time of a run of five systems.
+
+    python benchmarks/house.py [--data ratings.parquet] [--quick]
+
+Without ``--data`` it takes ``ml-100k.parquet`` from the folder in ``CRANFIELD_DATA``, or else a simulated world.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+SYSTEMS = ("popularity", "random", "knn(k=100)", "puresvd(factors=50)", "wrmf(factors=20, iterations=5)")
+
+# One change of each decision that the systems bear.
+CHANGES: dict[str, Any] = {
+    "min_ratings": 20,
+    "sample": 0.5,
+    "fill": "popularity",
+    "lists": "condensed",
+    "candidates": "test",
+    "relevant": "one",
+    "nonrelevant": 100,
+    "keep_seen": True,
+    "length": 50,
+    "metrics": ("P@5", "nDCG@5"),
+    "threshold": 3.0,
+    "undefined": "leave out",
+    "average": "weighted(by=judged)",
+    "coverage": "reduced",
+    "significance": "wilcoxon",
+    "correction": "none",
+    "alpha": 0.01,
+    "baseline": "popularity",
+    "split": "random(train=0.8)",
+    "filters": ("k_core(k=10)",),
+}
+
+# Where a function is looked up, by what is counted; the first that exists is wrapped.
+COUNTED = {
+    "joins": (("cranfield.measures.judging", "join"), ("cranfield.measures.judging", "judge")),
+    "measure": (("cranfield.experiments.stages.scores", "measure"), ("cranfield.experiments.stages", "measure")),
+    "comparisons": (("cranfield.experiments.findings", "compare"),),
+}
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Count calls, and the ids that are encoded, while it lasts."""
+    counts: Counter[str] = Counter()
+    undo = []
+    for what, places in COUNTED.items():
+        for module, name in places:
+            home = import_module(module)
+            if hasattr(home, name):
+                undo.append((home, name, getattr(home, name)))
+                setattr(home, name, _counted(counts, what, getattr(home, name)))
+                break
+    from cranfield.data.vocabulary import Vocabulary
+
+    undo.append((Vocabulary, "codes", Vocabulary.codes))
+    Vocabulary.codes = _counted(counts, "look-ups of ids", Vocabulary.codes)  # type: ignore[method-assign]
+    encode = Vocabulary.encode.__func__  # type: ignore[attr-defined]
+    undo.append((Vocabulary, "encode", classmethod(encode)))
+    Vocabulary.encode = classmethod(_counted(counts, "encodings of ids", encode))  # type: ignore[assignment,method-assign]
+    try:
+        yield counts
+    finally:
+        for home, name, original in undo:
+            setattr(home, name, original)
+
+
+def _counted(counts: Counter[str], what: str, function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        # A run first tries everything on a handful of ratings.
+        rehearsing = any(frame.function == "rehearse" for frame in inspect.stack(0))
+        counts[f"{what} on a handful of ratings" if rehearsing else what] += 1
+        return function(*arguments, **options)
+
+    return call
+
+
+def _source(path: Path | None) -> Any:
+    from cranfield.experiments import Source
+
+    if path is None:
+        return Source("world", simulate="world(users=1000, items=1500, ratings=100000)")
+    return Source(path.stem, file=str(path))
+
+
+def _made(out: Path) -> Counter[str]:
+    """Return how many artifacts of each stage the last run made, by the log."""
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
+    return Counter(one["artifact"].split("/")[0] for one in last if one["did"] == "made")
+
+
+def _import_seconds() -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import cranfield"], check=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _lines() -> int:
+    import cranfield
+
+    return sum(len(path.read_text().splitlines()) for path in Path(cranfield.__file__).parent.rglob("*.py"))
+
+
+def main() -> None:
+    """Run all of it, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--quick", action="store_true", help="leave out the changes of decisions")
+    options = parser.parse_args()
+    usual = Path(os.environ.get("CRANFIELD_DATA", "data")) / "ml-100k.parquet"
+    path = options.data or (usual if usual.exists() else None)
+
+    from cranfield.experiments import Decisions, Experiment, System, run
+    from cranfield.reports import report_experiment
+
+    keeps_models = hasattr(import_module("cranfield.experiments.stages"), "MODELS")
+    two = tuple(System(one, one) for one in SYSTEMS[:2])
+    five = tuple(System(one, one) for one in SYSTEMS)
+    home, source = Path(tempfile.mkdtemp()), _source(path)
+    print(f"data: {source.name}")
+    assess = {"samples": 5, "scenarios": ["ratings"]}
+    run(Experiment(data=(_source(None),), systems=two), home / "warm", report=report_experiment)
+    with counting() as counts:
+        experiment = Experiment(data=(source,), systems=two, assess=assess)
+        run(experiment, home / "two", report=report_experiment)
+    print(f"a run of two systems with report and assessment: {dict(counts)}")
+
+    start = time.perf_counter()
+    run(Experiment(data=(source,), systems=five), home / "five")
+    print(f"a run of five systems: {time.perf_counter() - start:.1f} s")
+    start = time.perf_counter()
+    run(Experiment(data=(source,), systems=five), home / "five")
+    print(f"the same again: {time.perf_counter() - start:.1f} s")
+    for name, value in [] if options.quick else CHANGES.items():
+        start = time.perf_counter()
+        run(Experiment(data=(source,), systems=five, decisions=Decisions(**{name: value})), home / "five")
+        seconds, made = time.perf_counter() - start, _made(home / "five")
+        trained = made["models" if keeps_models else "runs"]
+        print(f"  {name}={value}: {seconds:.1f} s, {trained} trained, made {dict(made)}")
+    if not options.quick:
+        start = time.perf_counter()
+        run(Experiment(data=(source,), systems=five), home / "five")
+        print(f"back to the first: {time.perf_counter() - start:.1f} s, made {dict(_made(home / 'five'))}")
+    print(f"import cranfield: {_import_seconds():.2f} s")
+    print(f"source: {_lines():,} lines")
+
+
+if __name__ == "__main__":
+    main()

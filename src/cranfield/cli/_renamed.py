@@ -1,0 +1,34 @@
+"""Options and words that have other names now: each is answered with the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def renamed_option(old: str, new: str, *, is_flag: bool = False) -> Callable[[Command], Command]:
+    """Give a command an option that only says what is written in its place now."""
+
+    def refuse(_: click.Context, __: click.Parameter, value: Any) -> None:
+        if value:
+            raise click.UsageError(f"{old} is now {new}; write that instead")
+
+    return click.option(old, is_flag=is_flag, hidden=True, expose_value=False, callback=refuse)
+
+
+class Choice(click.Choice[str]):
+    """A choice of words, some of which were called otherwise before."""
+
+    def __init__(self, choices: tuple[str, ...], renamed: Mapping[str, str]) -> None:
+        super().__init__(choices)
+        self._renamed = renamed
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word, or say what it is called now."""
+        if value in self._renamed:
+            self.fail(f"{value!r} is now {self._renamed[value]!r}; write that instead", param, ctx)
+        return super().convert(value, param, ctx)

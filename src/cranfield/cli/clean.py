@@ -1,0 +1,24 @@
+"""``cranfield clean``: what a folder holds beside the current experiment."""
+
+from __future__ import annotations
+
+import click
+
+from cranfield.cli._output import output_options, put, written
+from cranfield.experiments import clean
+
+_EXAMPLES = """\b
+Examples:
+  cranfield clean experiment
+  cranfield clean experiment --yes
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("folder", metavar="FOLDER")
+@click.option("--yes", is_flag=True, help="Free it.")
+@output_options("text", "csv", "json")
+def command(folder: str, yes: bool, format: str, out: str | None) -> None:
+    """Say what earlier experiments left in FOLDER that the current one does not use, and free it with --yes."""
+    spare = clean(folder, free=yes)
+    put(str(spare) if format == "text" else written(spare.frame(), format), out)

@@ -1,0 +1,118 @@
+"""What a folder holds beside the current experiment, and how to be rid of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield._table import Table
+from cranfield.experiments.roots import Root
+from cranfield.experiments.showing import bytes_text
+from cranfield.experiments.store import HOME, Record, Store, check_folder, open_store
+
+_NOBODY = "no experiment"
+
+
+@dataclass(frozen=True, eq=False)
+class Spare:
+    """The artifacts of a folder that the current experiment does not use.
+
+    Parameters
+    ----------
+    artifacts
+        See `frame`.
+    freed
+        Whether they were removed.
+    """
+
+    artifacts: pl.DataFrame
+    freed: bool
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per artifact: ``experiment, artifact, bytes``.
+
+        ``experiment`` is the title of an earlier experiment in the folder that uses it.
+        """
+        return self.artifacts
+
+    def table(self) -> Table:
+        """Return one row per experiment and stage, for people."""
+        stage = pl.col("artifact").str.split("/").list.first()
+        summed = self.artifacts.group_by("experiment", stage.alias("stage"), maintain_order=True).agg(
+            pl.len(), pl.col("bytes").sum()
+        )
+        rows = [[one, stage, f"{count:,}", bytes_text(size)] for one, stage, count, size in summed.iter_rows()]
+        return Table(["experiment", "stage", "artifacts", "size"], rows)
+
+    def __str__(self) -> str:
+        if self.artifacts.is_empty():
+            return "nothing to free: the current experiment uses everything"
+        total = bytes_text(int(self.artifacts["bytes"].sum()))
+        did = f"{total} were freed" if self.freed else f"{total} can be freed; add --yes to free them"
+        return f"{self.table().text()}\n\n{did}"
+
+
+def clean(folder: str | Path, *, free: bool = False) -> Spare:
+    """Say which artifacts of a folder the current experiment does not use, and remove them if ``free``.
+
+    The current experiment is the one that was run last. What it uses is never removed, nor is any file that cranfield
+    did not make, or that was changed since.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.experiments import Decisions, Experiment, Source, run
+    >>> folder, tiny = tempfile.mkdtemp(), (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
+    >>> for threshold in (3, 4):
+    ...     _ = run(Experiment(data=tiny, decisions=Decisions(threshold=threshold)), folder)
+    >>> clean(folder, free=True).frame()["artifact"].to_list()
+    ['experiment', 'scores/tiny', 'results/tiny', 'card']
+    >>> print(clean(folder))
+    nothing to free: the current experiment uses everything
+    """
+    path = Path(folder)
+    if not (path / HOME).is_dir():
+        raise InputError("it is not the folder of an experiment", source=path, remedy="name one that cranfield made")
+    check_folder(path)
+    if not free:
+        return _spare(Store(path), free=False)
+    with open_store(path) as store:
+        return _spare(store, free=True)
+
+
+def _spare(store: Store, *, free: bool) -> Spare:
+    current = store.roots.current(sure=True)
+    if current is None:
+        raise InputError(
+            "it does not say which experiment is the current one", source=store.path, remedy="run that one again"
+        )
+    used, earlier = store.reachable([current]), [root for root in store.roots.all() if root != current]
+    spare = {key: record for key, record in store.records().items() if key not in used}
+    named = _named(spare, earlier)
+    frame = pl.DataFrame(
+        [(*named[key], spare[key].size) for key in named],
+        schema={"experiment": pl.String, "artifact": pl.String, "bytes": pl.Int64},
+        orient="row",
+    )
+    if free:
+        # Without its root an experiment that is run again begins anew, wherever this is stopped.
+        with store.writing():
+            for root in earlier:
+                store.roots.forget(root)
+        for key in spare:
+            store.free(key)
+        store.log(did="cleaned", artifacts=len(spare))
+    return Spare(frame, free)
+
+
+def _named(spare: dict[str, Record], roots: list[Root]) -> dict[str, tuple[str, str]]:
+    """Return the experiment and the name of each artifact, by experiment."""
+    named: dict[str, tuple[str, str]] = {}
+    for root in roots:
+        for name, key in root.artifacts.items():
+            if key in spare:
+                named.setdefault(key, (root.title, name))
+    return named | {key: (_NOBODY, record.name) for key, record in spare.items() if key not in named}

@@ -1,0 +1,322 @@
+"""Ratings, splits, runs and scores in the store: as codes over one vocabulary for each set of ratings.
+
+Ids are encoded once, when the ratings are read, and come back when something is exported. What is read is what was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._files import whole_file
+from cranfield._polars import read_parquet
+from cranfield._record import Step
+from cranfield.comparisons import Comparison
+from cranfield.data import Ratings, Vocabulary
+from cranfield.data.writing import write_table
+from cranfield.measures import Scores
+from cranfield.rankings import Run
+from cranfield.splits import Split
+
+PARTS = ("train", "validation", "test")
+"""The parts of a split; a rating's part is its place here."""
+
+_NO_PART = 255
+
+
+class Vocabularies(NamedTuple):
+    """The users and the items of a set of ratings."""
+
+    users: Vocabulary
+    items: Vocabulary
+
+
+def step_of(record: Mapping[str, Any]) -> Step:
+    """Return a step from what `Step.as_dict` made of it."""
+    return Step(record["action"], record["settings"], record["effect"], tuple(record["notes"]))
+
+
+# vocabularies and ratings
+
+
+def save_vocabularies(ratings: Ratings, folder: Path) -> list[Path]:
+    """Write the ids of users and items, each in the order of its codes."""
+    ids = {"users": ratings.user_ids, "items": ratings.item_ids}
+    return [write_table(pl.DataFrame({"id": one.all}), folder / f"{name}.parquet") for name, one in ids.items()]
+
+
+def read_vocabularies(folder: Path) -> Vocabularies:
+    """Return the vocabularies that `save_vocabularies` wrote."""
+    return Vocabularies(*(Vocabulary(read_parquet(folder / f"{name}.parquet")["id"]) for name in ("users", "items")))
+
+
+def save_ratings(ratings: Ratings, path: Path) -> Path:
+    """Write ratings as codes, in their order."""
+    columns: dict[str, Any] = {"user": ratings.users, "item": ratings.items, "rating": ratings.values}
+    if ratings.times is not None:
+        columns["time"] = ratings.times
+    return write_table(pl.DataFrame(columns), path)
+
+
+def read_ratings(
+    path: Path, vocabularies: Vocabularies, name: str | None = None, history: Sequence[Step] = ()
+) -> Ratings:
+    """Return the ratings that `save_ratings` wrote."""
+    frame = read_parquet(path)
+    counts = np.bincount(frame["user"].to_numpy(), minlength=len(vocabularies.users))
+    return Ratings(
+        vocabularies.users,
+        vocabularies.items,
+        np.append(np.int64(0), np.cumsum(counts)),
+        frame["item"].to_numpy(),
+        frame["rating"].to_numpy(),
+        frame["time"].to_numpy() if "time" in frame.columns else None,
+        name,
+        tuple(history),
+    )
+
+
+# splits
+
+
+def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[Path]:
+    """Write splits of ratings: for each fold one small number a rating, its part, and the group of each item.
+
+    A split that is not one of these very ratings, because it changes some of them, is written part by part.
+    """
+    paths: list[Path] = []
+    parts: dict[str, Any] = {}
+    for fold, split in enumerate(splits):
+        numbers = _part_numbers(split, whole)
+        if numbers is not None:
+            parts[f"fold-{fold + 1}"] = numbers
+            continue
+        paths += save_vocabularies(split.train, folder / f"fold-{fold + 1}")
+        paths += [
+            save_ratings(part, folder / f"fold-{fold + 1}" / f"{name}.parquet") for name, part in split.parts.items()
+        ]
+    groups: dict[str, Any] = {
+        f"fold-{k + 1}": split.item_groups for k, split in enumerate(splits) if split.item_groups is not None
+    }
+    for name, columns in {"parts": parts, "groups": groups}.items():
+        if columns:
+            paths.append(write_table(pl.DataFrame(columns), folder / f"{name}.parquet"))
+    return paths
+
+
+def _part_numbers(split: Split, whole: Ratings) -> NDArray[np.uint8] | None:
+    """Return the part of each rating; None if the parts are not made of these ratings."""
+    if split.train.user_ids != whole.user_ids or split.train.item_ids != whole.item_ids:
+        return None
+    keys, numbers = _pairs(whole), np.full(len(whole), _NO_PART, dtype=np.uint8)
+    for name, part in split.parts.items():
+        own = _pairs(part)
+        places = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+        numbers[places] = PARTS.index(name)
+        same_times = whole.times is None or part.times is None or np.array_equal(whole.times[places], part.times)
+        if not (
+            np.array_equal(keys[places], own)
+            and np.array_equal(whole.values[places], part.values)
+            and same_times
+            and (whole.times is None) == (part.times is None)
+        ):
+            return None
+    return numbers
+
+
+def _pairs(ratings: Ratings) -> NDArray[np.int64]:
+    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+
+
+def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]], fold: int) -> Split:
+    """Return a fold of the splits that `save_splits` wrote.
+
+    ``records`` are what `Split.record` told of each fold.
+    """
+    step, name = step_of(records[fold]["split"]), f"fold-{fold + 1}"
+    history = (*whole.history, step)
+    known = [part for part in PARTS if part in records[fold]["fingerprints"]]
+    if (folder / name).is_dir():
+        ids = read_vocabularies(folder / name)
+        parts = {part: read_ratings(folder / name / f"{part}.parquet", ids, whole.name, history) for part in known}
+    else:
+        numbers = read_parquet(folder / "parts.parquet")[name].to_numpy()
+        parts = {part: replace(whole.keep(numbers == PARTS.index(part)), history=history) for part in known}
+    groups = folder / "groups.parquet"
+    return Split(
+        parts["train"],
+        parts["test"],
+        step,
+        parts.get("validation"),
+        fold,
+        len(records),
+        read_parquet(groups)[name].to_numpy() if groups.exists() else None,
+    )
+
+
+# runs
+
+
+def save_run(run: Run, path: Path) -> Path:
+    """Write ranked lists as codes, one row per item; lists without items are left out, as in any file of lists."""
+    columns: dict[str, Any] = {"user": np.repeat(run.users, np.diff(run.indptr)), "item": run.items}
+    if run.scores is not run.predictions and run.scores is not None:
+        columns["score"] = run.scores
+    # Predictions without scores beside them are the scores.
+    for name, values in (("prediction", run.predictions), ("rank", run.ranks), ("length", run.lengths)):
+        if values is not None:
+            columns[name] = values
+    if run.groups is not None:
+        columns["group"] = np.repeat(run.groups, np.diff(run.indptr))
+    return write_table(pl.DataFrame(columns), path)
+
+
+def read_run(
+    path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[str, int], groups: Sequence[str] = ()
+) -> Run:
+    """Return the lists that `save_run` wrote, under the name of a system; ``groups`` are the names of their groups.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.rankings import recommend
+    >>> from cranfield.splits import random
+    >>> split = random(Ratings.of([1] * 4 + [2] * 4, [*"abcd"] * 2), train=0.5, exact=True)
+    >>> run, = recommend(split, "popularity")
+    >>> path = save_run(run, Path(tempfile.mkdtemp()) / "run.parquet")
+    >>> ids = Vocabularies(run.user_ids, run.item_ids)
+    >>> read_run(path, "popularity", ids, run.counts).frame().equals(run.frame())
+    True
+    """
+    columns = {column: values.to_numpy() for column, values in read_parquet(path).to_dict().items()}
+    users, one_relevant = columns["user"], "length" in columns
+    first = np.ones(len(users), dtype=np.bool_)
+    if not one_relevant:
+        first[1:] = users[1:] != users[:-1]
+    starts = np.flatnonzero(first)
+    predictions = columns.get("prediction")
+    return Run(
+        name=name,
+        user_ids=vocabularies.users,
+        item_ids=vocabularies.items,
+        users=users[starts],
+        indptr=np.append(starts, len(users)).astype(np.int64),
+        items=columns["item"],
+        scores=columns.get("score", predictions),
+        predictions=predictions,
+        ranks=columns.get("rank"),
+        lengths=columns.get("length"),
+        one_relevant=one_relevant,
+        groups=columns["group"][starts] if "group" in columns else None,
+        group_names=tuple(groups),
+        counts=dict(counts),
+    )
+
+
+# scores
+
+_ARRAYS = ("values", "covered", "users", "judged", "relevant")
+_SOME = ("groups", "recommended")
+_TABLES = ("overall", "filled", "unjudged", "item_coverage")
+
+
+def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
+    """Write scores; return the path and what else there is to know."""
+    facts = {
+        "systems": list(scores.systems),
+        "metrics": list(scores.metrics),
+        "lower_is_better": list(scores.lower_is_better),
+        "zero_if_undefined": list(scores.zero_if_undefined),
+        "step": scores.step.as_dict(),
+        "counts": {system: dict(counts) for system, counts in scores.counts.items()},
+        "notes": list(scores.notes),
+        "group_names": list(scores.group_names),
+        "longest": scores.longest,
+        **{name: plain(getattr(scores, name)) for name in _TABLES},
+    }
+    known = {name: getattr(scores, name) for name in (*_ARRAYS, *_SOME) if getattr(scores, name) is not None}
+    return save_arrays(path, known), facts
+
+
+def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
+    """Return the scores that `save_scores` wrote."""
+    tables: dict[str, Any] = {
+        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+    }
+    return Scores(
+        systems=tuple(facts["systems"]),
+        metrics=tuple(facts["metrics"]),
+        user_ids=users,
+        lower_is_better=tuple(facts["lower_is_better"]),
+        step=step_of(facts["step"]),
+        counts=facts["counts"],
+        notes=tuple(facts["notes"]),
+        group_names=tuple(facts["group_names"]),
+        longest=facts["longest"],
+        zero_if_undefined=tuple(facts["zero_if_undefined"]),
+        **read_arrays(path),
+        **tables,
+    )
+
+
+def scores_table(scores: Scores) -> pl.DataFrame:
+    """Return scores for people: one row per system and list with a column per metric, empty where undefined."""
+    lists, systems = scores.n_lists, len(scores.systems)
+    columns: dict[str, Any] = {
+        "system": pl.Series(scores.systems, dtype=pl.String).gather(np.repeat(np.arange(systems), lists)),
+        "user": pl.concat([scores.user_ids.ids(scores.users)] * systems),
+        "covered": scores.covered.reshape(-1),
+        "judged": np.tile(scores.judged, systems),
+        "relevant": np.tile(scores.relevant, systems),
+    }
+    if scores.groups is not None:
+        columns["group"] = np.tile(scores.groups, systems)
+    for m, metric in enumerate(scores.metrics):
+        columns[metric] = pl.Series(scores.values[:, m].reshape(-1)).fill_nan(None)
+    return pl.DataFrame(columns)
+
+
+def plain(table: NDArray[np.float64] | None) -> Any:
+    """Return an array as lists for JSON, which has no NaN."""
+    return None if table is None else np.where(np.isnan(table), None, table.astype(object)).tolist()  # type: ignore[call-overload]
+
+
+# comparisons
+
+
+def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
+    """Write a comparison; return the path and what else there is to know."""
+    facts = {one.name: getattr(comparison, one.name) for one in fields(comparison) if one.name != "rows"}
+    facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
+    return write_table(comparison.rows, path), facts
+
+
+def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
+    """Return the comparison that `save_comparison` wrote."""
+    named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
+    return Comparison(rows=read_parquet(path), **named)
+
+
+# arrays
+
+
+def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
+    """Write named arrays into one file."""
+    named: dict[str, Any] = dict(arrays)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **named)
+    return path
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `save_arrays` wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)

@@ -1,0 +1,155 @@
+"""Exports: the artifacts of the current experiment as files with readable names and ids, beside the store.
+
+A table (``.cranfield/exports.json``) says which files are ours: for each artifact its key, and for each file the
+checksums that we gave it. A file that is missing, or is not what we wrote, is written again. A file that the table
+does not name is somebody else's: it is never replaced nor removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cranfield._checksums import file_checksum
+from cranfield._errors import CranfieldWarning
+from cranfield._files import TEMPORARY, whole_file, write_text
+from cranfield.experiments.store import HOME, TEMPORARIES, Artifact, Store, remove_ours
+
+Write = Callable[[Path], Iterable[Path]]
+"""Writes files into a folder, where they lie as they are to lie in the experiment's, and returns them."""
+
+
+class Exports:
+    """The readable files in the folder of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._root = store, store.path
+        self._path = store.path / HOME / "exports.json"
+        # Where files lie until all of them are written; nobody else has a folder of this name.
+        self._scratch = store.path / HOME / TEMPORARIES / f"{TEMPORARY}exports"
+        self._artifacts, self._files = self._read()
+        self._wanted: set[str] = set()
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, list[str]]]:
+        try:
+            stated = json.loads(self._path.read_text(encoding="utf-8"))
+            files = {file: list(map(str, checksums)) for file, checksums in stated["files"].items()}
+            artifacts = {
+                name: {"key": one["key"], "files": [file for file in one["files"] if file in files]}
+                for name, one in stated["artifacts"].items()
+            }
+            return artifacts, files
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {}, {}
+
+    def _save(self) -> None:
+        stated = {"artifacts": dict(sorted(self._artifacts.items())), "files": dict(sorted(self._files.items()))}
+        text = json.dumps(stated, indent=1, ensure_ascii=False) + "\n"
+        with suppress(OSError):
+            if self._path.read_text(encoding="utf-8") == text:
+                return
+        write_text(self._path, text)
+
+    def files(self, name: str) -> dict[str, str]:
+        """Return the files of an artifact, by their path in the folder, with the checksum each should have."""
+        return {file: self._files[file][-1] for file in self._artifacts.get(name, {"files": ()})["files"]}
+
+    def whole(self, artifact: Artifact) -> bool:
+        """Whether an artifact is exported as it is, and every file is as it was written."""
+        return self._is_of(artifact) and self._as_written(artifact.name)
+
+    def damaged(self, artifact: Artifact) -> bool:
+        """Whether an artifact is exported, and some file is missing or not as it was written."""
+        return self._is_of(artifact) and not self._as_written(artifact.name)
+
+    def _is_of(self, artifact: Artifact) -> bool:
+        return bool(self._artifacts.get(artifact.name, {"key": None})["key"] == artifact.key)
+
+    def _as_written(self, name: str) -> bool:
+        return all(_checksum(self._root / file) == checksum for file, checksum in self.files(name).items())
+
+    def publish(self, artifacts: Mapping[str, tuple[Artifact, Write]]) -> None:
+        """Write the files of artifacts that are not there as they should be."""
+        self._wanted |= set(artifacts)
+        missing = {name: one for name, one in artifacts.items() if not self.whole(one[0])}
+        if not missing:
+            return
+        with self._store.writing():
+            self._clear()
+            try:
+                for name, (artifact, write) in missing.items():
+                    self._place(artifact, self._written(name, write))
+                    self._store.log(artifact=name, did="exported")
+            finally:
+                self._clear()
+
+    def _written(self, name: str, write: Write) -> dict[str, Path]:
+        """Write the files of an artifact apart; return them by where they are to lie."""
+        home = self._scratch / name
+        home.mkdir(parents=True, exist_ok=True)
+        return {path.relative_to(home).as_posix(): path for path in write(home)}
+
+    def _place(self, artifact: Artifact, written: Mapping[str, Path]) -> None:
+        """Put files into their places, unless something else is there; the table says first what is ours."""
+        checksums = {file: file_checksum(path) for file, path in written.items()}
+        there = {file: _checksum(self._root / file) for file in written}
+        others = [file for file, found in there.items() if found and file not in self._files]
+        strangers = [file for file in others if there[file] != checksums[file]]
+        for file in strangers:
+            warnings.warn(
+                f"{self._root / file} is not a file of this experiment, so it stays as it is; move it away and run "
+                f"again to have {artifact.name} there",
+                CranfieldWarning,
+                stacklevel=2,
+            )
+        ours = {file: checksum for file, checksum in checksums.items() if file not in strangers}
+        for file, checksum in ours.items():
+            self._files[file] = [*(one for one in self._files.get(file, ()) if one != checksum), checksum]
+        self._artifacts[artifact.name] = {"key": artifact.key, "files": list(ours)}
+        self._save()
+        for file, checksum in ours.items():
+            if there[file] != checksum:
+                _move(written[file], self._root / file)
+
+    def _clear(self) -> None:
+        if not self._scratch.is_symlink():
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def withdraw(self) -> None:
+        """Remove the files of artifacts that were not published, as far as they are still as they were written."""
+        kept = {file for name in self._wanted for file in self._artifacts.get(name, {"files": ()})["files"]}
+        with self._store.writing():
+            self._clear()
+            for file in sorted(set(self._files) - kept, reverse=True):
+                remove_ours(self._root, file, self._files[file])
+            self._artifacts = {name: one for name, one in self._artifacts.items() if name in self._wanted}
+            self._files = {file: self._files[file][-1:] for file in self._files if file in kept}
+            self._save()
+
+
+def _move(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # A folder of the experiment may be a link to another file system.
+        with whole_file(target) as temporary:
+            shutil.copyfile(path, temporary)
+
+
+def _checksum(path: Path) -> str | None:
+    """Return the checksum of a file; None where there is none."""
+    if not path.exists() and not path.is_symlink():
+        return None
+    try:
+        return file_checksum(path)
+    except OSError:
+        return "unreadable"

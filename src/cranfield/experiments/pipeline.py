@@ -1,0 +1,209 @@
+"""`Pipeline`: an experiment on its way through the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal, Protocol, TypeVar
+
+from cranfield import _checks as check
+from cranfield._spelling import parse
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.exports import Exports
+from cranfield.experiments.inputs import named
+from cranfield.experiments.source import Source
+from cranfield.experiments.stage import Stage
+from cranfield.experiments.store import Artifact, Store
+from cranfield.experiments.system import System
+from cranfield.splits import registry as split_registry
+
+T = TypeVar("T")
+Level = Literal["experiment", "source", "division", "part", "cell"]
+"""What a stage makes an artifact for: all of the experiment, a set of ratings, one division of it into all folds, one
+of these folds, or one system there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """What an artifact is made for.
+
+    Parameters
+    ----------
+    level
+        How much of the experiment it is.
+    place
+        Its name within a stage.
+    parent
+        The unit that it is a part of.
+    repetition, fold
+        Counted from 0.
+    """
+
+    level: Level
+    place: str = ""
+    parent: Unit | None = None
+    repetition: int = 0
+    fold: int = 0
+    _source: Source | None = None
+    _system: System | None = None
+
+    @property
+    def source(self) -> Source:
+        """The set of ratings."""
+        assert self._source is not None
+        return self._source
+
+    @property
+    def system(self) -> System:
+        """The system."""
+        assert self._system is not None
+        return self._system
+
+    def at(self, level: Level) -> Unit:
+        """Return the unit itself, or the one at another level that it is a part of."""
+        if self.level == level:
+            return self
+        assert self.parent is not None, f"{self.level} {self.place} is not part of any {level}"
+        return self.parent.at(level)
+
+
+class Stages(Protocol):
+    """Shows how far a run is: a context for each stage, with a function to report steps."""
+
+    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
+        """Open a stage of so many steps."""
+
+
+def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
+    """Do not show how far a run is."""
+    return nullcontext(lambda: None)
+
+
+class Pipeline:
+    """An experiment on its way through the stages, with the artifacts made so far.
+
+    Parameters
+    ----------
+    experiment
+        What is run.
+    store
+        Where artifacts are kept.
+    stages
+        The stages to take, in order.
+    jobs
+        How many systems are trained at a time; see `recommend`.
+    """
+
+    def __init__(
+        self, experiment: Experiment, store: Store, stages: tuple[Stage[Any], ...] = (), jobs: int | None = None
+    ) -> None:
+        self.experiment, self.store, self.stages, self.jobs = experiment, store, stages, jobs
+        self.decisions = experiment.decisions
+        self.exports = Exports(store)
+        self.artifacts: dict[str, Artifact] = {}
+        self._read: dict[str, tuple[str, Any]] = {}
+
+    # what there is to make
+
+    @cached_property
+    def folds(self) -> int:
+        """How many folds the split makes."""
+        spelling = parse(self.decisions.split)
+        if spelling.name != "k_fold":
+            return 1
+        usual = next(one for one in map(parse, split_registry.signatures()) if one.name == "k_fold")
+        with named(f"split='{spelling}'"):
+            return check.whole("k", {**dict(usual.parameters), **dict(spelling.parameters)}["k"], at_least=2)
+
+    @cached_property
+    def _units(self) -> list[Unit]:
+        return list(self._all_units())
+
+    def _all_units(self) -> Iterator[Unit]:
+        whole = Unit("experiment")
+        yield whole
+        for source in self.experiment.data:
+            top = Unit("source", source.name, whole, _source=source)
+            yield top
+            for repetition in range(self.experiment.repetitions):
+                several = self.experiment.repetitions > 1
+                place = f"{source.name}/repetition-{repetition + 1}" if several else source.name
+                division = Unit("division", place, top, repetition, _source=source)
+                yield division
+                for fold in range(self.folds):
+                    home = f"{place}/fold-{fold + 1}" if self.folds > 1 else place
+                    part = Unit("part", home, division, repetition, fold, source)
+                    yield part
+                    # `check_name` admits only what files may be called by.
+                    for system in self.experiment.systems:
+                        stem = system.name.replace(" ", "")
+                        yield Unit("cell", f"{home}/{stem}", part, repetition, fold, source, system)
+
+    def units(self, level: Level, within: Unit | None = None) -> list[Unit]:
+        """Return the units at a level, or those that are part of another unit."""
+        return [
+            unit for unit in self._units if unit.level == level and (within is None or unit.at(within.level) is within)
+        ]
+
+    def source(self, name: str) -> Unit:
+        """Return a set of ratings by its name."""
+        return next(unit for unit in self.units("source") if unit.source.name == name)
+
+    def seed(self, unit: Unit) -> int:
+        """Return the seed of a unit's repetition."""
+        return self.experiment.seeds[unit.repetition]
+
+    # what is made
+
+    def take(self, stage: Stage[Any], advance: Callable[[], None] = lambda: None) -> None:
+        """Make what a stage makes, as far as it is not there, and export it."""
+        units = {stage.name_for(unit): unit for unit in stage.units(self)}
+        made_of = {name: stage.made_of(self, unit) for name, unit in units.items()}
+        there = {name: self.store.kept(name, made_of[name]) for name in units}
+        missing = {name: units[name] for name, artifact in there.items() if artifact is None}
+        for _ in range(len(units) - len(missing)):
+            advance()
+        for name, make, seconds in stage.make_each(self, missing, made_of):
+            there[name] = self.store.make(name, made_of[name], make, seconds=seconds)
+            advance()
+        # In the order of the file, whichever was done first.
+        self.artifacts |= {name: artifact for name in units if (artifact := there[name]) is not None}
+        if self.store.makes and stage.exported:
+            self.exports.publish(
+                {name: (self.artifacts[name], partial(stage.export, self, unit)) for name, unit in units.items()}
+            )
+        stage.check(self)
+
+    def go(self, stages: Stages = silent) -> None:
+        """Take every stage, in order; nothing is trained before all data are read and split."""
+        for stage in self.stages:
+            count = len(stage.units(self))
+            if count:
+                with stages(stage.title, count) as advance:
+                    self.take(stage, advance)
+
+    def artifact(self, stage: Stage[Any], unit: Unit) -> Artifact:
+        """Return the artifact of a stage that belongs to a unit."""
+        return self.artifacts[stage.name_for(unit.at(stage.level))]
+
+    def made(self, stage: Stage[Any], unit: Unit) -> Artifact | None:
+        """Return the artifact of a stage that belongs to a unit, or None if the stage makes none for it."""
+        return self.artifacts.get(stage.name_for(unit.at(stage.level)))
+
+    def read(self, stage: Stage[T], unit: Unit) -> T:
+        """Return what an artifact holds; what a stage read last is kept in memory."""
+        unit = unit.at(stage.level)
+        return self.remember(stage.name, stage.name_for(unit), lambda: stage.read(self, unit))
+
+    def remember(self, kind: str, name: str, make: Callable[[], T]) -> T:
+        """Return what was made of a kind last if it has this name, else make it."""
+        if self._read.get(kind, ("", None))[0] != name:
+            self._read[kind] = (name, make())
+        held: T = self._read[kind][1]
+        return held
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of each artifact by name."""
+        return {name: artifact.digest for name, artifact in self.artifacts.items()}

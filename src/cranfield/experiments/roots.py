@@ -1,0 +1,111 @@
+"""Roots: which artifacts of a store an experiment uses, in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cranfield._files import write_text
+
+
+@dataclass(frozen=True)
+class Root:
+    """What an experiment uses.
+
+    Parameters
+    ----------
+    title
+        What to call the experiment.
+    text
+        What it states; experiments that state the same are one.
+    artifacts
+        The key of each artifact by name.
+    finished
+        Whether these are all, and every one is made.
+    """
+
+    title: str = ""
+    text: str = ""
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    finished: bool = False
+
+    @property
+    def id(self) -> str:
+        """A short hash of what is stated."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def with_artifact(self, name: str, key: str) -> Root:
+        """Return the root with an artifact; one that differs from the one before ends what was finished."""
+        if self.artifacts.get(name) == key:
+            return self
+        return replace(self, artifacts={**self.artifacts, name: key}, finished=False)
+
+    def finished_with(self, artifacts: Mapping[str, str]) -> Root:
+        """Return the root of an experiment that is finished and uses these artifacts."""
+        return replace(self, artifacts=dict(artifacts), finished=True)
+
+
+class Roots:
+    """The roots in the home of a folder, and which one is current: the one that was run last."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def begin(self, title: str, text: str) -> Root:
+        """Make the experiment that states ``text`` the current one; return its root, new or as it was left."""
+        root = self._read(Root(title, text).id) or Root(title, text)
+        self.save(root)
+        return root
+
+    def save(self, root: Root) -> None:
+        """Write a root, and that it is the current one; nothing is written unless something has changed."""
+        if not root.text:
+            return
+        if self._read(root.id) != root:
+            text = json.dumps({"sha256": _checksum(asdict(root)), **asdict(root)}, indent=1, ensure_ascii=False)
+            write_text(self._path(root.id), text + "\n")
+        if self._current() != root.id:
+            write_text(self._home / "current.json", json.dumps({"root": root.id}) + "\n")
+
+    def all(self) -> list[Root]:
+        """Return every root that can be read, the one that was written last at the end."""
+        paths = []
+        with suppress(OSError):
+            paths = sorted((self._home / "roots").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        return [root for path in paths if (root := self._read(path.stem)) is not None]
+
+    def current(self, *, sure: bool = False) -> Root | None:
+        """Return the root of the experiment that was run last; if nothing says so, the newest, or None if ``sure``."""
+        named = self._read(self._current() or "")
+        return named if named is not None or sure else next(reversed(self.all()), None)
+
+    def forget(self, root: Root) -> None:
+        """Remove a root; what only it used can then be freed."""
+        self._path(root.id).unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self._home / "roots" / f"{name}.json"
+
+    def _current(self) -> str | None:
+        try:
+            return str(json.loads((self._home / "current.json").read_text(encoding="utf-8"))["root"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def _read(self, name: str) -> Root | None:
+        try:
+            stated = json.loads(self._path(name).read_text(encoding="utf-8"))
+            checksum = stated.pop("sha256")
+            root = Root(**stated)
+            return root if checksum == _checksum(stated) and root.id == name else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+
+
+def _checksum(stated: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()

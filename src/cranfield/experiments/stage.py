@@ -1,0 +1,109 @@
+"""`Stage`: a step of an experiment that makes artifacts."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from cranfield._files import whole_file
+from cranfield.experiments.store import Made
+
+if TYPE_CHECKING:
+    from cranfield.experiments.pipeline import Level, Pipeline, Unit
+
+OUT = "out"
+"""The folder of an artifact with files that are exported as they are."""
+
+LEAST = 0.05
+"""The least that anything takes, in seconds."""
+
+
+T = TypeVar("T")
+
+
+class Size(NamedTuple):
+    """About how many users, items and ratings a set of ratings has."""
+
+    users: int
+    items: int
+    ratings: int
+
+
+class Stage(ABC, Generic[T]):
+    """A step of an experiment: what it makes, of what, and what is read of it.
+
+    A stage is an object without state; the pipeline says how far the experiment is. To add one, write a child of this
+    class and name it in `cranfield.experiments.stages.STAGES`.
+    """
+
+    name: ClassVar[str]
+    """The first part of the names of its artifacts."""
+
+    title: ClassVar[str]
+    """What it does, for people who wait."""
+
+    level: ClassVar[Level]
+    """What it makes an artifact for."""
+
+    inputs: ClassVar[tuple[str, ...]]
+    """The stages whose artifacts it reads."""
+
+    exported: ClassVar[bool] = False
+    """Whether its artifacts are readable files in the folder of the experiment."""
+
+    timed: ClassVar[bool] = False
+    """Whether a plan says how long each of its artifacts takes."""
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether it makes something for a unit."""
+        return True
+
+    def units(self, line: Pipeline) -> list[Unit]:
+        """Return what it makes an artifact for."""
+        return [unit for unit in line.units(self.level) if self.wants(line, unit)]
+
+    def name_for(self, unit: Unit) -> str:
+        """Return the name of the artifact for a unit."""
+        return f"{self.name}/{unit.place}" if unit.place else self.name
+
+    @abstractmethod
+    def made_of(self, line: Pipeline, unit: Unit) -> Mapping[str, Any]:
+        """Return all that the bytes of an artifact depend on, ready for JSON."""
+
+    @abstractmethod
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Write the files of an artifact into a folder; return them with facts."""
+
+    def make_each(
+        self,
+        line: Pipeline,
+        missing: Mapping[str, Unit],
+        made_of: Mapping[str, Mapping[str, Any]],  # noqa: ARG002
+    ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
+        """Give, for each artifact that is missing, what writes it, and the seconds that were spent on it before."""
+        for name, unit in missing.items():
+            yield name, partial(self.make, line, unit), 0.0
+
+    def read(self, line: Pipeline, unit: Unit) -> T:
+        """Return what an artifact holds."""
+        raise NotImplementedError(f"{self.name} holds files for people only")
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        """Write an artifact for people, as it is to lie in the folder of the experiment; return the files."""
+        artifact = line.artifact(self, unit)
+        files = [file.removeprefix(f"{OUT}/") for file in artifact.files if file.startswith(f"{OUT}/")]
+        for file in files:
+            with whole_file(folder / file) as temporary:
+                shutil.copyfile(artifact.path(f"{OUT}/{file}"), temporary)
+        return [folder / file for file in files]
+
+    def check(self, line: Pipeline) -> None:
+        """Refuse what cannot be gone on with, once all artifacts are made."""
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:  # noqa: ARG002
+        """Return about how long an artifact takes, for a plan where no earlier run says so."""
+        return LEAST

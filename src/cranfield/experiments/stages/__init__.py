@@ -1,0 +1,56 @@
+"""The stages of an experiment, each an object that calls the functions a user would call.
+
+`STAGES` lists them in the order of the line; `run`, `plan`, `show`, `diff`, the card and the display of progress walk
+that list. To add a stage, write a file with a child of `Stage` and name it here.
+"""
+
+from typing import Any
+
+from cranfield.experiments.stage import Stage
+from cranfield.experiments.stages.assess import ASSESS
+from cranfield.experiments.stages.card import CARD
+from cranfield.experiments.stages.data import DATA
+from cranfield.experiments.stages.experiment import EXPERIMENT
+from cranfield.experiments.stages.judged import JUDGED
+from cranfield.experiments.stages.models import MODELS
+from cranfield.experiments.stages.report import Report
+from cranfield.experiments.stages.results import RESULTS
+from cranfield.experiments.stages.runs import RUNS
+from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.searches import SEARCHES
+from cranfield.experiments.stages.splits import SPLITS
+
+STAGES: tuple[Stage[Any], ...] = (
+    EXPERIMENT,
+    DATA,
+    SPLITS,
+    SEARCHES,
+    MODELS,
+    RUNS,
+    JUDGED,
+    SCORES,
+    RESULTS,
+    ASSESS,
+    CARD,
+)
+"""Every stage in order; the report, which a stage to the right of experiments writes, comes last."""
+
+ORDER = tuple(stage.name for stage in (*STAGES, Report()))
+"""The names of the stages in order."""
+
+__all__ = [
+    "ASSESS",
+    "CARD",
+    "DATA",
+    "EXPERIMENT",
+    "JUDGED",
+    "MODELS",
+    "ORDER",
+    "RESULTS",
+    "RUNS",
+    "SCORES",
+    "SEARCHES",
+    "SPLITS",
+    "STAGES",
+    "Report",
+]

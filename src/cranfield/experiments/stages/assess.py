@@ -1,0 +1,104 @@
+"""The optional stage `assess`: which metric can be trusted on these systems and data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cranfield._polars import read_parquet
+from cranfield._settings import settings
+from cranfield.assessments import Assessment
+from cranfield.comparisons.verdict import significance_tests
+from cranfield.data.writing import write_table
+from cranfield.experiments.codes import plain, step_of
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.judged import JUDGED, judged_of
+from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.splits import split_of
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_metrics, own_of
+
+STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
+"""The frames of an assessment that are kept."""
+
+_NAMES = ("systems", "metrics", "averages", "lower_is_better")
+# To load what is needed; and in all scenarios on one thread, for a sample, system, metric and rating.
+_LOADING, _ASSESSED = 3.0, 5e-8
+
+
+class _Assess(Stage[Assessment]):
+    name, title, level, inputs = "assess", "Assessing", "source", ("scores", "judged")
+    exported = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the experiment asks for it."""
+        return line.experiment.assess is not None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        options = options_of(line.experiment)
+        return {
+            "data": unit.source.name,
+            "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
+            "asked": options,
+            "own": [*own_metrics(options["metrics"]), *own_of(significance_tests, [options["significance"]])],
+            "studies": list(STUDIES),
+            "seed": line.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        from cranfield.assessments import assess_folds
+
+        measuring, parts = line.decisions.measuring, line.units("part", unit)
+        found = assess_folds(
+            [(judged_of(line, part), None) for part in parts],
+            threshold=measuring.threshold,
+            lists=measuring.lists,
+            trains=[split_of(line, part).train for part in parts],
+            seed=line.experiment.seed,
+            **options_of(line.experiment),
+        )
+        home = place / OUT / "results" / unit.source.name
+        files = [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
+        return files, {
+            "sentences": found.sentences(),
+            **{name: list(getattr(found, name)) for name in _NAMES},
+            "whole": plain(found.whole),
+            "step": found.step.as_dict(),
+        }
+
+    def read(self, line: Pipeline, unit: Unit) -> Assessment:
+        """Return the assessment of a set of ratings."""
+        artifact = line.artifact(self, unit)
+        files = {Path(file).stem.removeprefix("assess-"): artifact.path(file) for file in artifact.files}
+        named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}
+        frames: dict[str, Any] = {name: read_parquet(files[name]) for name in ("samples", "power", "curves")}
+        whole = np.array(artifact.facts["whole"], dtype=np.float64)
+        return Assessment(**named, **frames, whole=whole, step=step_of(artifact.facts["step"]))
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        options, systems = options_of(line.experiment), len(line.experiment.systems)
+        each = options.get("samples", 50) * systems * len(options["metrics"]) * _ASSESSED / settings.workers
+        return _LOADING + float(each) * size.ratings
+
+
+def options_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings of `cranfield.assess`: those of the experiment, and where it has none the decisions."""
+    decisions, stated = experiment.decisions, dict(experiment.assess or {})
+    if isinstance(stated.get("metrics"), str):
+        stated["metrics"] = [stated["metrics"]]
+    return {
+        "metrics": list(decisions.metrics),
+        "averages": [decisions.average],
+        "undefined": decisions.undefined,
+        "significance": decisions.significance,
+        "alpha": decisions.alpha,
+        **stated,
+    }
+
+
+ASSESS = _Assess()

@@ -1,0 +1,93 @@
+"""The stage `data`: ratings, read and filtered (decision A1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cranfield._spelling import parse
+from cranfield.data import Ratings, describe, filters, write
+from cranfield.experiments.codes import (
+    Vocabularies,
+    read_ratings,
+    read_vocabularies,
+    save_ratings,
+    save_vocabularies,
+    step_of,
+)
+from cranfield.experiments.inputs import filtered, load, origin, together
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import LEAST, Size, Stage
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_of
+
+VOCABULARIES = ("users.parquet", "items.parquet")
+
+
+class _Data(Stage[dict[str, Ratings]]):
+    name, title, level, inputs = "data", "Reading", "source", ()
+    exported = True
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        decisions = line.decisions
+        return {
+            "source": origin(line.experiment, unit.source, fetching=line.store.makes),
+            "overlap": decisions.overlap,
+            "filters": list(decisions.filters),
+            "own": own_of(filters.registry, decisions.filters),
+            "seed": line.experiment.seed if any(draws(filters.registry, one) for one in decisions.filters) else None,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        parts = {
+            name: filtered(line.experiment, ratings)
+            for name, ratings in load(line.experiment, unit.source, line.decisions.overlap).items()
+        }
+        if len(parts) == 1:
+            parts = {name: ratings.compact() for name, ratings in parts.items()}
+        whole = together(list(parts.values()))
+        paths = save_vocabularies(whole, place)
+        paths += [save_ratings(ratings, place / f"{name}.parquet") for name, ratings in parts.items()]
+        described = describe(whole).as_dict()
+        facts = {
+            "description": {key: value for key, value in described.items() if key not in ("name", "history")},
+            "parts": {
+                name: {
+                    "fingerprint": ratings.fingerprint,
+                    "ratings": len(ratings),
+                    "history": [step.as_dict() for step in ratings.history],
+                }
+                for name, ratings in parts.items()
+            },
+        }
+        return paths, facts
+
+    def read(self, line: Pipeline, unit: Unit) -> dict[str, Ratings]:
+        """Return the ratings, whole or in parts, over one vocabulary."""
+        artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
+        parts = artifact.facts["parts"]
+        history = [step_of(one) for one in next(iter(parts.values()))["history"]]
+        return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        """Write the ratings with their ids."""
+        home = folder / "data" / unit.source.name
+        return [write(ratings, home / f"{name}.parquet") for name, ratings in line.read(self, unit).items()]
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        return max(size.ratings * 1e-6, LEAST)
+
+
+def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
+    """Return the users and items of a set of ratings."""
+    return read_vocabularies(line.artifact(DATA, unit).path("users.parquet").parent)
+
+
+def draws(registry: Any, spelling: str) -> bool:
+    """Whether a spelled function draws at random: whether it has a seed."""
+    name = parse(spelling).name
+    own = next(one for one in map(parse, registry.signatures()) if one.name == name)
+    return "seed" in dict(own.parameters)
+
+
+DATA = _Data()

@@ -1,0 +1,84 @@
+"""The stage `models`: fitted systems. What a list may hold, and who is served, changes none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cranfield.experiments.costs import training_time
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import Size, Stage
+from cranfield.experiments.stages.data import DATA, VOCABULARIES
+from cranfield.experiments.stages.searches import parameters_of, spelling_of
+from cranfield.experiments.stages.splits import SPLITS, split_of
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own
+from cranfield.rankings.fitting import fit_each, fitted
+from cranfield.recommenders import recommender
+from cranfield.recommenders.kept import can_be_kept, read_model, save_model
+from cranfield.recommenders.protocol import Recommender
+
+_FILE = "model.npz"
+
+
+class _Models(Stage[Recommender]):
+    name, title, level, inputs = "models", "Training", "cell", ("data", "splits", "searches")
+    timed = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the system is trained here; a file of ranked lists is taken as it is."""
+        return unit.system.run is None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
+        splits = line.artifact(SPLITS, unit).facts.get("splits")
+        return {
+            "train": None if splits is None else splits[unit.fold]["fingerprints"]["train"],
+            "vocabularies": [data.files.get(file) for file in VOCABULARIES],
+            "system": spelling,
+            "parameters": parameters_of(line, unit),
+            "own": own(type(recommender(spelling, line.seed(unit)))),
+            "seed": line.seed(unit),
+        }
+
+    def make_each(
+        self, line: Pipeline, missing: Mapping[str, Unit], made_of: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
+        """Train the systems of a part, several at a time."""
+        for part in line.units("part"):
+            wanted = [name for name, unit in missing.items() if unit.at("part") is part]
+            if not wanted:
+                continue
+            spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
+            for done in fit_each(split_of(line, part).train, spelled, seed=line.seed(part), jobs=line.jobs):
+                yield wanted[done.place], partial(_save, done.result), done.seconds
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Train one system."""
+        return _save(self._fitted(line, unit), place)
+
+    def read(self, line: Pipeline, unit: Unit) -> Recommender:
+        """Return a fitted system; one that cannot be kept is trained again."""
+        artifact = line.artifact(self, unit)
+        if not artifact.files:
+            return self._fitted(line, unit)
+        train = split_of(line, unit).train
+        return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
+
+    def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
+        return fitted(recommender(spelling_of(line, unit), line.seed(unit)), split_of(line, unit).train)
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:
+        return training_time(line.decisions, str(unit.system.spelling), size)
+
+
+def _save(system: Recommender, place: Path) -> Made:
+    if not can_be_kept(system):
+        # What is made of it depends on what it is made of.
+        return [], {"instead": place.name}
+    return [save_model(system, place / _FILE)], {}
+
+
+MODELS = _Models()

@@ -1,0 +1,68 @@
+"""The stage `results`: averages and comparisons (decisions C3, C4, D)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._polars import read_parquet
+from cranfield.assessments.folds import join_folds
+from cranfield.comparisons.corrections import corrections
+from cranfield.comparisons.verdict import significance_tests
+from cranfield.experiments.codes import read_comparison, save_comparison
+from cranfield.experiments.findings import Findings, findings
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import OUT, Stage
+from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_of
+
+_COMPARISON = "comparison.parquet"
+
+
+class _Results(Stage[Findings]):
+    name, title, level, inputs = "results", "Comparing", "source", ("scores",)
+    exported = True
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        decisions = line.decisions
+        return {
+            "data": unit.source.name,
+            "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
+            "averaging": decisions.averaging.as_dict(),
+            "comparing": decisions.comparing.as_dict(),
+            "own": [
+                *own_of(significance_tests, [decisions.significance]),
+                *own_of(corrections, [decisions.correction]),
+            ],
+            "seed": line.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        parts = line.units("part", unit)
+        folds = [(part.repetition, part.fold, line.read(SCORES, part)) for part in parts]
+        found = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed)
+        paths = found.write(place / OUT, line.decisions)
+        facts: dict[str, Any] = {"sentences": found.sentences, "comparison": None}
+        if found.comparison is not None:
+            path, facts["comparison"] = save_comparison(found.comparison, place / _COMPARISON)
+            paths.append(path)
+        return paths, facts
+
+    def read(self, line: Pipeline, unit: Unit) -> Findings:
+        """Return averages and comparisons as objects, with the scores behind them."""
+        artifact = line.artifact(self, unit)
+        home = artifact.path(f"{OUT}/results/{unit.source.name}/averages.parquet").parent
+        compared = artifact.facts["comparison"]
+        return Findings(
+            unit.source.name,
+            join_folds([line.read(SCORES, part) for part in line.units("part", unit)]),
+            None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
+            read_parquet(home / "averages.parquet"),
+            pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
+        )
+
+
+RESULTS = _Results()

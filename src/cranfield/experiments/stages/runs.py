@@ -1,0 +1,85 @@
+"""The stage `runs`: ranked lists (decisions B1, B2, C1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cranfield.experiments.codes import read_run, save_run
+from cranfield.experiments.inputs import input_checksum
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import LEAST, Size, Stage
+from cranfield.experiments.stages.data import vocabularies
+from cranfield.experiments.stages.models import MODELS
+from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own
+from cranfield.rankings import Run, rank, write_run
+from cranfield.rankings import read_run as read_run_file
+from cranfield.rankings.fill import fill_system
+
+# To rank an item for a user.
+_RANKED = 2e-8
+
+
+class _Runs(Stage[Run]):
+    name, title, level, inputs = "runs", "Ranking", "cell", ("splits", "models")
+    exported = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the system is trained here; a file of ranked lists is taken as it is."""
+        return unit.system.run is None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        ranking, fill = line.decisions.ranking, fill_system(line.decisions.fill, line.seed(unit))
+        # Only where a list depends on the test part is it made of it.
+        test = None if ranking.needs_test is None else [line.artifact(SPLITS, unit).digest, unit.fold]
+        return {
+            "model": line.artifact(MODELS, unit).digest,
+            "serving": serving_of(line, unit),
+            "ranking": ranking.as_dict(),
+            "fill": None if fill is None else [dict(vars(fill)), own(type(fill))],
+            "test": test,
+            "seed": line.seed(unit),
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Rank what a fitted system scores."""
+        run = rank(
+            line.read(MODELS, unit),
+            split_of(line, unit),
+            serving=line.decisions.serving,
+            ranking=line.decisions.ranking,
+            seed=line.seed(unit),
+            name=unit.system.name,
+        )
+        # Who was served and what was ranked; the name of the system is not a fact of its lists.
+        done = [step.as_dict() for step in run.history if step.action in ("serve", "targets")]
+        facts = {"lists": len(run), "counts": dict(run.counts), "groups": list(run.group_names), "history": done}
+        return [save_run(run, place / "run.parquet")], facts
+
+    def read(self, line: Pipeline, unit: Unit) -> Run:
+        """Return the ranked lists of a system."""
+        system = unit.system
+        if system.run is not None:
+            return read_run_file(line.experiment.path(str(system.run_file(unit.source.name))), name=system.name)
+        artifact = line.artifact(self, unit)
+        counts, groups = artifact.facts["counts"], artifact.facts["groups"]
+        return read_run(artifact.path(), system.name, vocabularies(line, unit), counts, groups)
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        """Write the lists with their ids."""
+        return [write_run(line.read(self, unit), folder / f"{self.name_for(unit)}.parquet")]
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        return max(size.users * size.items * _RANKED, LEAST)
+
+
+def run_digest(line: Pipeline, unit: Unit) -> str:
+    """Return a hash of the ranked lists of a system, those that come from a file too."""
+    if unit.system.run is None:
+        return line.artifact(RUNS, unit).digest
+    return input_checksum(line.experiment.path(str(unit.system.run_file(unit.source.name))))
+
+
+RUNS = _Runs()

@@ -1,0 +1,94 @@
+"""The stage `searches`: hyper-parameters, chosen on a validation part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import SettingError
+from cranfield.data.writing import write_table
+from cranfield.experiments.costs import training_time
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.searching import search
+from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.splits import SPLITS, split_of
+from cranfield.experiments.store import Made
+from cranfield.experiments.tuning import Tuning
+from cranfield.experiments.user_code import own_metrics
+from cranfield.recommenders import recommender
+
+
+class _Searches(Stage[None]):
+    name, title, level, inputs = "searches", "Searching settings", "cell", ("splits",)
+    exported = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the system has something to search."""
+        return unit.system.tuning is not None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        tuning, decisions = _tuning(unit), line.decisions
+        metric = tuning.metric or decisions.metrics[0]
+        return {
+            "split": line.artifact(SPLITS, unit).digest,
+            "fold": unit.fold,
+            "system": unit.system.spelling,
+            **tuning.as_dict(),
+            "metric": metric,
+            "own": own_metrics([metric]),
+            "asked": {
+                **decisions.serving.as_dict(),
+                **decisions.ranking.as_dict(),
+                "threshold": decisions.threshold,
+            },
+            "seed": line.seed(unit),
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Search on the validation part; the test part is not looked at."""
+        split, made_of = split_of(line, unit), self.made_of(line, unit)
+        validation = "the validation part" if split.validation is not None else "a fifth of the training part"
+        try:
+            tried = search(
+                split,
+                str(unit.system.spelling),
+                _tuning(unit).space,
+                made_of["metric"],
+                trials=_tuning(unit).trials,
+                record=line.store.unfinished(self.name_for(unit), made_of),
+                seed=line.seed(unit),
+                **made_of["asked"],
+            )
+        except SettingError as error:
+            raise SettingError(f"systems.{unit.system.name}: searched on {validation}: {error}") from error
+        facts = {
+            "best": tried.best.system,
+            "metric": tried.metric,
+            "value": tried.best.value,
+            "trials": len(tried.trials),
+            "validation": validation,
+        }
+        path = place / OUT / f"{self.name_for(unit)}.parquet"
+        return [write_table(tried.frame().drop("seconds"), path)], facts
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:
+        return training_time(line.decisions, str(unit.system.spelling), size) * _tuning(unit).size
+
+
+def _tuning(unit: Unit) -> Tuning:
+    assert unit.system.tuning is not None
+    return unit.system.tuning
+
+
+def spelling_of(line: Pipeline, unit: Unit) -> str:
+    """Return a recommender as it is trained on a part: with what its search found best, if it has one."""
+    found = line.made(SEARCHES, unit)
+    return str(unit.system.spelling if found is None else found.facts.get("best", unit.system.spelling))
+
+
+def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return all parameters of a recommender on a part, those left at their defaults too."""
+    return dict(vars(recommender(spelling_of(line, unit), line.seed(unit))))
+
+
+SEARCHES = _Searches()

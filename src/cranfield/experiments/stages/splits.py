@@ -1,0 +1,134 @@
+"""The stage `splits`: ratings, divided into training and test (decision A2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cranfield._record import Step
+from cranfield.data import Ratings
+from cranfield.experiments.codes import read_split, save_splits, step_of
+from cranfield.experiments.inputs import divided, named
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import LEAST, Size, Stage
+from cranfield.experiments.stages.data import DATA, draws
+from cranfield.experiments.store import Artifact, Made
+from cranfield.experiments.user_code import own_of
+from cranfield.measures.judgments import Judgments
+from cranfield.rankings.serving import served_test
+from cranfield.splits import Split, given, registry
+from cranfield.splits import write as write_split
+
+
+class _Splits(Stage[Sequence[Split]]):
+    name, title, level, inputs = "splits", "Splitting", "division", ("data",)
+    exported = True
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        method, divides = line.decisions.split, line.decisions.overlap is None
+        return {
+            "data": line.artifact(DATA, unit).digest,
+            "split": method,
+            "own": own_of(registry, [method]) if divides else [],
+            "seed": line.seed(unit) if divides and draws(registry, method) else None,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        ratings = line.read(DATA, unit)
+        if line.decisions.overlap is not None:
+            splits: Sequence[Split] = [given(ratings["train"], ratings["test"])]
+            paths: list[Path] = []
+        else:
+            made = divided(line.experiment, ratings["ratings"], line.seed(unit))
+            splits = [made] if isinstance(made, Split) else made
+            paths = save_splits(splits, ratings["ratings"], place)
+        records = [split.record() for split in splits]
+        return paths, {
+            "splits": [{key: one[key] for key in one if key not in ("cranfield", "data")} for one in records]
+        }
+
+    def read(self, line: Pipeline, unit: Unit) -> Sequence[Split]:
+        """Return the folds of a division; each is made when it is asked for."""
+        return _Folds(line.artifact(self, unit), line.read(DATA, unit))
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        """Write the parts with their ids, and the record of the split."""
+        ratings, home = line.read(DATA, unit), folder / "splits" / unit.place
+        fingerprint = ratings["ratings"].fingerprint if "ratings" in ratings else None
+        write_split(line.read(self, unit), home, fingerprint=fingerprint, force=True)
+        return [path for path in sorted(home.rglob("*")) if path.is_file()]
+
+    def check(self, line: Pipeline) -> None:
+        """Refuse an experiment that leaves nobody to measure in some part, before anything is trained."""
+        for part in line.units("part"):
+            split = line.artifact(self, part)
+            # A split that is yet to be made cannot be read, and who was measured before can be again.
+            asked = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
+            if split.home is not None and not line.store.was_made(f"scores/{part.place}", asked):
+                measured_test(line, part)
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        return max(size.ratings * 1e-6, LEAST)
+
+
+class _Folds(Sequence[Split]):
+    """The folds of a division, of which the one that was asked for last is in memory."""
+
+    def __init__(self, artifact: Artifact, ratings: dict[str, Ratings]) -> None:
+        self._artifact, self._ratings = artifact, ratings
+        self._last: Split | None = None
+
+    def __len__(self) -> int:
+        return len(self._artifact.facts["splits"])
+
+    def __getitem__(self, fold: Any) -> Any:
+        if isinstance(fold, slice):
+            return [self[k] for k in range(*fold.indices(len(self)))]
+        if not -len(self) <= fold < len(self):
+            raise IndexError(fold)
+        fold %= len(self)
+        if self._last is None or self._last.fold != fold:
+            self._last = self._read(fold)
+        return self._last
+
+    def _read(self, fold: int) -> Split:
+        records = self._artifact.facts["splits"]
+        if "ratings" in self._ratings:
+            assert self._artifact.home is not None
+            return read_split(self._artifact.home, self._ratings["ratings"], records, fold)
+        step = step_of(records[fold]["split"])
+        train, test = (_after(self._ratings[name], step) for name in ("train", "test"))
+        return Split(train, test, step)
+
+
+def _after(ratings: Ratings, step: Step) -> Ratings:
+    return replace(ratings, history=(*ratings.history, step))
+
+
+def split_of(line: Pipeline, unit: Unit) -> Split:
+    """Return the split of a part."""
+    split: Split = line.read(SPLITS, unit)[unit.fold]
+    return split
+
+
+def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return all that decides who is served in a part."""
+    serving = line.decisions.serving
+    return {**serving.as_dict(), "seed": None if serving.sample == "all" else line.seed(unit)}
+
+
+def measured_test(line: Pipeline, unit: Unit) -> Ratings:
+    """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
+    with named("min_ratings, sample"):
+        return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
+
+
+def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:
+    """Return the test side of a part's measurement, the same object for every system."""
+    key = f"{unit.at('part').place} {serving_of(line, unit)}"
+    return line.remember("judgments", key, lambda: Judgments.of(measured_test(line, unit), line.decisions.threshold))
+
+
+SPLITS = _Splits()

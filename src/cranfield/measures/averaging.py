@@ -1,0 +1,122 @@
+"""`Averaging`: how one number is made of the values of many lists (decisions C2, C3 and C4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from cranfield import _checks as check
+from cranfield._decisions import Decided, borrowed, decision
+from cranfield._errors import SettingError
+from cranfield._phrases import unless
+from cranfield.measures.averages import Average
+from cranfield.measures.phrases import average_phrase
+
+Coverage = Literal["full", "reduced"]
+Undefined = Literal["zero", "leave out"]
+By = Literal["list", "user"]
+GroupPolicy = Literal["pooled", "equal"]
+
+_OF_GROUPS = ("mean", "weighted")
+"""The averages that can be taken within each group and then over the groups."""
+
+
+def _average(_: str, value: Any) -> str | Average:
+    return value if isinstance(value, Average) else str(Average.of(value))
+
+
+@dataclass(frozen=True)
+class Averaging(Decided):
+    """What an average is made of: its kind, which lists count, and as what.
+
+    Parameters
+    ----------
+    undefined
+        What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0 says
+        something (errors, correlations, shares, novelty) it is always left out.
+    average
+        ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``median``, ``geometric(form=trec_eval)``,
+        ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``.
+    groups
+        ``pooled``: all lists are averaged together. ``equal``: the lists of each group are averaged, and then the
+        groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
+        out, and so are groups without a list.
+    coverage
+        ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are averaged.
+        full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
+    by
+        Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
+        user's lists are averaged within each group.
+
+    Examples
+    --------
+    >>> Averaging(coverage="reduced").as_dict()
+    {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'list'}
+    """
+
+    undefined: Any = decision(
+        "C2",
+        "zero",
+        "users for whom a metric is undefined: count 0, or are left out",
+        choices=("zero", "leave out"),
+        phrase=unless("zero", "undefined values left out"),
+    )
+    average: Any = decision(
+        "C3",
+        "mean",
+        "mean, median, trimmed, weighted(by=judged) or geometric(form=adjusted, epsilon=0.01)",
+        check=_average,
+        phrase=average_phrase,
+    )
+    groups: Any = decision(
+        "C3", "pooled", "lists in groups: averaged together, or each group and then the groups",
+        choices=("pooled", "equal"), phrase=unless("pooled", "{} groups"),
+    )  # fmt: skip
+    coverage: Any = decision(
+        "C4",
+        "full",
+        "users without a list count 0, or are left out",
+        choices=("full", "reduced"),
+        phrase=unless("full", "covered users only"),
+    )
+    by: Any = borrowed("list", partial(check.one_of, choices=("list", "user")))
+
+    def __post_init__(self) -> None:
+        check.not_renamed("coverage", self.coverage, {"common": "reduced"})
+        super().__post_init__()
+
+    def _check_together(self) -> None:
+        if self.groups == "equal" and self.kind.spelling.name not in _OF_GROUPS:
+            raise SettingError(
+                f"groups='equal' is an average of means, and average='{self.average}' is not one; use average='mean' "
+                "or 'weighted', or groups='pooled'"
+            )
+
+    @property
+    def kind(self) -> Average:
+        """The kind of average."""
+        return Average.of(self.average)
+
+    @classmethod
+    def of(cls, average: str | Average | Averaging, **others: Any) -> Averaging:
+        """Return all decisions from a kind of average and the others, or as they were made before.
+
+        Examples
+        --------
+        >>> Averaging.of("median", by="user").kind.method
+        'exact order statistics'
+        """
+        if not isinstance(average, Averaging):
+            return cls(average=average, **others)
+        contradicted = {name: value for name, value in others.items() if value != getattr(cls(), name)}
+        if contradicted:
+            name, value = next(iter(contradicted.items()))
+            raise SettingError(
+                f"{name}={value!r} stands beside an Averaging, which says {name} itself; change it there"
+            )
+        return average
+
+
+PLAIN = Averaging()
+"""The plain mean over all lists."""

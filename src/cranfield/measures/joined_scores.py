@@ -1,0 +1,156 @@
+"""Scores of several parts as one: of disjoint users, or of folds, over one vocabulary of users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._spelling import parse
+from cranfield.data import UNKNOWN, Vocabulary
+from cranfield.measures.scores import Scores
+
+
+def join_scores(parts: Sequence[Scores]) -> Scores:
+    """Return the scores of disjoint users as one, with the values and averages that measuring at once would give.
+
+    The parts must have the same systems and metrics in the same order. What belongs to all lists together cannot be put
+    together from parts: metrics of the whole system are refused, and the share of the catalogue that is recommended is
+    left out. Metrics that look at the highest rating of the test set (``ERR``, ``gain=exp1``) have the value of
+    measuring at once only where every part holds that rating.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}}
+    >>> tests = [cf.Ratings.of(["ann"], ["x"]), cf.Ratings.of(["bob"], ["y"])]
+    >>> joined = cf.Scores.join([cf.measure(runs, test, "RR") for test in tests])
+    >>> joined.n_lists, joined.average().tolist()
+    (2, [[0.75]])
+    """
+    check_alike(parts, "part")
+    first = parts[0]
+    whole = [m for part in parts if part.overall is not None for m in np.flatnonzero(~np.isnan(part.overall).all(0))]
+    if whole:
+        raise SettingError(
+            f"{first.metrics[whole[0]]} belongs to all lists together and cannot be put together from parts; leave it "
+            "out, or measure all lists at once"
+        )
+    if len(parts) == 1:
+        return first
+    lists = lists_of(parts)
+    owner = np.repeat(np.arange(len(parts)), [part.n_lists for part in parts])
+    pairs = np.unique(np.stack([lists["users"], owner]), axis=1)[0]
+    if (np.diff(pairs) == 0).any():
+        twice = lists["user_ids"].ids(pairs[:-1][np.diff(pairs) == 0][:1])[0]
+        raise InputError(f"user {twice} is in more than one part", remedy="give every user's lists in one part")
+    order = np.argsort(lists["users"], kind="stable")
+    return replace(
+        first,
+        **{name: values if name == "user_ids" else _taken(values, order) for name, values in lists.items()},
+        **_services(parts),
+        overall=first.overall,
+        item_coverage=None,
+        counts=_summed(parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        step=replace(first.step, settings={**first.step.settings, "test": None, "parts": len(parts)}),
+    )
+
+
+def check_alike(parts: Sequence[Scores], what: str) -> None:
+    """Refuse parts that do not have the same systems and metrics."""
+    if not parts:
+        raise InputError(f"there are no {what}s", remedy="give the scores of one or more")
+    first = parts[0]
+    for place, part in enumerate(parts[1:], start=2):
+        for kind in ("systems", "metrics"):
+            if getattr(part, kind) != getattr(first, kind):
+                raise InputError(
+                    f"{what} {place} has other {kind} ({', '.join(getattr(part, kind))}) than {what} 1 "
+                    f"({', '.join(getattr(first, kind))})",
+                    remedy=f"measure every {what} with the same systems and metrics",
+                )
+
+
+def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
+    """Return what belongs to single lists, part after part: fields of `Scores`; users meet by id."""
+    groups, names = _groups(parts)
+    ids = _all_users(parts)
+    bounds = [part.bounds for part in parts if part.bounds is not None]
+    return {
+        "values": np.concatenate([part.values for part in parts], axis=2),
+        "covered": np.concatenate([part.covered for part in parts], axis=1),
+        "users": np.concatenate([_codes(ids, part) for part in parts]),
+        "user_ids": ids,
+        "judged": np.concatenate([part.judged for part in parts]),
+        "relevant": np.concatenate([part.relevant for part in parts]),
+        "bounds": np.concatenate(bounds, axis=3) if len(bounds) == len(parts) else None,
+        "groups": groups,
+        "group_names": names,
+    }
+
+
+def _all_users(parts: Sequence[Scores]) -> Vocabulary:
+    first = parts[0].user_ids
+    if all(part.user_ids == first for part in parts[1:]):
+        return first
+    # Frames can be concatenated over ids of different types, series cannot.
+    return Vocabulary.of(pl.concat([one.user_ids.all.to_frame("id") for one in parts], how="vertical_relaxed")["id"])
+
+
+def _codes(ids: Vocabulary, part: Scores) -> NDArray[np.int32]:
+    codes = ids.translation(part.user_ids)
+    return part.users if codes is None else codes[part.users]
+
+
+def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
+    """Return the group of each list over the names of all parts; None if any part has none."""
+    if any(part.groups is None for part in parts):
+        return None, ()
+    names = max((part.group_names for part in parts), key=len)
+    if any(part.group_names != names[: len(part.group_names)] for part in parts):
+        names = tuple(dict.fromkeys(name for part in parts for name in part.group_names))
+    place = [np.array([*(names.index(name) for name in part.group_names), UNKNOWN]) for part in parts]
+    codes = [own[part.groups] for own, part in zip(place, parts)]  # -1 finds the last cell
+    return np.concatenate(codes).astype(np.int16), names
+
+
+def _taken(values: Any, order: NDArray[np.intp]) -> Any:
+    return values[..., order] if isinstance(values, np.ndarray) else values
+
+
+def _services(parts: Sequence[Scores]) -> dict[str, Any]:
+    """Return Coverage@d and the share of unjudged items over all parts, from how many items the lists hold."""
+    known = [(part.recommended, part.unjudged) for part in parts]
+    held = [(items, unjudged) for items, unjudged in known if items is not None and unjudged is not None]
+    if len(held) < len(parts):
+        return {"recommended": None, "filled": None, "unjudged": None, "longest": 0}
+    recommended = np.sum([items for items, _ in held], axis=0)
+    # A share of so many items, brought back to a count.
+    judged = np.sum([np.rint((1.0 - np.nan_to_num(unjudged, nan=1.0)) * items) for items, unjudged in held], axis=0)
+    longest = max(part.longest for part in parts)
+    lists = sum(part.n_lists for part in parts)
+    places = lists * np.array([parse(metric).cutoff or longest for metric in parts[0].metrics])
+    nothing = np.full(recommended.shape, np.nan)
+    return {
+        "recommended": recommended,
+        "longest": longest,
+        "filled": np.divide(recommended, places, out=nothing.copy(), where=places > 0),
+        "unjudged": 1.0 - np.divide(judged, recommended, out=nothing, where=recommended > 0),
+    }
+
+
+def _summed(parts: Sequence[Scores]) -> dict[str, dict[str, int]]:
+    """Return what happened to the lists of each system, over all parts."""
+    total: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for system, counts in part.counts.items():
+            of_system = total.setdefault(system, {})
+            for name, count in counts.items():
+                of_system[name] = of_system.get(name, 0) + count
+    return total

@@ -1,0 +1,170 @@
+"""Judged lists as files: what is read is what was written, and the run is only read if a metric asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cranfield._checks import number
+from cranfield._errors import InputError, SettingError
+from cranfield._files import whole_file
+from cranfield.data import Ratings
+from cranfield.measures.context import Context
+from cranfield.measures.inputs import as_judgments
+from cranfield.measures.joining import one_relevant
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.ranked import Ranked
+from cranfield.rankings.run import Run
+
+FORMAT = 1
+"""The layout of the file; one of another layout is refused."""
+
+_NEEDED = ("lists", "ranks", "pointers", "lengths")
+_OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "groups")
+
+
+def save_judged(judged: Judged, path: str | Path) -> Path:
+    """Write judged lists to a file (``.npz``): where the judged items stand, and what there is to know of the run.
+
+    Neither the run nor the test set is in it; `read_judged` is given both.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+    >>> judged = cf.judge({"mine": {"ann": ["z", "x"], "bob": ["y"]}}, test)
+    >>> path = save_judged(judged, Path(tempfile.mkdtemp()) / "mine.npz")
+    >>> cf.measure(read_judged(path, test), metrics="RR").average().tolist()
+    [[0.75]]
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise SettingError(f"{path} does not end in .npz; name the file {path.name}.npz")
+    if judged.ranked is None:
+        raise SettingError("these judged lists do not say of which run they are; make them with judge")
+    about = {
+        "format": FORMAT,
+        "ranked": asdict(judged.ranked),
+        "counts": dict(judged.counts),
+        "group_names": list(judged.group_names),
+        "is_condensed": judged.is_condensed,
+        "judgments": _digest(judged.judgments),
+    }
+    arrays = {name: getattr(judged, name) for name in _NEEDED}
+    arrays |= {name: getattr(judged, name) for name in _OPTIONAL if getattr(judged, name) is not None}
+    if judged.ranked.one_relevant:
+        arrays["keys"] = judged.judgments.keys
+    with whole_file(path) as temporary:
+        np.savez(temporary, about=np.array(json.dumps(about)), **arrays)
+    return path
+
+
+def read_judged(
+    path: str | Path,
+    test: Any,
+    run: Run | Callable[[], Run] | None = None,
+    *,
+    threshold: float | None = None,
+    train: Ratings | None = None,
+    similarity: Any = None,
+    negative_grades: NegativeGrades = "judged",
+) -> Judged:
+    """Read judged lists that `save_judged` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    test
+        The test set that the lists were judged by (`Ratings`, or `Judgments` of it); another one is refused.
+    run
+        The run that was judged, or a function that reads it, which is called only if a metric needs whole lists, scores
+        or predictions. Without it such metrics are refused.
+    threshold, train, similarity, negative_grades
+        As for `judge`.
+    """
+    path = Path(path)
+    about, arrays = _opened(path)
+    facts: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in about["ranked"].items()
+    }
+    ranked = Ranked(**facts)
+    judgments = test if isinstance(test, Judgments) else as_judgments(test, None, negative_grades)
+    own = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
+    if own is None or _digest(own) != about["judgments"]:
+        raise InputError("these lists were judged by another test set", source=path, remedy="judge the run again")
+    judgments = own.at(judgments.threshold)
+    if threshold is not None:
+        judgments = judgments.at(number("threshold", threshold))
+    return Judged(
+        judgments=judgments,
+        **arrays,
+        source=_checked(run, ranked, path),
+        is_condensed=about["is_condensed"],
+        context=Context(train, similarity),
+        group_names=tuple(about["group_names"]),
+        counts=about["counts"],
+        ranked=ranked,
+    )
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a file says of itself, and its arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(str(file["about"]))
+            arrays = {name: file[name] for name in file.files if name != "about"}
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path, remedy="name a file that save_judged wrote") from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(
+            "it is not a file of judged lists, or damaged", source=path, remedy="write it again"
+        ) from error
+    if about.get("format") != FORMAT or not set(_NEEDED) <= set(arrays):
+        raise InputError("it was written by another version of cranfield", source=path, remedy="judge the run again")
+    return about, arrays
+
+
+def _of_keys(judgments: Judgments, keys: Any) -> Judgments | None:
+    """Return the judgments of one-relevant lists, or None if the test set does not have them all."""
+    chosen = np.searchsorted(judgments.keys, keys)
+    known = np.append(judgments.keys, -1)[chosen] == keys
+    return one_relevant(judgments, chosen) if known.all() else None
+
+
+def _checked(run: Run | Callable[[], Run] | None, ranked: Ranked, path: Path) -> Run | Callable[[], Run] | None:
+    """Return a run that is the one that was judged; a function is called once, and its run looked at then."""
+
+    def same(one: Run) -> Run:
+        if (one.name, len(one), len(one.items)) != (ranked.name, ranked.n_lists, ranked.n_entries):
+            raise InputError(
+                f"the run {one.name} is not the one that was judged ({ranked.name}, {ranked.n_lists:,} lists)",
+                source=path,
+                remedy="judge the run again",
+            )
+        return one
+
+    if run is None or isinstance(run, Run):
+        return None if run is None else same(run)
+    return cache(lambda: same(run()))
+
+
+def _digest(judgments: Judgments) -> str:
+    """Return a hash of what was judged, whatever the threshold."""
+    digest = hashlib.sha256(f"{len(judgments.user_ids)} {len(judgments.item_ids)}".encode())
+    for array, kind in ((judgments.users, "<i4"), (judgments.indptr, "<i8"), (judgments.items, "<i4")):
+        digest.update(array.astype(kind).tobytes())
+    digest.update(judgments.grades.astype("<f8").tobytes())
+    digest.update(b"" if judgments.pool is None else judgments.pool.astype("<i8").tobytes())
+    return digest.hexdigest()[:16]

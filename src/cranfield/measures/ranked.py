@@ -1,0 +1,90 @@
+"""`Ranked`: what there is to know of a run without reading it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.data import UNKNOWN, Vocabulary
+from cranfield.rankings.lists import Ties
+from cranfield.rankings.run import Run
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What a measurement says of a system beside its values.
+
+    Parameters
+    ----------
+    name, ties, one_relevant, group_names
+        As in `Run`.
+    counts
+        What happened to the lists on the way in.
+    n_lists, n_entries, longest, n_distinct_items
+        How many lists and entries the run has, the length of its longest list, and how many different items it holds.
+    unknown_items
+        The items of its vocabulary that the test set does not know, as text.
+    tied_across
+        How many lists have a tie across rank 1, rank 2, ...: the items on both sides have the same score.
+    has_scores, has_predictions
+        Whether there are scores, and predicted ratings apart from them.
+    """
+
+    name: str
+    ties: Ties = "trec_eval"
+    one_relevant: bool = False
+    group_names: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    n_lists: int = 0
+    n_entries: int = 0
+    longest: int = 0
+    n_distinct_items: int = 0
+    unknown_items: tuple[str, ...] = ()
+    tied_across: tuple[int, ...] = ()
+    has_scores: bool = False
+    has_predictions: bool = False
+
+    @classmethod
+    def of(cls, run: Run, item_ids: Vocabulary) -> Ranked:
+        """Look at a run; ``item_ids`` are the items of the test set."""
+        codes = item_ids.translation(run.item_ids)
+        unknown = () if codes is None else run.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
+        return cls(
+            name=run.name,
+            ties=run.ties,
+            one_relevant=run.one_relevant,
+            group_names=run.group_names,
+            counts=dict(run.counts),
+            n_lists=len(run),
+            n_entries=len(run.items),
+            longest=int(run.list_lengths.max(initial=0)),
+            n_distinct_items=run.n_distinct_items,
+            unknown_items=tuple(unknown),
+            tied_across=tuple(_tied_across(run).tolist()) if run.counts.get("tied_items") else (),
+            has_scores=run.scores is not None,
+            has_predictions=run.predictions is not None,
+        )
+
+    def share_tied_across(self, n: int) -> float:
+        """Return the share of the lists that have a tie across rank ``n``; see `Run.ties_across`."""
+        return self.tied_across[n - 1] / self.n_lists if n <= len(self.tied_across) else 0.0
+
+
+def _tied_across(run: Run) -> NDArray[np.int64]:
+    """Return for each rank, from 1, in how many lists the item there and the next have the same score."""
+    if run.scores is None:
+        return np.zeros(0, dtype=np.int64)
+    same: NDArray[Any] = run.scores[1:] == run.scores[:-1]
+    first = run.indptr[1:-1]
+    same[first[(first > 0) & (first < len(run.scores))] - 1] = False  # across the end of a list there is no tie
+    places = np.flatnonzero(same)
+    if run.ranks is None:
+        ranks = places - run.indptr[np.searchsorted(run.indptr, places, side="right") - 1] + 1
+    else:
+        ranks = run.ranks[places][run.ranks[places + 1] == run.ranks[places] + 1]
+    return np.bincount(ranks, minlength=1)[1:]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from cranfield._errors import CranfieldError
+from cranfield.cli import main
+from cranfield.experiments import Decisions, clean, plan, run
+
+
+def _files(folder):
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in found if path.name not in ("log.jsonl", "process")}
+
+
+def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    run(tiny(title="First"), alone)
+    run(tiny(title="Second", decisions=Decisions(fill="popularity")), out)
+    run(tiny(title="First"), out)
+    before = _files(out)
+    spare = clean(out)
+    assert _files(out) == before
+    assert set(spare.frame()["experiment"]) == {"Second"}
+    assert "runs/tiny/near" in spare.frame()["artifact"].to_list()
+    assert not any(name.startswith(("data", "splits", "models")) for name in spare.frame()["artifact"])
+    assert "can be freed; add --yes" in str(spare)
+    freed = clean(out, free=True)
+    assert freed.frame().equals(spare.frame())
+    assert sum(map(len, before.values())) - sum(map(len, _files(out).values())) > freed.frame()["bytes"].sum()
+    # What is left is what the current experiment would have made by itself.
+    assert {path.relative_to(out): content for path, content in _files(out).items()} == {
+        path.relative_to(alone): content for path, content in _files(alone).items()
+    }
+    assert str(plan(tiny(title="First"), out)).endswith("nothing to do")
+    assert "nothing to free" in str(clean(out))
+
+
+def test_what_no_experiment_uses_any_more_is_named_as_it_was_made(tiny, tmp_path):
+    from cranfield.experiments import Source
+
+    data = tmp_path / "ratings.csv"
+    rows = [f"{user},{item},{1 + (user * item) % 5}" for user in range(30) for item in range(20) if (user + item) % 3]
+    for count in (len(rows), len(rows) - 9):
+        data.write_text("user,item,rating\n" + "\n".join(rows[:count]) + "\n")
+        run(tiny(data=(Source("mine", file=str(data)),)), tmp_path / "out")
+    found = clean(tmp_path / "out").frame()
+    assert set(found["experiment"]) == {"no experiment"}
+    assert "data/mine" in found["artifact"].to_list()
+
+
+def test_an_experiment_that_is_not_finished_keeps_what_it_has(tiny, tmp_path, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cranfield.experiments.stages.scores.measure", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(tiny(), tmp_path)
+    assert clean(tmp_path, free=True).frame().is_empty()
+
+
+@pytest.mark.parametrize("file", ["current.json", "roots"])
+def test_nothing_is_freed_where_the_current_experiment_is_not_known(tiny, tmp_path, file):
+    run(tiny(decisions=Decisions(threshold=3)), tmp_path)
+    run(tiny(), tmp_path)
+    home = tmp_path / ".cranfield"
+    if file == "roots":
+        newest = max((home / "roots").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        newest.write_text("half")
+    else:
+        (home / file).unlink()
+    before = _files(tmp_path)
+    with pytest.raises(CranfieldError, match="does not say which experiment is the current one; run that one again"):
+        clean(tmp_path, free=True)
+    assert _files(tmp_path) == before
+
+
+def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tmp_path, capsys):
+    run(tiny(title="First"), tmp_path)
+    run(tiny(title="Second", decisions=Decisions(threshold=3)), tmp_path)
+    before = _files(tmp_path)
+    main(["clean", str(tmp_path)])
+    assert "First" in capsys.readouterr().out
+    assert _files(tmp_path) == before
+    main(["clean", str(tmp_path), "--yes"])
+    assert "were freed" in capsys.readouterr().out
+    assert len(_files(tmp_path)) < len(before)
+    with pytest.raises(SystemExit) as stop:
+        main(["clean", str(tmp_path / "no")])
+    assert stop.value.code == 2
+    assert "it is not the folder of an experiment" in capsys.readouterr().err

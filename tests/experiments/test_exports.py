@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield._errors import CranfieldError, CranfieldWarning
+from cranfield._files import write_text
+from cranfield.experiments import Decisions, run
+from cranfield.experiments.exports import Exports
+from cranfield.experiments.store import open_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "out") as opened:
+        yield opened
+
+
+def _artifact(store, name, text):
+    def make(place):
+        write_text(place / "text", text)
+        return [place / "text"], {}
+
+    return store.artifact(name, {"text": text}, make)
+
+
+def _writer(text, *files):
+    def write(folder):
+        for file in files:
+            write_text(folder / file, f"{text} in {file}")
+        return [folder / file for file in files]
+
+    return write
+
+
+def _publish(store, contents):
+    exports = Exports(store)
+    exports.publish(
+        {name: (_artifact(store, name, text), _writer(text, *files)) for name, (text, files) in contents.items()}
+    )
+    exports.withdraw()
+    return exports
+
+
+def _files(store):
+    found = (path for path in store.path.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
+    return {path.relative_to(store.path).as_posix(): path.read_text() for path in found if path.name != "log.jsonl"}
+
+
+def test_files_are_written_where_they_are_missing_or_different(store):
+    _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
+    assert _files(store) == {"runs/a.txt": "one in runs/a.txt", "runs/b.txt": "one in runs/b.txt"}
+    times = {path: path.stat().st_mtime_ns for path in (store.path / "runs").iterdir()}
+    _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
+    assert {path: path.stat().st_mtime_ns for path in (store.path / "runs").iterdir()} == times
+    (store.path / "runs" / "a.txt").write_text("damaged")
+    (store.path / "runs" / "b.txt").unlink()
+    _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
+    assert _files(store) == {"runs/a.txt": "one in runs/a.txt", "runs/b.txt": "one in runs/b.txt"}
+
+
+def test_files_of_another_experiment_are_replaced_or_removed(store):
+    _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/old.txt"]), "runs/b": ("one", ["deep/er/b.txt"])})
+    _publish(store, {"runs/a": ("two", ["runs/a.txt"])})
+    assert _files(store) == {"runs/a.txt": "two in runs/a.txt"}
+    assert not (store.path / "deep").exists()
+
+
+def test_a_file_that_somebody_else_put_there_stays_and_is_told(store):
+    write_text(store.path / "runs" / "a.txt", "mine")
+    with pytest.warns(CranfieldWarning, match=r"runs/a.txt is not a file of this experiment, so it stays as it is"):
+        _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
+    _publish(store, {})
+    assert _files(store) == {"runs/a.txt": "mine"}
+
+
+def test_a_file_that_was_changed_since_is_not_removed(store):
+    _publish(store, {"runs/a": ("one", ["runs/a.txt"])})
+    write_text(store.path / "runs" / "a.txt", "changed")
+    _publish(store, {})
+    assert _files(store) == {"runs/a.txt": "changed"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3, "artifacts": {}}'])
+def test_a_damaged_table_is_made_again_from_files_that_are_as_they_would_be_written(store, text):
+    contents = {"runs/a": ("one", ["runs/a.txt"])}
+    _publish(store, contents)
+    table = store.path / ".cranfield" / "exports.json"
+    before = table.read_text()
+    table.write_text(text)
+    exports = _publish(store, contents)
+    assert json.loads(table.read_text()) == json.loads(before)
+    assert list(exports.files("runs/a")) == ["runs/a.txt"]
+
+
+_NAMES = st.sampled_from(["runs/a.txt", "runs/b.txt", "runs", "data/x.txt", "notes.txt", "runs/deep/c.txt"])
+_CONTENTS = st.dictionaries(
+    st.sampled_from(["runs/a", "runs/b", "data/x"]),
+    st.tuples(st.sampled_from(["one", "two"]), st.just(())),
+    max_size=3,
+)
+
+
+@given(steps=st.lists(st.one_of(_CONTENTS, st.tuples(_NAMES, st.text(max_size=3))), max_size=8))
+def test_what_the_user_writes_is_never_replaced_unless_it_was_ours_nor_removed(tmp_path_factory, steps):
+    home = tmp_path_factory.mktemp("mixed")
+    files = {"runs/a": ["runs/a.txt"], "runs/b": ["runs/b.txt", "runs/deep/c.txt"], "data/x": ["data/x.txt"]}
+    mine: dict[str, str] = {}
+    with open_store(home) as store:
+        for step in steps:
+            if isinstance(step, dict):
+                known = json.loads(_table(store))["files"] if _table(store) else {}
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", CranfieldWarning)
+                    wanted = {name: (text, files[name]) for name, (text, _) in step.items()}
+                    # A file in the place of a folder is refused.
+                    with contextlib.suppress(CranfieldError):
+                        _publish(store, wanted)
+                # A file of ours that was changed is damaged where it is wanted again.
+                again = {file for name in step for file in files[name] if file in known}
+                mine = {file: text for file, text in mine.items() if file not in again}
+                assert {file: text for file, text in _files(store).items() if file in mine} == mine
+                continue
+            name, text = step
+            path = store.path / name
+            with contextlib.suppress(OSError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(f"mine {text}".encode())
+                mine[name] = f"mine {text}"
+        assert {file: (home / file).read_bytes().decode() for file in mine} == mine
+
+
+def _table(store):
+    path = store.path / ".cranfield" / "exports.json"
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_stranger_in_the_folder_of_an_experiment_stays_through_all_runs(tiny, tmp_path):
+    out = tmp_path / "out"
+    with open_store(out):
+        pass
+    for name in ("runs/tiny/near.parquet", "notes.txt", "scores/mine.csv"):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("mine")
+    with pytest.warns(CranfieldWarning, match=r"near.parquet is not a file of this experiment"):
+        results = run(tiny(), out)
+    assert results.finished
+    with pytest.warns(CranfieldWarning, match=r"near.parquet is not a file of this experiment"):
+        run(tiny(decisions=Decisions(length=50)), out)
+    for name in ("runs/tiny/near.parquet", "notes.txt", "scores/mine.csv"):
+        assert (out / name).read_text() == "mine"
