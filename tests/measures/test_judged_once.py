@@ -69,7 +69,9 @@ def test_measuring_comparing_assessing_and_reporting_join_once_per_run(joins, en
 
 
 def test_a_run_over_the_vocabulary_of_the_test_set_is_not_encoded(encodings):
-    ratings = cf.Ratings.of([u for u in range(8) for _ in range(6)], [i for u in range(8) for i in range(u % 3, 6 + u % 3)])
+    ratings = cf.Ratings.of(
+        [u for u in range(8) for _ in range(6)], [i for u in range(8) for i in range(u % 3, 6 + u % 3)]
+    )
     split = cf.splits.random(ratings, train=0.5)
     runs = cf.recommend(split, ["popularity", "random"])
     encodings.clear()
@@ -154,7 +156,9 @@ def test_the_run_is_only_read_if_a_metric_asks_for_it(tmp_path):
 
 
 def test_one_relevant_lists_are_judged_once_and_come_back(joins, tmp_path):
-    ratings = cf.Ratings.of([u for u in range(9) for _ in range(6)], [i for u in range(9) for i in range(u % 4, 6 + u % 4)])
+    ratings = cf.Ratings.of(
+        [u for u in range(9) for _ in range(6)], [i for u in range(9) for i in range(u % 4, 6 + u % 4)]
+    )
     split = cf.splits.random(ratings, train=0.5)
     runs = cf.recommend(split, ["popularity", "random"], relevant="one", threshold=1)
     scores = cf.measure(runs, split.test, ["RR", "nDCG@3"])
