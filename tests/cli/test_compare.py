@@ -77,7 +77,7 @@ def test_matrix_and_latex_show_every_system(run):
 
 
 def test_sampling_and_subsets_are_options(run):
-    options = ("--method", "monte-carlo", "--samples", "500", "--subsets", "3", "--seed", "4", "--format", "json")
+    options = ("--method", "monte-carlo", "--resamples", "500", "--subsets", "3", "--seed", "4", "--format", "json")
     rows = json.loads(run("-m", "P@5", *options))["rows"]
     assert {row["method"] for row in rows} == {"monte-carlo"}
     assert rows[0]["rejected"] == 1.0

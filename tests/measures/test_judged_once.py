@@ -192,7 +192,7 @@ def test_a_damaged_file_of_judged_lists_is_one_line(tmp_path):
     whole = path.read_bytes()
     for content in (b"", b"text", whole[: len(whole) // 2], whole[:200] + b"\0" * 40 + whole[240:]):
         path.write_bytes(content)
-        with pytest.raises(cf.InputError, match="not a file of judged lists, or damaged|another version"):
+        with pytest.raises(cf.InputError, match=r"not a file of judged lists, or damaged|another version"):
             cf.read_judged(path, TEST)
     with pytest.raises(cf.InputError, match="there is no such file"):
         cf.read_judged(tmp_path / "none.npz", TEST)
@@ -208,6 +208,7 @@ def test_judge_takes_one_run_and_judgments_keep_their_reading():
     assert cf.judge({"one": RUNS["one"]}, judgments, threshold=2).judgments.threshold == 2.0
     with pytest.raises(cf.SettingError, match="decided when these judgments were made"):
         cf.judge({"one": RUNS["one"]}, judgments, negative_grades="unjudged")
+    made = cf.judge({"one": RUNS["one"]}, judgments)
+    nameless = Judged(made.judgments, made.lists, made.ranks, made.pointers, made.lengths)
     with pytest.raises(cf.SettingError, match="do not say of which run they are"):
-        made = cf.judge({"one": RUNS["one"]}, judgments)
-        cf.measure(Judged(made.judgments, made.lists, made.ranks, made.pointers, made.lengths), metrics="P@1")
+        cf.measure(nameless, metrics="P@1")
