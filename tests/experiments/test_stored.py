@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,14 @@ def test_one_relevant_scores_keep_a_users_lists_apart(ratings, tmp_path):
     again = read_scores(*save_scores(scores, tmp_path / "s.parquet"))
     assert again.frame(by="user").equals(scores.frame(by="user"))
     assert cf.compare(again).frame().equals(cf.compare(scores).frame())
+
+
+def test_scores_keep_the_groups_of_their_lists(tmp_path):
+    test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "x"])
+    runs = {"a": {"ann": ["x"], "bob": ["z", "y"]}, "b": {"cid": ["x"]}}
+    scores = cf.measure(runs, test, ["RR", "P@1"], groups={"ann": "old", "bob": "new"})
+    path, facts = save_scores(scores, tmp_path / "scores.parquet")
+    back = read_scores(path, json.loads(json.dumps(facts)))
+    assert (back.groups.tolist(), back.group_names) == ([1, 0, -1], ("new", "old"))
+    assert back.frame(groups="equal").equals(scores.frame(groups="equal"))
+    assert back.recommended.tolist() == scores.recommended.tolist()
