@@ -57,8 +57,8 @@ def measured(make_scores):
 @pytest.fixture(scope="module")
 def variants(make_scores):
     return [
-        make_scores(systems=SYSTEMS, metrics=METRICS, threshold=threshold, condensed=condensed)
-        for threshold, condensed in ((4, True), (2, False), (2, True))
+        make_scores(systems=SYSTEMS, metrics=METRICS, threshold=threshold, lists=lists)
+        for threshold, lists in ((4, "condensed"), (2, "full"), (2, "condensed"))
     ]
 
 

@@ -15,8 +15,8 @@ def ratings(values=(5, 2, 4, 3)) -> cf.Ratings:
 
 def test_every_value_of_the_scale_but_the_lowest_is_a_threshold():
     found = list(other_decisions(cf.read_runs(RUNS), ratings(), ["P@5"]))
-    assert [(one.step.settings["threshold"], one.step.settings["condensed"]) for one in found] == [
-        (3.0, False), (3.0, True), (4.0, False), (4.0, True), (5.0, False), (5.0, True),
+    assert [(one.step.settings["threshold"], one.step.settings["lists"]) for one in found] == [
+        (3.0, "full"), (3.0, "condensed"), (4.0, "full"), (4.0, "condensed"), (5.0, "full"), (5.0, "condensed"),
     ]  # fmt: skip
 
 
@@ -24,18 +24,18 @@ def test_each_is_what_measure_says():
     runs, test = cf.read_runs(RUNS), ratings()
     for one in other_decisions(runs, test, ["nDCG@5"]):
         settings = one.step.settings
-        same = cf.measure(runs, test, one.metrics, threshold=settings["threshold"], condensed=settings["condensed"])
+        same = cf.measure(runs, test, one.metrics, threshold=settings["threshold"], lists=settings["lists"])
         assert np.array_equal(one.values, same.values, equal_nan=True)
 
 
 def test_feedback_of_one_value_has_one_threshold():
-    assert len(list(other_decisions(cf.read_runs(RUNS), ratings((1, 1, 1, 1)), ["P@5"], condensed=[False]))) == 1
+    assert len(list(other_decisions(cf.read_runs(RUNS), ratings((1, 1, 1, 1)), ["P@5"], lists=["full"]))) == 1
 
 
 def test_a_long_scale_is_cut_into_five_equal_parts():
     test = cf.Ratings.of(["ann"] * 100, list(range(100)), list(range(1, 101)))
     runs = cf.read_runs({"a": {"ann": [1, 2, 3]}})
-    found = [one.step.settings["threshold"] for one in other_decisions(runs, test, ["P@3"], condensed=[False])]
+    found = [one.step.settings["threshold"] for one in other_decisions(runs, test, ["P@3"], lists=["full"])]
     assert found == [21, 41, 61, 81]
 
 

@@ -8,6 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield.assessments.folds import join_folds
 from cranfield.comparisons.samples import as_scores
+from cranfield.measures import Averaging
 from cranfield.reports.explore import AVERAGES, explore, label_of
 
 SYSTEMS = ("a", "b", "c", "d")
@@ -17,9 +18,9 @@ SYSTEMS = ("a", "b", "c", "d")
 def variants(make_scores):
     metrics = ("P@5", "nDCG(gain=exp)@5")
     return [
-        ("test", make_scores(systems=SYSTEMS, metrics=metrics, threshold=threshold, condensed=condensed))
+        ("test", make_scores(systems=SYSTEMS, metrics=metrics, threshold=threshold, lists=lists))
         for threshold in (4, 3)
-        for condensed in (False, True)
+        for lists in ("full", "condensed")
     ]
 
 
@@ -92,7 +93,7 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
     folds = [make_scores(systems=SYSTEMS, metrics=("Recall@5",), users=users, seed=users) for users in (40, 20)]
     scores = join_folds(folds)
     asked = {"average": "weighted(by=judged)", "undefined": "leave out", "by": "user"}
-    found = explore([("test", scores)], **asked)
+    found = explore([("test", scores)], averaging=Averaging(**asked))
     for average in (*AVERAGES, asked["average"]):
         row = found.find(**label_of("test", scores, "Recall@5", average=average))
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()

@@ -80,3 +80,16 @@ def test_averages_that_differ_by_rounding_alone_share_a_place():
     values = {"a": [0.1, 0.9, 0.4, 0.9], "b": [0.9, 0.4, 0.1, 0.9], "c": [0.0, 0.0, 0.0, 0.0]}
     assert np.mean(values["a"]) < np.mean(values["b"])
     assert leaderboard_frame(as_scores(values))["place"].to_list() == [1, 1, 3]
+
+
+def test_intervals_are_named_by_their_level_everywhere(scores):
+    from cranfield.reports import report
+    from cranfield.reports.tables import leaderboard_frame
+
+    page = report(scores, level=0.8)
+    assert "95 %" not in page
+    assert "Averages with 80 % intervals" in page
+    assert "with its 80 % interval" in page
+    assert "80 % from" in page
+    assert {one.split("%")[0] for one in leaderboard_frame(scores, level=0.8)["interval"].drop_nulls()} == {"80"}
+    assert "Averages with 95 % intervals" in report(scores)

@@ -21,7 +21,7 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
 
     The parts must have the same systems and metrics in the same order. What belongs to all lists together cannot be put
     together from parts: metrics of the whole system are refused, and the share of the catalogue that is recommended is
-    left out. Metrics that look at the highest rating of the test set (``ERR``, ``gain=exp1``) have the value of
+    left out. Metrics that look at the highest rating of the test set (``ERR``, ``gain=exp1``), and bounds, are those of
     measuring at once only where every part holds that rating.
 
     Examples
