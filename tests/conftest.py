@@ -10,6 +10,29 @@ import pytest
 from hypothesis import settings
 
 import cranfield
+from cranfield.assessments import SCENARIOS
+from cranfield.comparisons.corrections import corrections
+from cranfield.comparisons.verdict import significance_tests
+from cranfield.data import filters
+from cranfield.measures.averages import AVERAGES
+from cranfield.measures.definition import METRICS
+from cranfield.measures.dialects.peers import TOOLS
+from cranfield.measures.metrics.gains import GAINS
+from cranfield.recommenders import SYSTEMS
+from cranfield.splits import registry as splits
+
+REGISTRIES = (
+    METRICS,
+    AVERAGES,
+    GAINS,
+    TOOLS,
+    SYSTEMS,
+    SCENARIOS,
+    filters.registry,
+    splits,
+    significance_tests,
+    corrections,
+)
 
 settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("cranfield")
@@ -26,6 +49,14 @@ def _own_settings():
     before = dict(vars(cranfield.settings))
     yield
     vars(cranfield.settings).update(before)
+
+
+@pytest.fixture(autouse=True)
+def _own_registries(monkeypatch):
+    """Forget after a test what it registered."""
+    for registry in REGISTRIES:
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        monkeypatch.setattr(registry, "_names", dict(registry._names))
 
 
 @pytest.fixture(scope="session")

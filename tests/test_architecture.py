@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import cranfield
 
 SOURCE = Path(__file__).parents[1] / "src" / "cranfield"
 LINE = [
@@ -26,8 +34,8 @@ LINE = [
 HEAVY = ["scipy", "pandas", "numba", "sklearn", "implicit", "altair", "torch", "rich"]
 
 
-def _imported_stages(path: Path) -> set[str]:
-    stages = set()
+def _imports(path: Path) -> Iterator[list[str]]:
+    """Give what a file imports from the package: the parts of each name."""
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Import):
@@ -35,10 +43,12 @@ def _imported_stages(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            parts = name.split(".")
-            if parts[0] == "cranfield" and len(parts) > 1 and parts[1] in LINE:
-                stages.add(parts[1])
-    return stages
+            if name.startswith("cranfield."):
+                yield name.split(".")
+
+
+def _imported_stages(path: Path) -> set[str]:
+    return {parts[1] for parts in _imports(path) if parts[1] in LINE}
 
 
 @pytest.mark.parametrize("stage", LINE)
@@ -51,6 +61,44 @@ def test_a_stage_imports_only_what_stands_to_its_left(stage):
 def test_the_folders_are_the_stages_of_the_line():
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name[0] != "_"}
     assert folders == set(LINE)
+
+
+@pytest.mark.parametrize("stage", LINE)
+def test_a_stage_imports_nothing_private_of_another(stage):
+    for path in (SOURCE / stage).rglob("*.py"):
+        foreign = [parts for parts in _imports(path) if parts[1] in LINE and parts[1] != stage]
+        private = [".".join(parts) for parts in foreign if any(part.startswith("_") for part in parts[2:])]
+        assert private == [], path
+
+
+def _packages(package: ModuleType) -> Iterator[ModuleType]:
+    yield package
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.ispkg:
+            yield from _packages(importlib.import_module(f"{package.__name__}.{module.name}"))
+
+
+def test_nothing_that_a_package_offers_has_the_name_of_a_module():
+    # Else ``import cranfield.measures.metric`` would find a function, and so would whoever writes the docs.
+    packages = list(_packages(cranfield))
+    names = {package.__name__.rpartition(".")[2] for package in packages[1:]}
+    clashes = []
+    for package in packages:
+        modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        offered = getattr(package, "__all__", [name for name in vars(package) if not name.startswith("_")])
+        for name in offered:
+            if not inspect.ismodule(getattr(package, name)) and name in modules | names:
+                clashes.append(f"{package.__name__}.{name}")
+    assert clashes == []
+
+
+def test_a_class_name_has_one_meaning():
+    places = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 def test_importing_cranfield_imports_nothing_heavy():

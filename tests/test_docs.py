@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield.measures.dialects.peers import TOOLS
+from cranfield.recommenders import SYSTEMS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -66,3 +68,19 @@ def test_the_pages_link_only_to_pages_that_exist():
     for name, text in PAGES.items():
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
             assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("recommenders by name", lambda: len(SYSTEMS)),
+        ("metrics on judged lists", lambda: sum(one.family != "own" for one in cf.known_metrics().values())),
+    ],
+)
+def test_the_readme_counts_what_is_registered(words, count):
+    assert re.findall(rf"(\d+) {words}", PAGES["README.md"]) == [str(count())]
+
+
+def test_the_readme_names_as_many_tools_as_there_are_dialects():
+    numbers = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    assert re.findall(r"dialects of (\w+) tools", PAGES["README.md"]) == [numbers[len(TOOLS) - 6]]

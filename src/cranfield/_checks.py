@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import operator
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
+from types import NoneType
+from typing import Any
+
+import numpy as np
 
 from cranfield._errors import SettingError
 from cranfield._spelling import suggestion
@@ -17,9 +24,10 @@ def share(name: str, value: object) -> float:
     >>> share("train", 0.8)
     0.8
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+    number = _number(value)
+    if number is None or not 0 < number < 1:
         raise SettingError(f"{name}={value!r} is not a share; give a number between 0 and 1, such as {name}=0.2")
-    return float(value)
+    return float(number)
 
 
 def whole(name: str, value: object, at_least: int = 1) -> int:
@@ -30,10 +38,10 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
     >>> whole("k", 5)
     5
     """
-    number = int(value) if isinstance(value, Integral) or (isinstance(value, float) and value.is_integer()) else None
-    if isinstance(value, bool) or number is None or number < at_least:
+    number = _number(value)
+    if number is None or not math.isfinite(number) or number != int(number) or number < at_least:
         raise SettingError(f"{name}={value!r} is not a whole number of at least {at_least}; give one")
-    return number
+    return int(number)
 
 
 def all_or_whole(name: str, value: object) -> str | int:
@@ -60,9 +68,10 @@ def number(name: str, value: object) -> float:
     >>> number("threshold", 4)
     4.0
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or float(value) != float(value):
+    number = _number(value)
+    if number is None:
         raise SettingError(f"{name}={value!r} is not a number; give one, such as {name}=4")
-    return float(value)
+    return float(number)
 
 
 def flag(name: str, value: object) -> bool:
@@ -73,9 +82,9 @@ def flag(name: str, value: object) -> bool:
     >>> flag("exact", True)
     True
     """
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise SettingError(f"{name}={value!r} is neither true nor false; give one of them")
-    return value
+    return bool(value)
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
@@ -104,3 +113,91 @@ def not_renamed(name: str, value: object, renamed: Mapping[str, str]) -> None:
     """
     if isinstance(value, str) and value in renamed:
         raise SettingError(f"{name}={value!r} is now {name}={renamed[value]!r}; write that instead")
+
+
+def _number(value: object) -> int | float | None:
+    """Return a number, of NumPy or other kinds too, as Python's own; None for anything else, NaN included."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, Integral):
+        try:
+            return int(value) if math.isfinite(value) else None
+        except OverflowError:  # no float is as large
+            return None
+    return None if math.isnan(value) else float(value)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The values that a parameter may take: its kinds, its words, and the range of its numbers.
+
+    Parameters
+    ----------
+    kinds
+        Of bool, int, float, str and NoneType; without any, every value is allowed.
+    choices
+        The words, where it is one of some; what is added to them later is allowed as well.
+    low, above, high, below
+        The range of numbers; ``low`` and ``high`` belong to it, ``above`` and ``below`` do not.
+    finite
+        Whether a number must be finite.
+
+    Examples
+    --------
+    >>> Limits((int,), low=1).check("k", 1e3, "knn")
+    1000
+    >>> Limits((int,), low=1).check("k", 0, "knn")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: k=0 of knn is out of range; give a number at least 1
+    """
+
+    kinds: tuple[type, ...] = ()
+    choices: Collection[str] | None = None
+    low: float | None = None
+    above: float | None = None
+    high: float | None = None
+    below: float | None = None
+    finite: bool = True
+
+    def check(self, name: str, value: Any, owner: str) -> Any:
+        """Return the value as Python's own kind; refuse one of the wrong kind or out of range."""
+        if not self.kinds or (value is None and NoneType in self.kinds):
+            return value
+        if str in self.kinds and isinstance(value, str) and (self.choices is None or value in self.choices):
+            return value
+        if bool in self.kinds and isinstance(value, bool | np.bool_):
+            return bool(value)
+        number = _number(value) if {int, float} & set(self.kinds) else None
+        if number is None or (float not in self.kinds and (math.isinf(number) or number != int(number))):
+            raise SettingError(f"{name}={value} of {owner} {self._refusal(value)}")
+        self._check_range(f"{name}={value} of {owner}", number)
+        return number if float in self.kinds else int(number)
+
+    def _refusal(self, value: object) -> str:
+        """Say what a value of the wrong kind is not."""
+        words = {
+            str: "text" if self.choices is None else f"one of {', '.join(self.choices)}",
+            bool: "true or false",
+            int: "a whole number",
+            float: "a number",
+        }
+        if self.kinds == (bool,):
+            return "is neither true nor false"
+        if float in self.kinds:
+            del words[int]
+        kinds = [word for kind, word in words.items() if kind in self.kinds]
+        return f"is not {' or '.join(kinds)}{suggestion(str(value), self.choices or ())}"
+
+    def _check_range(self, stated: str, number: float) -> None:
+        if self.finite and math.isinf(number):
+            raise SettingError(f"{stated} is out of range; give a finite number")
+        bounds = (
+            (self.low, operator.ge, "at least"),
+            (self.above, operator.gt, "above"),
+            (self.high, operator.le, "at most"),
+            (self.below, operator.lt, "below"),
+        )
+        for bound, holds, words in bounds:
+            if bound is not None and not holds(number, bound):
+                raise SettingError(f"{stated} is out of range; give a number {words} {bound:g}")

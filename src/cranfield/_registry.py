@@ -1,108 +1,325 @@
-"""Functions that can be called by a spelling, such as ``k_core(k=5)``."""
+"""One registry for all that is called by a name: metrics, systems, splits, filters, tests, averages and more.
+
+What is registered is a function, a class or an object. Its name can be spelled with parameters and a cut-off,
+``knn(k=100)`` or ``nDCG(gain=exp)@10``; a spelling is checked in one place, before anything is computed. A parameter
+may be what its annotation says: ``int``, ``float``, ``bool``, ``str``, ``None``, ``Literal["a", "b"]``, a union of
+these, and ``Annotated[float, Limits(above=0)]`` for a range. Other annotations, and none, allow every value.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from types import MappingProxyType, NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
+from cranfield._checks import Limits
 from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse, suggestion
+from cranfield._spelling import Spelling, nearest, parse
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+Thing = TypeVar("Thing")
+_Registered = TypeVar("_Registered")
+Cutoff = Literal["optional", "required", "none"]
+
+REQUIRED = inspect.Parameter.empty
+"""What stands for the default of a parameter that has none."""
+
+# Ranks are counted in 32 bits.
+_DEEPEST = 2**31 - 1
+_KINDS = (bool, int, float, str, NoneType)
 
 
-class Registry:
-    """Functions of one kind, by name; a new one is the function and `register` above it.
+@dataclass(frozen=True)
+class Entry(Generic[Thing]):
+    """A registered thing, and what there is to know about it; a kind of things that says more has a child class.
 
-    The first parameter of each is what it works on; the others are its settings, and can be spelled.
+    Parameters
+    ----------
+    name, aliases
+        How it is spelled, and how else.
+    thing
+        A function, whose first parameter is what it works on and whose others can be spelled; a class, all of whose
+        fields can; or an object, which has no parameters.
+    cutoff
+        Whether ``@n`` may, must or cannot follow the name.
+    """
+
+    name: str
+    thing: Thing
+    aliases: tuple[str, ...] = ()
+    cutoff: Cutoff = "none"
+
+    works_on: ClassVar[int] = 1
+    """How many parameters of a function are not settings but what it works on."""
+    common: ClassVar[Mapping[str, Limits]] = MappingProxyType({})
+    """What every entry of the kind understands, whatever its own parameters."""
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of its own and their defaults, `REQUIRED` where there is none."""
+        if not callable(self.thing):
+            return {}
+        parameters = list(inspect.signature(self.thing).parameters.values())
+        return {
+            parameter.name: parameter.default
+            for parameter in (parameters if isinstance(self.thing, type) else parameters[self.works_on :])
+            if parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+            and parameter.name != "cutoff"
+        }
+
+    @cached_property
+    def limits(self) -> Mapping[str, Limits]:
+        """What each parameter may be."""
+        own = _declared(self.thing) if is_dataclass(self.thing) else _annotated(self.thing)
+        return {**{name: own.get(name, Limits()) for name in self.parameters}, **self.common}
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring."""
+        return (inspect.getdoc(self.thing) or "").split("\n", 1)[0]
+
+    def signature(self, without: Container[str] = ()) -> str:
+        """Return how it is spelled with its parameters and their defaults, save those ``without``."""
+        stated = {name: "..." if value is REQUIRED else value for name, value in self.parameters.items()}
+        return str(Spelling(self.name, tuple((name, value) for name, value in stated.items() if name not in without)))
+
+    def read(self, spelling: Spelling, offered: Container[str] = (), called: str | None = None) -> Spelling:
+        """Return the spelling with its parameters in the entry's own order, or say what is wrong with it.
+
+        It need not give parameters that are ``offered`` otherwise; ``called`` is the entry's name in messages.
+        """
+        given, called = dict(spelling.parameters), called or self.name
+        for name, value in given.items():
+            if name not in self.limits:
+                hint = nearest(name, self.limits) if self.limits else "; it has none"
+                raise SettingError(f"{called} has no parameter {name!r}{hint}")
+            self.limits[name].check(name, value, called)
+        for name, default in self.parameters.items():
+            if default is REQUIRED and name not in given and name not in offered:
+                raise SettingError(f"{self.name} needs {name}; write {self.signature(without=offered)}")
+        self._check_cutoff(spelling)
+        return Spelling(self.name, tuple((name, given[name]) for name in self.limits if name in given), spelling.cutoff)
+
+    def _check_cutoff(self, spelling: Spelling) -> None:
+        if spelling.cutoff is not None and self.cutoff == "none":
+            raise SettingError(f"{spelling} has a cut-off, which {self.name} does not take; leave out '@'")
+        if spelling.cutoff is None and self.cutoff == "required":
+            raise SettingError(f"{spelling} needs a cut-off; write {replace(spelling, name=self.name, cutoff=10)}")
+        if spelling.cutoff is not None and spelling.cutoff > _DEEPEST:
+            raise SettingError(f"no list is as long as the cut-off of {spelling}; give at most @{_DEEPEST}")
+
+
+class Registry(Mapping[str, Thing]):
+    """Things of one kind by name: a new one is a function, or a class, with `register` above it.
+
+    No name is taken twice, whatever its capitals, unless ``replace=True`` says so. A definition may be run again, as in
+    a notebook: what has the same module and the same qualified name as before takes its own place.
 
     Parameters
     ----------
     kind
         What they are, for messages: ``"filter"``, ``"split"``.
+    entry
+        What there is to know about each: `Entry`, or a child with more fields.
+    any_case
+        Whether a name is found whatever its capitals.
 
     Examples
     --------
     >>> shapes = Registry("shape")
     >>> @shapes.register
-    ... def repeat(text, times=2):
+    ... def repeat(text, times: Annotated[int, Limits(low=1)] = 2):
     ...     return text * times
-    >>> shapes.call("repeat(times=3)", "ab")
-    'ababab'
+    >>> @shapes.register("reverse", aliases=["backwards"])
+    ... def turned_round(text):
+    ...     return text[::-1]
+    >>> shapes.call("repeat(times=3)", "ab"), shapes.call("backwards", "ab")
+    ('ababab', 'ba')
     >>> shapes.call("repaet", "ab")
     Traceback (most recent call last):
     ...
     cranfield._errors.SettingError: there is no shape 'repaet'; did you mean 'repeat'?
+    >>> shapes.call("repeat(times=0)", "ab")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: times=0 of repeat is out of range; give a number at least 1
+    >>> shapes.register("Repeat")(str.upper)
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: 'Repeat' is 'repeat' already; choose another name, or give replace=True
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, entry: type[Entry[Any]] = Entry, *, any_case: bool = False) -> None:
         self.kind = kind
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._entry, self._any_case = entry, any_case
+        self._entries: dict[str, Entry[Any]] = {}
+        self._names: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> Thing:
+        thing: Thing = self._entries[name].thing
+        return thing
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
+        return iter(self._entries)
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        """Return the function of that name."""
-        return self._functions[name]
+    def __len__(self) -> int:
+        return len(self._entries)
 
-    def register(self, function: _Function) -> _Function:
-        """Add ``function`` under its own name."""
-        self._functions[function.__name__] = function
-        return function
+    # Each is itself, whatever it holds, so that what was read by it can be kept.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
-    def signatures(self, without: Container[str] = ()) -> list[str]:
-        """Return how each function is spelled, with its settings and their defaults, save those ``without``."""
-        return [
-            _spelled(name, {key: one for key, one in _settings(function).items() if key not in without})
-            for name, function in self._functions.items()
-        ]
+    @overload
+    def register(
+        self, name: str | None = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any
+    ) -> Callable[[_Registered], _Registered]: ...
 
-    def call(self, text: str, subject: Any, **offered: Any) -> Any:
-        """Call the function that ``text`` spells on ``subject``.
+    @overload
+    def register(self, name: _Registered, /) -> _Registered: ...
 
-        Of the ``offered`` settings (a seed, for instance) it gets those that it has and that ``text`` does not set.
+    def register(self, name: Any = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any) -> Any:
+        """Register what stands below, under ``name`` or its own name.
+
+        Parameters
+        ----------
+        name, aliases
+            How it is spelled, and how else. ``@registry.register`` alone takes the name of the function or class.
+        replace
+            Whether it takes the place of what has one of these names, which is an error otherwise.
+        about
+            The other fields of the kind's entries.
         """
-        spelling = self.spelling(text, offered=offered)
-        function = self._functions[spelling.name]
-        chosen = {name: value for name, value in offered.items() if name in _settings(function)}
-        return function(subject, **chosen | dict(spelling.parameters))
+        if name is not None and not isinstance(name, str):
+            return self.add(getattr(name, "__name__", str(name)), name)
+
+        def below(thing: Any) -> Any:
+            return self.add(thing.__name__ if name is None else name, thing, aliases=aliases, replace=replace, **about)
+
+        return below
+
+    def add(self, name: str, thing: Any, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any) -> Any:
+        """Register a thing under a name, and return it."""
+        entry = self._entry(name, thing, tuple(aliases), **about)
+        for taken in (name, *entry.aliases):
+            self.check_name(taken)
+            owner = self._owner(taken)
+            if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
+                there = f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
+                raise SettingError(f"{there} already; choose another name, or give replace=True")
+        for taken in (name, *entry.aliases):
+            self._free(taken)
+        self._entries[name] = entry
+        self._names |= {taken.casefold(): name for taken in (name, *entry.aliases)}
+        return thing
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that could not be spelled."""
+        if not isinstance(name, str) or parse(name) != Spelling(name):
+            raise SettingError(f"{name!r} cannot be the name of a {self.kind}; use a word without '(' and '@'")
+
+    def find(self, name: str) -> Any:
+        """Return the entry of a name or an alias, or say which is nearest."""
+        return self._find(name, ())
 
     def spelling(self, text: str, *, offered: Container[str] = (), besides: Iterable[str] = ()) -> Spelling:
-        """Return what ``text`` spells, its settings in the function's own order, or say what is wrong with it.
+        """Return what ``text`` spells, its parameters in the entry's own order, or say what is wrong with it.
 
-        It need not set what is ``offered``; ``besides`` are names that the caller knows, for suggestions.
+        It need not give what is ``offered``; ``besides`` are names that the caller knows, for suggestions.
         """
         spelling = parse(text)
-        if spelling.cutoff is not None:
-            raise SettingError(f"{text!r} has a cut-off, which a {self.kind} does not know; leave out '@'")
-        if spelling.name not in self._functions:
-            raise SettingError(f"there is no {self.kind} {spelling.name!r}{nearest(spelling.name, (*self, *besides))}")
-        known, given = _settings(self._functions[spelling.name]), dict(spelling.parameters)
-        for name in given:
-            if name not in known:
-                raise SettingError(
-                    f"{spelling.name} has no setting {name!r}; write {_spelled(spelling.name, known)}"
-                    f"{suggestion(name, known)}"
-                )
-        for name, parameter in known.items():
-            if parameter.default is inspect.Parameter.empty and name not in given and name not in offered:
-                raise SettingError(f"{spelling.name} needs {name}; write {_spelled(spelling.name, known)}")
-        return Spelling(spelling.name, tuple((name, given[name]) for name in known if name in given))
+        return self._find(spelling.name, besides).read(spelling, offered)
+
+    def call(self, text: str, *subjects: Any, **offered: Any) -> Any:
+        """Call what ``text`` spells, on what it works on.
+
+        Of the ``offered`` parameters (a seed, for instance) it gets those that it has and that ``text`` does not give.
+        """
+        spelling = self.spelling(text, offered=offered)
+        entry = self._entries[spelling.name]
+        chosen = {name: value for name, value in offered.items() if name in entry.parameters}
+        return entry.thing(*subjects, **chosen | dict(spelling.parameters))
+
+    def signatures(self, without: Container[str] = ()) -> list[str]:
+        """Return how each is spelled, with its parameters and their defaults, save those ``without``."""
+        return [entry.signature(without) for entry in self._entries.values()]
+
+    def entries(self) -> Mapping[str, Any]:
+        """Return every entry by name."""
+        return dict(self._entries)
+
+    def _find(self, name: str, besides: Iterable[str]) -> Entry[Any]:
+        owner = self._owner(name) if isinstance(name, str) else None
+        if owner is None or not (self._any_case or name in (owner.name, *owner.aliases)):
+            known = {alias for entry in self._entries.values() for alias in entry.aliases}
+            raise SettingError(f"there is no {self.kind} {name!r}{nearest(str(name), {*self, *known, *besides})}")
+        return owner
+
+    def _owner(self, name: str) -> Entry[Any] | None:
+        """Return the entry that a name or an alias belongs to, whatever its capitals."""
+        return self._entries.get(self._names.get(name.casefold(), ""))
+
+    def _free(self, name: str) -> None:
+        """Take a name away from the entry that has it: the whole entry, or one alias."""
+        owner = self._owner(name)
+        if owner is None:
+            return
+        if owner.name.casefold() == name.casefold():
+            del self._entries[owner.name]
+            for freed in (owner.name, *owner.aliases):
+                del self._names[freed.casefold()]
+        else:
+            kept = tuple(alias for alias in owner.aliases if alias.casefold() != name.casefold())
+            self._entries[owner.name] = replace(owner, aliases=kept)
+            del self._names[name.casefold()]
 
 
-def _settings(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return dict(list(inspect.signature(function).parameters.items())[1:])
+def _same(before: Any, after: Any) -> bool:
+    """Tell whether two things are one definition that was run twice."""
+    places = [(getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)) for thing in (before, after)]
+    return places[0] == places[1] if None not in places[0] else bool(before == after)
 
 
-def _spelled(name: str, settings: Mapping[str, inspect.Parameter]) -> str:
-    inside = (
-        f"{key}=..." if parameter.default in (inspect.Parameter.empty, None) else f"{key}={_text(parameter.default)}"
-        for key, parameter in settings.items()
-    )
-    return f"{name}({', '.join(inside)})"
+def _declared(thing: Any) -> dict[str, Limits]:
+    """Return what the fields of a dataclass may be, as `cranfield.recommenders.model.setting` declares it."""
+    return {field.name: field.metadata["limits"] for field in fields(thing) if "limits" in field.metadata}
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _annotated(thing: Any) -> dict[str, Limits]:
+    """Return what the parameters of a function may be, as far as its annotations tell."""
+    try:
+        hints = get_type_hints(thing, include_extras=True)
+    except (NameError, TypeError, AttributeError):  # annotations of a user's own need not mean anything
+        return {}
+    return {name: _limits(hint) for name, hint in hints.items()}
+
+
+def _limits(hint: Any) -> Limits:
+    if get_origin(hint) is Annotated:
+        base, *others = get_args(hint)
+        stated = next((note for note in others if isinstance(note, Limits)), Limits())
+        return replace(stated, kinds=_limits(base).kinds)
+    kinds: list[type] = []
+    choices: list[str] = []
+    for part in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+        if get_origin(part) is Literal and all(isinstance(word, str) for word in get_args(part)):
+            kinds.append(str)
+            choices.extend(get_args(part))
+        elif part in _KINDS:
+            kinds.append(part)
+        else:
+            return Limits()
+    return Limits(tuple(kinds), choices or None)

@@ -1,4 +1,8 @@
-"""A share of a count, as it reads in decimals: 0.29 of 50 is 14.5, and so 15."""
+"""A share of a count, as it reads in decimals: 0.29 of 50 is 14.5, and so 15.
+
+Wherever a share of users, items or ratings is taken (samples, splits, filters, subsets, smaller test sets), it is the
+nearest whole number, halves up, of this module. ``uniform_test`` alone rounds as its paper does.
+"""
 
 from __future__ import annotations
 

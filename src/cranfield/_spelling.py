@@ -93,6 +93,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     >>> suggestion("ndgc", ["nDCG", "P", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
     ("; did you mean 'nDCG'?", '')
     """
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {word.lower(): word for word in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -135,15 +135,15 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown; best in bold, second underlined."""
 
-        def cell(one: Cell) -> str:
-            text = markdown_text(one.text)
-            raised = f"<sup>{markdown_text(one.raised)}</sup>" if one.raised else ""
-            return (f"**{text}**" if one.best else f"<u>{text}</u>" if one.second else text) + raised
+        def written(cell: Cell) -> str:
+            text = markdown_text(cell.text)
+            raised = f"<sup>{markdown_text(cell.raised)}</sup>" if cell.raised else ""
+            return (f"**{text}**" if cell.best else f"<u>{text}</u>" if cell.second else text) + raised
 
         lines = [
             "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
             "|" + "|".join(" --- " if k == 0 else " ---: " for k in range(len(self.header))) + "|",
-            *("| " + " | ".join(cell(one) for one in row) + " |" for row in self._cells()),
+            *("| " + " | ".join(written(cell) for cell in row) + " |" for row in self._cells()),
         ]
         caption = [markdown_text(self.caption), ""] if self.caption else []
         return "\n".join(
@@ -153,10 +153,10 @@ class Table:
     def latex(self) -> str:
         """Return the table in LaTeX (booktabs); best in bold, second underlined."""
 
-        def cell(one: Cell) -> str:
-            text = latex_text(one.text)
-            raised = f"$^{{{latex_text(one.raised)}}}$" if one.raised else ""
-            return (rf"\textbf{{{text}}}" if one.best else rf"\underline{{{text}}}" if one.second else text) + raised
+        def written(cell: Cell) -> str:
+            text = latex_text(cell.text)
+            raised = f"$^{{{latex_text(cell.raised)}}}$" if cell.raised else ""
+            return (rf"\textbf{{{text}}}" if cell.best else rf"\underline{{{text}}}" if cell.second else text) + raised
 
         lines = [
             r"\begin{table}",
@@ -166,7 +166,7 @@ class Table:
             r"\toprule",
             " & ".join(latex_text(name) for name in self.header) + r" \\",
             r"\midrule",
-            *(" & ".join(cell(one) for one in row) + r" \\" for row in self._cells()),
+            *(" & ".join(written(cell) for cell in row) + r" \\" for row in self._cells()),
             r"\bottomrule",
             r"\end{tabular}",
             *(rf"\par\footnotesize {latex_text(note)}" for note in self.notes),
@@ -177,13 +177,13 @@ class Table:
     def html(self) -> str:
         """Return the table in HTML; best in bold, second underlined."""
 
-        def cell(one: Cell) -> str:
-            text = html.escape(shown(one.text))
-            raised = f"<sup>{html.escape(shown(one.raised))}</sup>" if one.raised else ""
-            return (f"<b>{text}</b>" if one.best else f"<u>{text}</u>" if one.second else text) + raised
+        def written(cell: Cell) -> str:
+            text = html.escape(shown(cell.text))
+            raised = f"<sup>{html.escape(shown(cell.raised))}</sup>" if cell.raised else ""
+            return (f"<b>{text}</b>" if cell.best else f"<u>{text}</u>" if cell.second else text) + raised
 
         head = "".join(f"<th>{html.escape(shown(name))}</th>" for name in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{cell(one)}</td>" for one in row) + "</tr>" for row in self._cells())
+        body = "".join("<tr>" + "".join(f"<td>{written(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
         caption = f"<caption>{html.escape(shown(self.caption))}</caption>" if self.caption else ""
         notes = "".join(f"<p>{html.escape(shown(note))}</p>" for note in self.notes)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"

@@ -320,7 +320,7 @@ def test_users_for_whom_a_metric_is_undefined_can_be_left_out(world):
         ({"undefined": "one"}, "undefined"),
         ({"weights": {"speed": 1}}, "criterion"),
         ({"significance": "studnt"}, "did you mean 'student'"),
-        ({"significance": "wilcoxon(zero=pratt)"}, "wilcoxon has no setting 'zero'"),
+        ({"significance": "wilcoxon(zero=pratt)"}, "wilcoxon has no parameter 'zero'"),
         ({"decimals": -1}, "decimals"),
         ({"metrics": []}, "no metric"),
         ({"scenarios": []}, "no scenario"),

@@ -103,7 +103,7 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--margin", "1", "--format", "latex"), "have no latex"),
         (("good.csv", "guess.csv", "--margin", "1", "--power", "1"), "exclude each other"),
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
-        (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 is neither"),
+        (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 of wilcoxon is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
         (("good.csv", "guess.csv", "--subsets", "5", "--subset-size", "3"), "subset_size=3.0 is not a share"),
     ],

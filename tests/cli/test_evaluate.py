@@ -142,9 +142,12 @@ def test_bounds_stand_beside_the_averages(evaluate):
         (("--test", "test.csv", "mine.csv", "--run-format", "odd"), "odd"),
         (("--test", "test.csv", "mine.csv", "--threshold", "nan"), "threshold=nan is not a number"),
         (("--test", "test.csv", "mine.csv", "-m", "P(rel=nan)@5"), "rel=nan"),
-        (("--test", "test.csv", "mine.csv", "-m", "ERR(rmax=nan)@5"), "rmax=nan of ERR is not known"),
-        (("--test", "test.csv", "mine.csv", "--average", "geometric(epsilon=x)"), "epsilon='x' is not a number"),
-        (("--test", "test.csv", "mine.csv", "--average", "trimmed(share=x)"), "share='x' is not a number"),
+        (("--test", "test.csv", "mine.csv", "-m", "ERR(rmax=nan)@5"), "rmax=nan of ERR is not one of dataset"),
+        (
+            ("--test", "test.csv", "mine.csv", "--average", "geometric(epsilon=x)"),
+            "epsilon=x of geometric is not",
+        ),
+        (("--test", "test.csv", "mine.csv", "--average", "trimmed(share=x)"), "share=x of trimmed is not a number"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(files, cranfield, arguments, message):

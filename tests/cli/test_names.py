@@ -38,7 +38,7 @@ def _line(name: str, seed: int) -> None:
     _run("data", "describe", core, "--format", "json", "--out", home / f"{name}.described.json")
     _run("split", core, "--out", parts)
     _run("split", core, "--out", home / f"{name} text", "--format", "tsv")
-    systems = ("-s", "popularity", "-s", "random", "-n", 10, "--seed", 3)
+    systems = ("-s", "popularity", "-s", "random", "--length", 10, "--seed", 3)
     for out, form in ((runs, "parquet"), (trec, "trec")):
         _run("recommend", "--train", parts / "train.parquet", *systems, "--out", out, "--format", form)
     listed = [runs / "popularity.parquet", trec / "random.trec"]

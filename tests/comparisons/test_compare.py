@@ -312,7 +312,7 @@ class TestDisplay:
         ([0.1, 0.2], {}, "a list cannot be compared"),
         ({"a": [0.1], "b": [0.2]}, {"significance": "permutaton"}, "did you mean 'permutation'?"),
         ({"a": [0.1], "b": [0.2]}, {"significance": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),
-        ({"a": [0.1], "b": [0.2]}, {"significance": "t", "method": "exact"}, "student has no setting 'method'"),
+        ({"a": [0.1], "b": [0.2]}, {"significance": "t", "method": "exact"}, "student has no parameter 'method'"),
         ({"a": [0.1], "b": [0.2]}, {"method": "excat"}, "did you mean 'exact'?"),
         ({"a": [0.1], "b": [0.2]}, {"resamples": 0}, "resamples=0 is not a whole number of at least 1"),
         ({"a": [0.1], "b": [0.2]}, {"correction": "holmes"}, "did you mean 'holm'?"),
@@ -323,7 +323,7 @@ class TestDisplay:
         (
             {"a": [0.1], "b": [0.2]},
             {"significance": "permutation(plus_one=maybe)"},
-            "plus_one='maybe' is neither true nor false",
+            "plus_one=maybe of permutation is neither true nor false",
         ),
         (
             {"a": [0.1], "b": [0.2]},

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import InputError
-from cranfield.data import UNKNOWN, Vocabulary
+from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.data.together import over_one_vocabulary
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 IDS = st.one_of(
@@ -132,3 +133,18 @@ def test_order_as_text():
 def test_ids_of_two_types_are_refused():
     with pytest.raises(InputError, match="ids of one type"):
         Vocabulary.of([1, "a"])
+
+
+def test_parts_over_one_vocabulary_keep_their_ratings():
+    parts = [Ratings.of([3, 1], ["x", "y"], [5, 4]), Ratings.of([2], ["w"], [3])]
+    joined = over_one_vocabulary(parts)
+    assert [part.frame().rows() for part in joined] == [part.frame().rows() for part in parts]
+    assert all(part.user_ids == Vocabulary.of([1, 2, 3]) for part in joined)
+    assert all(part.item_ids == Vocabulary.of(["w", "x", "y"]) for part in joined)
+
+
+def test_the_union_of_equal_vocabularies_is_one_of_them_and_text_makes_all_text():
+    first = Vocabulary.of([1, 2])
+    assert Vocabulary.union([first, Vocabulary.of([2, 1])]) is first
+    assert Vocabulary.union([first, Vocabulary.of([np.int8(7)])]).all.to_list() == [1, 2, 7]
+    assert Vocabulary.union([first, Vocabulary.of(["b"])]).all.to_list() == ["1", "2", "b"]

@@ -96,7 +96,7 @@ def test_a_spelling_has_one_form():
     [
         ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
         ({"split": "randm(train=0.5)"}, "did you mean 'random'?"),
-        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no setting 'trian'; write"),
+        ({"split": "random(trian=0.5)"}, "split='random(trian=0.5)': random has no parameter 'trian'; did you"),
         ({"split": "train_per_item"}, "split='train_per_item': train_per_item needs l; write train_per_item(l=..."),
         ({"filters": ("kcore(k=5)",)}, "did you mean 'k_core'?"),
         ({"filters": "positives"}, "filters='positives': positives needs threshold; write positives(threshold=...)"),
@@ -113,7 +113,7 @@ def test_a_spelling_has_one_form():
         ({"sample": 1.5}, "neither 'all' nor a number of users nor a share"),
         ({"nonrelevant": 0}, "nonrelevant=0 is neither 'all' nor a whole number"),
         ({"average": "meen"}, "did you mean 'mean'?"),
-        ({"significance": "tt"}, "there is no test 'tt'"),
+        ({"significance": "tt"}, "there is no significance test 'tt'"),
         ({"significance": "studnt"}, "did you mean 'student'?"),
         ({"correction": "hom"}, "did you mean 'holm'?"),
         ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),

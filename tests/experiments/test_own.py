@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -12,15 +11,12 @@ import pytest
 
 import cranfield as cf
 from cranfield.comparisons.student import student
-from cranfield.comparisons.verdict import tests as tests_by_name
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
 from cranfield.experiments import Decisions, Source, System, run, store
 from cranfield.experiments.tuning import Tuning
 from cranfield.splits import registry as split_registry
-
-# The module, which the function has the name of.
-metrics = import_module("cranfield.measures.definition")
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
 
@@ -51,18 +47,14 @@ def _metric(k):
 
 
 def _test(k):
-    @tests_by_name.register
+    @significance_tests.register
     def my_test(samples):
         return student(samples) if k > 5 else wilcoxon(samples)
 
 
 @pytest.fixture
-def defined(monkeypatch):
-    """Functions of one's own are forgotten after the test."""
-    for registry in (filters.registry, split_registry, tests_by_name):
-        monkeypatch.setattr(registry, "_functions", dict(registry._functions))
-    for table in ("_DEFINITIONS", "_SPELLINGS"):
-        monkeypatch.setattr(metrics, table, dict(getattr(metrics, table)))
+def defined():
+    """Functions of one's own, forgotten after the test."""
     for define in (_filter, _split, _metric, _test):
         define(5)
 

@@ -128,10 +128,10 @@ def test_one_user_and_one_system_is_enough():
         (RUNS, TEST, ["P(rel=high)@1"], "not a number"),
         (RUNS, TEST, ["P@0"], "not a positive whole number"),
         (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
-        (RUNS, TEST, ["Rprec@5"], "takes no cut-off"),
+        (RUNS, TEST, ["Rprec@5"], "which Rprec does not take"),
         (RUNS, TEST, ["P@3000000000"], "no list is as long"),
         (RUNS, TEST, None, "no metric"),
-        (RUNS, TEST, ["RBP(p=2)"], "between 0 and 1"),
+        (RUNS, TEST, ["RBP(p=2)"], "give a number below 1"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(runs, test, metrics, message):

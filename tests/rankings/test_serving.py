@@ -29,13 +29,19 @@ def test_a_share_may_be_of_any_kind():
     assert Serving(sample=np.int64(3)).sample == 3
 
 
-def test_a_users_draw_does_not_depend_on_who_else_qualifies():
-    users, items = zip(*[(user, item) for user in range(40) for item in range(1 + user % 4)])
-    train = Ratings.of(users, items)
-    for seed in range(5):
-        anyone, _ = served_users(train, Serving(0, 15), seed)
-        active, _ = served_users(train, Serving(3, 15), seed)
-        # Every user has a key; of those who qualify the 15 smallest are drawn.
-        qualified = {user for user in anyone.tolist() if train.user_counts[user] >= 3}
-        assert qualified
-        assert qualified <= set(active.tolist())
+@pytest.mark.parametrize("seed", range(5))
+def test_a_user_is_drawn_in_the_same_order_whoever_else_has_enough_ratings(seed):
+    rng = np.random.default_rng(seed)
+    profiles = rng.integers(1, 6, 30)
+    train = Ratings.of(np.repeat(np.arange(30), profiles), np.concatenate([np.arange(n) for n in profiles]))
+    order, drawn = [], set()
+    for number in range(1, 31):
+        users, _ = served_users(train, Serving(0, number), seed)
+        (added,) = set(users.tolist()) - drawn
+        drawn.add(added)
+        order.append(added)
+    for least in (2, 4, 5):
+        enough = [user for user in order if train.user_counts[user] >= least]
+        for number in range(1, len(enough) + 1):
+            users, _ = served_users(train, Serving(least, number), seed)
+            assert users.tolist() == sorted(enough[:number])

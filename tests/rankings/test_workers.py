@@ -130,6 +130,20 @@ def test_what_a_library_prints_does_not_come_between(importable):
     assert all(one.seconds >= 0 for one in done)
 
 
+def _notes(name, folder):
+    (Path(folder) / name).touch()
+
+
+def test_results_wait_until_the_caller_takes_them(importable, tmp_path):
+    done = run_in_workers(importable._notes, [(f"task {k}", str(tmp_path)) for k in range(12)], 1)
+    next(done)
+    time.sleep(1)
+    # One was taken, one lies ready, and one is in the hands of the worker or of who attends to it.
+    assert len(list(tmp_path.iterdir())) <= 4
+    assert len(list(done)) == 11
+    assert len(list(tmp_path.iterdir())) == 12
+
+
 def _limits(name, thing):
     import numba
     import polars

@@ -168,14 +168,6 @@ def test_what_does_not_fit_says_so_at_once(world, spelling, monkeypatch):
         recommender(spelling).fit(world)
 
 
-@pytest.fixture
-def known(monkeypatch):
-    """Let a test register systems that are gone after it."""
-    monkeypatch.setattr(registry, "_CLASSES", classes := dict(SYSTEMS))
-    monkeypatch.setattr(registry, "SYSTEMS", classes)
-    return classes
-
-
 def _mine(name, **options):
     @register(name, **options)
     @dataclass
@@ -191,7 +183,7 @@ def _mine(name, **options):
     return Mine
 
 
-def test_a_system_of_ones_own_can_be_spelled_once_it_is_registered(known, world):
+def test_a_system_of_ones_own_can_be_spelled_once_it_is_registered(world):
     mine = _mine("mine")
     assert mine.name == "mine"
     model = recommender("mine(size=2)").fit(world)
@@ -201,7 +193,7 @@ def test_a_system_of_ones_own_can_be_spelled_once_it_is_registered(known, world)
         recommender("mine(size=0)")
 
 
-def test_a_name_is_not_taken_twice_unless_that_is_said(known):
+def test_a_name_is_not_taken_twice_unless_that_is_said():
     with pytest.raises(SettingError, match="there is a system 'knn' already; choose another name, or give replace"):
         _mine("knn")
     assert recommender("knn") == SYSTEMS["knn"]()
@@ -209,12 +201,12 @@ def test_a_name_is_not_taken_twice_unless_that_is_said(known):
 
 
 @pytest.mark.parametrize("name", ["k(n=1)", "k@5", " knn"])
-def test_a_name_that_cannot_be_spelled_is_refused(known, name):
+def test_a_name_that_cannot_be_spelled_is_refused(name):
     with pytest.raises(SettingError, match="cannot be the name of a system"):
         _mine(name)
 
 
-def test_only_models_are_registered(known):
+def test_only_models_are_registered():
     with pytest.raises(SettingError, match="is not a class derived from"):
         register("mine")(lambda train, users: None)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text
 from cranfield._random import stream
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table
@@ -195,10 +196,10 @@ class Advice:
         cells = [
             [
                 row["metric"] + (f", {row['average']}" if several else ""),
-                Cell(_number(row["score"]), best=place == 0),
-                f"{_number(row['lower'])}–{_number(row['upper'])}",
+                Cell(number_text(row["score"], 3), best=place == 0),
+                f"{number_text(row['lower'], 3)}–{number_text(row['upper'], 3)}",
                 _percent(row["first"]),
-                *(_number(row[name]) for name in self.criteria),
+                *(number_text(row[name], 3) for name in self.criteria),
             ]
             for place, row in enumerate(rows.iter_rows(named=True))
         ]
@@ -298,7 +299,3 @@ def _candidate(row: Mapping[str, str]) -> str:
 def _percent(share: float) -> str:
     """Return a share as a percentage, with a decimal where it has one."""
     return f"{round(100 * share, 1):g}%"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -15,14 +14,13 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._progress import Progress
-from cranfield._settings import settings
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.assessments.verdicts import verdicts
 from cranfield.measures.averages import Average
 from cranfield.measures.correlation import Paired
-from cranfield.recommenders.work import blas_threads
+from cranfield.recommenders.work import blas_threads, in_threads
 
 Correlation = Literal["tau-b", "tau-ap"]
 CORRELATIONS = ("tau-b", "tau-ap")
@@ -72,7 +70,7 @@ def rounded_to(decimals: object) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class _SmallerTest:
     """What one smaller test set gave."""
 
     averages: NDArray[np.float64]
@@ -117,12 +115,15 @@ class Robustness:
         return 1 if size == 1.0 else scenario.n_samples(self._asked.samples)
 
     def _chunk(self, scenario: Scenario, size: float, bar: Progress) -> pl.DataFrame:
-        def one(sample: int) -> _Sample:
+        def measured(sample: int) -> _SmallerTest:
             return self._measure(scenario.mask(self._masked.judgments, size, sample, self._asked.seed))
 
-        return self._rows(scenario, size, _in_threads(one, self.n_samples(scenario, size), bar))
+        # Each sample has a stream of its own, so threads change nothing; those of BLAS would change the last digits.
+        with blas_threads(1):
+            samples = in_threads(measured, range(self.n_samples(scenario, size)), bar)
+        return self._rows(scenario, size, samples)
 
-    def _measure(self, mask: NDArray[np.bool_]) -> _Sample:
+    def _measure(self, mask: NDArray[np.bool_]) -> _SmallerTest:
         masked, asked = self._masked, self._asked
         n_systems, n_metrics = len(masked.judged), len(masked.metrics)
         averages = np.empty((len(asked.averages), n_metrics, n_systems))
@@ -136,13 +137,13 @@ class Robustness:
                 for m, values in zip(part.places, part.values):
                     found[m] = verdicts(values, asked.alpha)
         better = (found * self._signs[:, None]).astype(np.int8)
-        return _Sample(averages, better, int(np.count_nonzero(mask)), users)
+        return _SmallerTest(averages, better, int(np.count_nonzero(mask)), users)
 
     def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return averages as systems are ordered by: rounded, higher is better."""
         return np.round(averages, self._asked.decimals) * self._signs[:, None]
 
-    def _rows(self, scenario: Scenario, size: float, samples: Sequence[_Sample]) -> pl.DataFrame:
+    def _rows(self, scenario: Scenario, size: float, samples: Sequence[_SmallerTest]) -> pl.DataFrame:
         metrics = [str(metric) for metric in self._masked.metrics]
         values = np.stack([one.averages for one in samples])
         n_samples, n_averages, n_metrics, n_systems = values.shape
@@ -168,7 +169,7 @@ class Robustness:
             schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
         )
 
-    def _verdicts_that_hold(self, samples: Sequence[_Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _verdicts_that_hold(self, samples: Sequence[_SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
         now, then = np.stack([one.verdicts for one in samples]), self._whole.verdicts
         significant = np.count_nonzero(then, axis=1)
@@ -201,20 +202,6 @@ def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArra
     with np.errstate(invalid="ignore"):
         share: NDArray[np.float64] = np.count_nonzero(then * now < 0, axis=-1) / np.count_nonzero(then, axis=-1)
     return share
-
-
-def _in_threads(function: Callable[[int], _Sample], count: int, bar: Progress) -> list[_Sample]:
-    """Return the results of all samples, in their order; each has a stream of its own, so threads change nothing."""
-    found = []
-    with blas_threads(1), ThreadPoolExecutor(settings.workers) as pool:
-        try:
-            for result in pool.map(function, range(count)):
-                found.append(result)
-                bar.advance()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return found
 
 
 def summary(samples: pl.DataFrame) -> pl.DataFrame:

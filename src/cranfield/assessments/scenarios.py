@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._random import stream
+from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
-from cranfield._spelling import nearest
 from cranfield.measures.judgments import Judgments
 
 Unit = Literal["ratings", "items", "users"]
@@ -101,26 +101,25 @@ def _smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
     return chosen
 
 
-SCENARIOS: Mapping[str, Scenario] = {
-    one.name: one
-    for one in (
-        Scenario("ratings", "ratings", False, "ratings missing at random"),
-        Scenario("items", "items", False, "items missing at random"),
-        Scenario("popular", "items", True, "most popular items missing"),
-        Scenario("users", "users", False, "users missing at random"),
-        Scenario("large", "users", True, "users with the largest profiles missing"),
-    )
-}
-"""The five scenarios of Valcarce et al. (2020), by name."""
+SCENARIOS: Registry[Scenario] = Registry("scenario")
+"""The scenarios by name: the five of Valcarce et al. (2020), and those that are added."""
+
+for _scenario in (
+    Scenario("ratings", "ratings", False, "ratings missing at random"),
+    Scenario("items", "items", False, "items missing at random"),
+    Scenario("popular", "items", True, "most popular items missing"),
+    Scenario("users", "users", False, "users missing at random"),
+    Scenario("large", "users", True, "users with the largest profiles missing"),
+):
+    SCENARIOS.add(_scenario.name, _scenario)
 
 
 def scenario(name: str | Scenario) -> Scenario:
     """Return a scenario by its name."""
     if isinstance(name, Scenario):
         return name
-    if name not in SCENARIOS:
-        raise SettingError(f"there is no scenario {name!r}{nearest(str(name), SCENARIOS)}")
-    return SCENARIOS[name]
+    known: Scenario = SCENARIOS.find(name).thing
+    return known
 
 
 def _descending(first: int, last: int, step: int) -> tuple[float, ...]:
@@ -161,7 +160,7 @@ def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) 
     >>> len(grids["ratings"]), grids["popular"]
     (20, (1.0, 0.9))
     """
-    names = [one.name for one in scenarios]
+    names = [scenario.name for scenario in scenarios]
     if not isinstance(sizes, Mapping):
         return dict.fromkeys(names, sizes_of(sizes))
     for name in sizes:

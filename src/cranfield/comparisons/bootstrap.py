@@ -12,13 +12,13 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 
 # Resamples are drawn for about this many users at a time.
 _BLOCK = 1 << 21
 
 
-@tests.register
+@significance_tests.register
 def bootstrap(
     data: Sequence[Sample], resamples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:
@@ -51,7 +51,7 @@ def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tup
     """
     with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
         for sample in data:
-            table = _Table(sample)
+            table = _Resampled(sample)
             for counts in _counts(sample.values.shape[1], n_samples, seed):
                 table.add(counts)
                 bar.advance(len(counts))
@@ -69,7 +69,7 @@ def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(drawn.ravel(), minlength=size * n_users).reshape(size, n_users).astype(np.float64)
 
 
-class _Table:
+class _Resampled:
     """The resampled means and t statistics of the pairs of one sample."""
 
     def __init__(self, sample: Sample) -> None:

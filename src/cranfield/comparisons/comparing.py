@@ -22,7 +22,7 @@ from cranfield.comparisons.effect import effects
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, spelled_test, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
 from cranfield.measures.averaging import Averaging, By, Coverage, GroupPolicy, Undefined
 from cranfield.measures.scores import Scores
 
@@ -212,7 +212,7 @@ def compare_scores(
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
-    run = partial(tests.call, significance, seed=seed, alpha=alpha)
+    run = partial(significance_tests.call, significance, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
     rows = [_rows(sample, verdict, comparing) for sample, verdict in zip(data, verdicts)]
     if comparing.subsets:

@@ -11,6 +11,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
@@ -212,15 +213,15 @@ class Comparison:
                     row["metric"],
                     row["system_a"],
                     row["system_b"],
-                    _number(row["mean_a"]),
-                    _number(row["mean_b"]),
-                    _number(row["difference"], "+"),
-                    f"[{_number(row['lower'], '+')}, {_number(row['upper'], '+')}]",
-                    _number(row["effect"], "+", 2),
+                    number_text(row["mean_a"]),
+                    number_text(row["mean_b"]),
+                    number_text(row["difference"], sign="+"),
+                    f"[{number_text(row['lower'], sign='+')}, {number_text(row['upper'], sign='+')}]",
+                    number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
                     p_text(row["p_corrected"]),
-                    row["better"] or "–",
+                    row["better"] or DASH,
                 ]
             )
         interval = f"{100 * (1 - self.alpha):g}% interval"
@@ -236,7 +237,7 @@ class Comparison:
                 Cell(self.systems[s]),
                 *(
                     Cell(
-                        _number(self.averages[s, m]),
+                        number_text(self.averages[s, m]),
                         best=ranks[m][s] == 0,
                         second=ranks[m][s] == 1,
                         raised=letters[metric, self.systems[s]],
@@ -282,7 +283,3 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
-
-
-def _number(value: float | None, sign: str = "", digits: int = 4) -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:{sign}.{digits}f}"

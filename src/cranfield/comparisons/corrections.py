@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cranfield._registry import Registry
 from cranfield.comparisons.sample import Floats
 
-corrections = Registry("correction")
+corrections: Registry[Callable[[Floats], Floats]] = Registry("correction")
 """The corrections, by name; each takes the p-values of a family and returns corrected ones. NaN stays NaN."""
 
 

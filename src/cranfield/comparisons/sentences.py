@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import DASH, number_text
+
 
 def p_text(p: float | None) -> str:
     """Return a p-value as people write it.
@@ -18,7 +20,7 @@ def p_text(p: float | None) -> str:
     ('0.0321', '<0.0001', '1')
     """
     if p is None or np.isnan(p):
-        return "–"
+        return DASH
     return "<0.0001" if p < 0.0001 else f"{p:.3g}"
 
 
@@ -82,7 +84,7 @@ def _against(rows: list[dict[str, Any]], baseline: str) -> str:
 def _gain(row: Mapping[str, Any], sign: int) -> str:
     """Return what the better system gains, with its interval."""
     ends = sorted(sign * row[end] for end in ("lower", "upper"))
-    interval = ", ".join("–" if np.isnan(end) else f"{end:.4f}" for end in ends)
+    interval = ", ".join(number_text(end) for end in ends)
     return f"{sign * row['difference']:.4f} [{interval}]"
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.comparisons.wilcoxon import refuse_weights
 
 
-@tests.register
+@significance_tests.register
 def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
     """Sign test: the two-sided binomial test that either system is as likely to be the better one.
 

@@ -10,10 +10,10 @@ import numpy as np
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 
 
-@tests.register
+@significance_tests.register(aliases=("t",))
 def student(data: Sequence[Sample]) -> list[Verdict]:
     """Student's paired t-test: t = mean(d) / (sd(d) / √n), with n − 1 degrees of freedom.
 
@@ -23,7 +23,7 @@ def student(data: Sequence[Sample]) -> list[Verdict]:
     return [_student(sample) for sample in data]
 
 
-@tests.register
+@significance_tests.register(aliases=("log_t",))
 def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
     """Student's paired t-test on log(x + ε), the test that belongs to geometric means."""
     if not _checks.number("epsilon", epsilon) > 0:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cranfield._progress import progress
 from cranfield._random import stream
+from cranfield._rounding import nearest_count
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.verdict import Verdict
 
@@ -24,10 +25,10 @@ def rejected_share(
     """Return, for each sample and pair, the share of user subsets in which the test rejects at ``alpha``.
 
     Decision D of Cañamares, Castells and Moffat (2020): ``subsets`` random subsets of the users, each a share ``size``
-    of them drawn without replacement, and the test in each.
+    of them (the nearest whole number, halves up, and at least one) drawn without replacement, and the test in each.
     """
     n_users = data[0].values.shape[1]
-    n_drawn = max(1, round(size * n_users))
+    n_drawn = max(1, int(nearest_count(size, n_users)))
     rejected = [np.zeros(sample.n_pairs) for sample in data]
     with progress("Testing subsets of users", total=subsets, unit="subsets") as bar:
         for k in range(subsets):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +13,9 @@ from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.comparisons.sample import Floats, Sample
 
-tests = Registry("test")
-"""The tests, by name. A new one is a function from samples (one a metric) to verdicts, and `register` above it."""
-
-_SHORT = {"t": "student", "log_t": "log_student", "fisher": "permutation"}
+significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
+"""The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
+``@significance_tests.register`` above it."""
 
 
 def spelled_test(test: str, method: str | None = None, resamples: int | None = None) -> str:
@@ -34,8 +34,7 @@ def spelled_test(test: str, method: str | None = None, resamples: int | None = N
             if key in parameters and parameters[key] != value:
                 raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
             parameters[key] = value
-    whole = replace(spelling, name=_SHORT.get(spelling.name, spelling.name), parameters=tuple(parameters.items()))
-    return str(tests.spelling(str(whole)))
+    return str(significance_tests.spelling(str(replace(spelling, parameters=tuple(parameters.items())))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
+from cranfield._numbers import amount_text
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data.ratings import Ratings, check_ratings
@@ -138,7 +139,7 @@ class Description:
 
     def _profiles(self) -> str:
         rows = [
-            [label, *(_number(sizes[statistic]) for statistic in _SIZES)]
+            [label, *(amount_text(sizes[statistic]) for statistic in _SIZES)]
             for label, sizes in (("per user", self.per_user), ("per item", self.per_item))
         ]
         return Table(["ratings", "min", "25 %", "median", "75 %", "max", "mean"], rows).text()
@@ -152,13 +153,13 @@ class Description:
         rows.insert(0, ("rating", "ratings", "share", ""))
         a, b, c = (max(len(row[column]) for row in rows) for column in range(3))
         lines = [f"{row[0]:<{a}}  {row[1]:>{b}}  {row[2]:>{c}}  {row[3]}".rstrip() for row in rows]
-        return "\n".join([*lines, f"mean {_number(self.mean)}"])
+        return "\n".join([*lines, f"mean {amount_text(self.mean)}"])
 
     def _time(self) -> list[str]:
         if self.start is None or self.end is None:
             return ["no times"]
         days = (self.end - self.start) / timedelta(days=1)
-        return [f"from {self.start:%Y-%m-%d %H:%M:%S} to {self.end:%Y-%m-%d %H:%M:%S} UTC ({_number(days)} days)"]
+        return [f"from {self.start:%Y-%m-%d %H:%M:%S} to {self.end:%Y-%m-%d %H:%M:%S} UTC ({amount_text(days)} days)"]
 
     def _record(self) -> list[str]:
         lines = [line for step in self.history for line in (_told(step), *(f"  {note}" for note in step.notes))]
@@ -227,13 +228,13 @@ def _histogram(values: NDArray[Any]) -> pl.DataFrame:
     distinct, counts = table["value"].to_numpy(), table["count"].to_numpy()
     if len(distinct) <= _DISTINCT:
         low = high = distinct.astype(np.float64)
-        labels = [_number(value) for value in low]
+        labels = [amount_text(value) for value in low]
     else:
         edges = _edges(float(distinct[0]), float(distinct[-1]))
         bin_of = np.clip(np.searchsorted(edges, distinct, side="right") - 1, 0, len(edges) - 2)
         counts = np.bincount(bin_of, weights=counts, minlength=len(edges) - 1).astype(np.int64)
         low, high = edges[:-1], edges[1:]
-        labels = [f"{_number(a)} to {_number(b)}" for a, b in zip(low, high)]
+        labels = [f"{amount_text(a)} to {amount_text(b)}" for a, b in zip(low, high)]
     return pl.DataFrame(
         {"rating": labels, "low": low, "high": high, "ratings": counts.astype(np.int64), "share": counts / len(values)}
     )
@@ -247,13 +248,6 @@ def _edges(low: float, high: float) -> NDArray[np.float64]:
             max(int(np.searchsorted(steps, low, side="right")) - 1, 0) : np.searchsorted(steps, high, "right") + 1
         ]
     return np.linspace(low, high, _BINS + 1)
-
-
-def _number(value: float) -> str:
-    """Write a number with thousands marked, and three decimals at the most unless it is tiny."""
-    if value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:,.3f}".rstrip("0") if abs(value) >= 0.01 else f"{value:.3g}"
 
 
 def _told(step: Step) -> str:

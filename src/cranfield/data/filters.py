@@ -19,7 +19,7 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._registry import Registry
-from cranfield._rounding import share_of
+from cranfield._rounding import nearest_count, share_of
 from cranfield.data.moment import day, seconds
 from cranfield.data.popularity import by_popularity
 from cranfield.data.ratings import Ratings, check_ratings
@@ -37,7 +37,7 @@ __all__ = [
     "time_window",
 ]
 
-registry = Registry("filter")
+registry: Registry[Callable[..., Ratings]] = Registry("filter")
 """The filters that can be spelled; a new one is a function with ``@registry.register`` above it."""
 
 
@@ -86,7 +86,7 @@ def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
         raise SettingError("min_ratings needs user or item; write min_ratings(user=5), for instance")
     least_user = 0 if user is None else check.whole("user", user)
     least_item = 0 if item is None else check.whole("item", item)
-    asked = _given(user=user, item=item) | ({"repeat": True} if check.flag("repeat", repeat) else {})
+    settings = _given(user=user, item=item) | ({"repeat": True} if check.flag("repeat", repeat) else {})
     kept = _at_least(ratings, least_user, least_item, repeat)
     notes = []
     for kind, least, counts in (("users", least_user, kept.user_counts), ("items", least_item, kept.item_counts)):
@@ -96,7 +96,7 @@ def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
                 f"{short:,} {kind} have fewer than {least} ratings after the filter, because it removed others; "
                 "repeat=true goes on until there is none"
             )
-    return _filtered(ratings, kept, "min_ratings", asked, notes)
+    return _filtered(ratings, kept, "min_ratings", settings, notes)
 
 
 @registry.register
@@ -111,10 +111,10 @@ def max_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
     check_ratings(ratings)
     if user is None and item is None:
         raise SettingError("max_ratings needs user or item; write max_ratings(user=1000), for instance")
-    asked = _given(user=user, item=item)
+    settings = _given(user=user, item=item)
     keep_user = None if user is None else ratings.user_counts <= check.whole("user", user)
     keep_item = None if item is None else ratings.item_counts <= check.whole("item", item)
-    return _filtered(ratings, _of(ratings, keep_user, keep_item), "max_ratings", asked)
+    return _filtered(ratings, _of(ratings, keep_user, keep_item), "max_ratings", settings)
 
 
 @registry.register
@@ -145,7 +145,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
     share
         How much to drop.
     of
-        ``"items"``: that share of the items, rounded to the nearest number (halves down). ``"ratings"``: the fewest
+        ``"items"``: that share of the items, rounded to the nearest number (halves up). ``"ratings"``: the fewest
         most popular items that hold at least that share of the ratings, as the short head of Cremonesi et al. (2010),
         where it is 33 %.
 
@@ -168,7 +168,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
     share, of = check.share("share", share), check.one_of("of", of, ("items", "ratings"))
     order = by_popularity(ratings)
     if of == "items":
-        dropped = _portion(len(order), share)
+        dropped = int(nearest_count(share, len(order)))
     else:
         reached = np.cumsum(ratings.item_counts[order])
         dropped = int(np.searchsorted(reached, share_of(len(ratings), share))) + 1
@@ -181,7 +181,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
 def sample(ratings: Ratings, *, share: float = 0.1, of: str = "ratings", seed: int = 0) -> Ratings:
     """Keep a random share of the ratings, of the users with all their ratings, or of the items with all of theirs.
 
-    The number kept is exact: the share rounded to the nearest number (halves down).
+    The number kept is exact: the share rounded to the nearest number (halves up).
 
     Examples
     --------
@@ -199,7 +199,7 @@ def sample(ratings: Ratings, *, share: float = 0.1, of: str = "ratings", seed: i
     places = np.flatnonzero(present)
     order = np.argsort(stream(seed, "filters", "sample", of).random(len(places)), kind="stable")
     chosen = np.zeros(len(present), dtype=bool)
-    chosen[places[order[: _portion(len(places), share)]]] = True
+    chosen[places[order[: int(nearest_count(share, len(places)))]]] = True
     if of == "ratings":
         kept = ratings.keep(chosen)
     else:
@@ -231,21 +231,21 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
     if ratings.times is None:
         raise SettingError("time_window needs times, and these ratings have none; name the column of times on reading")
     inside = np.ones(len(ratings), dtype=bool)
-    asked = {}
+    window = {}
     if start is not None:
         first = seconds("start", start)
         inside &= ratings.times >= first
-        asked["start"] = day(first)
+        window["start"] = day(first)
     if end is not None:
         last = seconds("end", end)
         inside &= ratings.times < last
-        asked["end"] = day(last)
+        window["end"] = day(last)
     if len(ratings) and not inside.any():
         raise SettingError(
-            f"time_window({', '.join(f'{name}={value}' for name, value in asked.items())}) would leave no ratings; "
+            f"time_window({', '.join(f'{name}={value}' for name, value in window.items())}) would leave no ratings; "
             f"they span {day(ratings.times.min())} to {day(ratings.times.max())}"
         )
-    return _filtered(ratings, ratings.keep(inside), "time_window", asked)
+    return _filtered(ratings, ratings.keep(inside), "time_window", window)
 
 
 @registry.register
@@ -258,8 +258,8 @@ def positives(ratings: Ratings, *, threshold: float) -> Ratings:
     [2]
     """
     check_ratings(ratings)
-    asked = {"threshold": check.number("threshold", threshold)}
-    return _filtered(ratings, ratings.keep(ratings.values >= asked["threshold"]), "positives", asked)
+    threshold = check.number("threshold", threshold)
+    return _filtered(ratings, ratings.keep(ratings.values >= threshold), "positives", {"threshold": threshold})
 
 
 def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
@@ -274,7 +274,7 @@ def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
     if users is None and items is None:
         raise SettingError("only needs users or items; give the ids to keep")
     keeps: list[NDArray[np.bool_] | None] = []
-    asked, notes = {}, []
+    settings, notes = {}, []
     for kind, vocabulary, ids in (("users", ratings.user_ids, users), ("items", ratings.item_ids, items)):
         if ids is None:
             keeps.append(None)
@@ -283,19 +283,14 @@ def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
         keep = np.zeros(len(vocabulary), dtype=bool)
         keep[codes[codes >= 0]] = True
         keeps.append(keep)
-        asked[kind] = f"{len(codes)} ids"
+        settings[kind] = f"{len(codes)} ids"
         if (codes < 0).any():
             notes.append(f"{np.count_nonzero(codes < 0):,} of the given {kind} are not in the ratings")
-    return _filtered(ratings, _of(ratings, *keeps), "only", asked, notes)
+    return _filtered(ratings, _of(ratings, *keeps), "only", settings, notes)
 
 
 def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def _portion(count: int, share: float) -> int:
-    """Return the share of a count, rounded to the nearest whole number, halves down."""
-    return int(np.ceil(share_of(count, share) - 0.5))
 
 
 def _of(ratings: Ratings, keep_user: NDArray[np.bool_] | None, keep_item: NDArray[np.bool_] | None) -> Ratings:
@@ -319,11 +314,11 @@ def _filtered(
 ) -> Ratings:
     """Return the compact result with its step in the history."""
     if len(after) == 0:
-        asked = ", ".join(f"{name}={value}" for name, value in settings.items())
+        stated = ", ".join(f"{name}={value}" for name, value in settings.items())
         raise SettingError(
-            f"{action}({asked}) would leave none of the {len(before):,} ratings; choose a milder setting"
+            f"{action}({stated}) would leave none of the {len(before):,} ratings; choose a milder setting"
             if len(before)
-            else f"there are no ratings for {action}({asked}) to filter; read some first"
+            else f"there are no ratings for {action}({stated}) to filter; read some first"
         )
     counts: dict[str, Callable[[Ratings], int]] = {
         "users": lambda ratings: int(np.count_nonzero(ratings.user_counts)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 from weakref import finalize
@@ -51,6 +52,25 @@ class Vocabulary:
         """Make the vocabulary of ``ids``, given in any order and with repetitions."""
         series = as_series(ids)
         return cls(series.unique().sort() if len(series) else series)
+
+    @classmethod
+    def union(cls, vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+        """Return the vocabulary of all ids of some others; ids become text if those of one of them are text.
+
+        Examples
+        --------
+        >>> Vocabulary.union([Vocabulary.of([2, 1]), Vocabulary.of([3, 1])]).all.to_list()
+        [1, 2, 3]
+        >>> Vocabulary.union([Vocabulary.of([2]), Vocabulary.of(["a"])]).all.to_list()
+        ['2', 'a']
+        """
+        if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
+            return vocabularies[0]
+        if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
+            return cls.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
+        # Frames can be concatenated over ids of different types, series cannot.
+        frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
+        return cls.of(pl.concat(frames, how="vertical_relaxed").to_series())
 
     @classmethod
     def encode(cls, ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import number_text
 from cranfield._table import Table
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.experiment import Experiment
@@ -73,8 +74,8 @@ class Difference:
         rows = [
             [
                 *(row[key] for key in _KEY),
-                *(_number(row[key]) for key in ("before", "after")),
-                _number(row["change"], "+"),
+                *(number_text(row[key]) for key in ("before", "after")),
+                number_text(row["change"], sign="+"),
                 f"{row['rank_before']} → {row['rank_after']}",
             ]
             for row in self.moved.iter_rows(named=True)
@@ -214,7 +215,3 @@ def _said(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_said, value)) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:{sign}.4f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cranfield._numbers import DASH, percent_text
 from cranfield._table import Table, markdown_text
 from cranfield.experiments.decisions import DECISIONS
 
@@ -92,7 +93,7 @@ def _searches(told: Mapping[str, Any]) -> Table:
 
 def _coverage(told: Mapping[str, Any]) -> Table:
     rows = [
-        [name, system, *(_share(one[key]) for key in ("users", "filled", "items", "unjudged"))]
+        [name, system, *(percent_text(one[key]) for key in ("users", "filled", "items", "unjudged"))]
         for name, by in told["coverage"].items()
         for system, one in by.items()
     ]
@@ -149,11 +150,7 @@ def _said(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_said, value)) or "none"
     if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
+        return {True: "yes", False: "no", None: DASH}[value]
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.1%}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._registry import Entry, Registry
+from cranfield._spelling import nearest, parse
 from cranfield.data import Ratings, read, simulate
 from cranfield.experiments.system import check_name
 
@@ -30,7 +31,23 @@ _CALLED = {str: "text", int: "a position", bool: "true or false"}
 KINDS = ("file", "dataset", "simulate", "train")
 """Where ratings come from; a source has one of these."""
 
-_SIMULATIONS: Mapping[str, Callable[..., Any]] = {"world": simulate.world, "popularity": simulate.popularity}
+
+class Simulation(Entry[Callable[..., Any]]):
+    """A registered simulation: a function whose parameters can all be spelled, save those that no text stands for."""
+
+    works_on: ClassVar[int] = 0
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters that can be spelled, and their defaults."""
+        return {name: value for name, value in super().parameters.items() if name not in ("histogram", "like")}
+
+
+SIMULATIONS: Registry[Callable[..., Any]] = Registry("simulation", Simulation)
+"""The simulations that an experiment may take its ratings from."""
+
+SIMULATIONS.add("world", simulate.world)
+SIMULATIONS.add("popularity", simulate.popularity)
 
 
 @dataclass(frozen=True)
@@ -118,21 +135,12 @@ class Source:
 
 def simulated(spelling: str) -> Ratings:
     """Return the ratings that a spelled simulation makes."""
-    parsed = parse(spelling)
-    made = _SIMULATIONS[parsed.name](**dict(parsed.parameters))
-    return made.ratings if isinstance(made, simulate.World) else made
+    ratings = SIMULATIONS.call(spelling)
+    return ratings.ratings if isinstance(ratings, simulate.World) else ratings
 
 
 def _simulation(name: str, text: str) -> str:
-    spelling = parse(text)
-    if spelling.name not in _SIMULATIONS or spelling.cutoff is not None:
-        raise SettingError(
-            f"data.{name}.simulate: there is no simulation {text!r}{nearest(spelling.name, _SIMULATIONS)}"
-        )
-    known = [
-        one for one in inspect.signature(_SIMULATIONS[spelling.name]).parameters if one not in ("histogram", "like")
-    ]
-    for one, _ in spelling.parameters:
-        if one not in known:
-            raise SettingError(f"data.{name}.simulate: {spelling.name} has no setting {one!r}{nearest(one, known)}")
-    return str(Spelling(spelling.name, spelling.parameters))
+    try:
+        return str(SIMULATIONS.spelling(text))
+    except SettingError as error:
+        raise SettingError(f"data.{name}.simulate: {error}") from None

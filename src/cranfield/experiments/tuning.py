@@ -9,7 +9,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._spelling import Spelling, parse
 from cranfield.experiments.searching import Range
 from cranfield.measures import Metric
 from cranfield.recommenders import recommender
@@ -46,18 +46,18 @@ class Tuning:
     def check(self, spelling: str) -> None:
         """Refuse what cannot be searched for a system, before anything is trained."""
         fixed = parse(spelling)
-        known = vars(recommender(spelling))
         if not self.space:
             raise SettingError("search is empty; give a parameter and its values, as in search = { k = [50, 100] }")
         for name, values in self.space.items():
-            if name not in known:
-                raise SettingError(f"search: {fixed.name} has no parameter {name!r}{nearest(name, known)}")
             if name in dict(fixed.parameters):
                 raise SettingError(f"search: {name} is fixed in {spelling!r} already; leave it out there, or here")
             if isinstance(values, Range) and self.trials is None:
                 raise SettingError(f"search: {name} is a range, of which not every value can be tried; set trials")
             for value in (values.low, values.high) if isinstance(values, Range) else values:
-                recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))
+                try:
+                    recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))
+                except SettingError as error:
+                    raise SettingError(f"search: {error}") from None
 
     @property
     def size(self) -> int:

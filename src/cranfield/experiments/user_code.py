@@ -23,7 +23,7 @@ def own(*functions: Callable[..., Any]) -> list[str]:
     return [made_of(one) for one in functions if not is_ours(one)]
 
 
-def own_of(registry: Registry, spellings: Iterable[str]) -> list[str]:
+def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
     """Return a hash of each spelled function that is not ours."""
     return own(*(registry[parse(one).name] for one in spellings))
 

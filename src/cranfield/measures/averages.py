@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checks import number
-from cranfield._errors import SettingError
+from cranfield._checks import Limits
 from cranfield._random import stream
+from cranfield._registry import Registry
 from cranfield._rounding import share_of
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._spelling import Spelling, parse
 from cranfield.measures._scale import power_for
 
 Values = NDArray[np.float64]
@@ -57,13 +57,8 @@ class Average:
         """
         if isinstance(spelling, Average):
             return spelling
-        parsed = parse(spelling)
-        if parsed.name not in _MAKERS or parsed.cutoff is not None:
-            raise SettingError(f"there is no average {spelling!r}{nearest(parsed.name, _MAKERS)}")
-        try:
-            return _MAKERS[parsed.name](parsed, **dict(parsed.parameters))
-        except TypeError as error:
-            raise SettingError(f"{spelling!r} cannot be read; {parsed.name} has no such parameter") from error
+        average: Average = AVERAGES.call(spelling, parse(spelling))
+        return average
 
     def __str__(self) -> str:
         return str(self.spelling)
@@ -87,6 +82,10 @@ class Average:
         tail = (1.0 - level) / 2.0
         lower, upper = np.quantile(draws, [tail, 1.0 - tail])
         return float(lower), float(upper)
+
+
+AVERAGES: Registry[Callable[..., Average]] = Registry("average")
+"""The averages by name: functions from a spelling, with its parameters, to an `Average`."""
 
 
 def _value_in_reach(value: Callable[[Values, Values], float]) -> Callable[[Values, Values], float]:
@@ -125,6 +124,7 @@ def _student(values: Values, level: float, degrees: float | None = None, error: 
     return middle - half, middle + half
 
 
+@AVERAGES.register("mean")
 def _mean(spelling: Spelling) -> Average:
     """Arithmetic mean: (1/n) Σ x."""
     return Average(
@@ -135,10 +135,9 @@ def _mean(spelling: Spelling) -> Average:
     )
 
 
-def _weighted(spelling: Spelling, by: str = "judged") -> Average:
+@AVERAGES.register("weighted")
+def _weighted(spelling: Spelling, by: Literal["judged", "relevant"] = "judged") -> Average:
     """Weighted mean: Σ w x / Σ w, w being the test ratings behind a list (``judged``), or the relevant ones."""
-    if by not in ("judged", "relevant"):
-        raise SettingError(f"by={by} of weighted is not known; write judged or relevant")
 
     def value(x: Values, w: Values) -> float:
         total = float(w.sum())
@@ -161,6 +160,7 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
     )
 
 
+@AVERAGES.register("median")
 def _median(spelling: Spelling) -> Average:
     """Median, with the exact interval of its order statistics."""
 
@@ -176,18 +176,17 @@ def _median(spelling: Spelling) -> Average:
     return Average(spelling, _value_in_reach(lambda x, _: float(np.median(x))), interval, "exact order statistics")
 
 
-def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-5) -> Average:
+@AVERAGES.register("geometric")
+def _geometric(
+    spelling: Spelling,
+    form: Literal["trec_eval", "adjusted"] = "trec_eval",
+    epsilon: Annotated[float, Limits(above=0)] = 1e-5,
+) -> Average:
     """Geometric mean, of values that may be 0.
 
     ``trec_eval``: exp(mean log max(x, ε)), ε = 1e-5. ``adjusted``: exp(mean log(x + ε)) − ε (Robertson 2006; Cañamares
     et al. 2020 with ε = 0.01).
     """
-    if form not in ("trec_eval", "adjusted"):
-        raise SettingError(f"form={form} of geometric is not known; write trec_eval or adjusted")
-    if not 0 < number("epsilon", epsilon) < np.inf:
-        raise SettingError(
-            f"epsilon={epsilon} of geometric must be a number above 0; give a small one, such as epsilon=0.01"
-        )
     shift = epsilon if form == "adjusted" else 0.0
 
     def logs(x: Values) -> Values:
@@ -200,10 +199,9 @@ def _geometric(spelling: Spelling, form: str = "trec_eval", epsilon: float = 1e-
     return Average(spelling, lambda x, _: float(np.exp(logs(x).mean())) - shift, interval, "Student's t of the logs")
 
 
-def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
+@AVERAGES.register("trimmed")
+def _trimmed(spelling: Spelling, share: Annotated[float, Limits(low=0, below=0.5)] = 0.1) -> Average:
     """Trimmed mean: the mean without the lowest and highest share of the values."""
-    if not 0.0 <= number("share", share) < 0.5:
-        raise SettingError(f"share={share} of trimmed must lie between 0 and 0.5; write share=0.1")
 
     def kept(x: Values) -> Values:
         cut = int(share_of(len(x), share))
@@ -225,18 +223,9 @@ def _trimmed(spelling: Spelling, share: float = 0.1) -> Average:
     )
 
 
-_MAKERS: Mapping[str, Callable[..., Average]] = {
-    "mean": _mean,
-    "weighted": _weighted,
-    "median": _median,
-    "geometric": _geometric,
-    "trimmed": _trimmed,
-}
-
-
 def known_averages() -> Mapping[str, str]:
     """Return every average by name, with what it is."""
-    return {name: (maker.__doc__ or "").split("\n", 1)[0] for name, maker in _MAKERS.items()}
+    return {name: entry.summary for name, entry in AVERAGES.entries().items()}
 
 
 def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:

@@ -156,8 +156,8 @@ class Paired:
         return _TiedRanks.of(self.groups, self.y)
 
     @cached_property
-    def _counts(self) -> _Counts:
-        return _Counts.of(self.groups, self._of_x, self._of_y)
+    def _counts(self) -> _PairCounts:
+        return _PairCounts.of(self.groups, self._of_x, self._of_y)
 
     def _sum(self, values: Values) -> Values:
         return np.bincount(self.groups, weights=values, minlength=self.n_groups).astype(np.float64)
@@ -293,7 +293,7 @@ _FEW_LEVELS = 4
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _PairCounts:
     """For each item, how many of its group stand above it in both rankings and how many are tied with it."""
 
     both: Values
@@ -304,7 +304,7 @@ class _Counts:
     """Those of the same scores in both, itself included."""
 
     @classmethod
-    def of(cls, groups: NDArray[Any], x: _TiedRanks, y: _TiedRanks) -> _Counts:
+    def of(cls, groups: NDArray[Any], x: _TiedRanks, y: _TiedRanks) -> _PairCounts:
         order = _descending(groups, -y.first)
         counts = np.zeros((3, len(groups)))
         if len(groups) == 0:

@@ -6,20 +6,20 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checks import flag, one_of
+from cranfield._checks import Limits, flag, one_of
 from cranfield._code_hash import is_ours
 from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._registry import Cutoff, Entry, Registry
+from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
 
 Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
-Cutoff = Literal["optional", "required", "none"]
 Need = Literal["predictions", "train", "similarity", "whole lists"]
 Requirement = Literal[
     "relevant items", "gains", "judgments", "judged items in the list", "items in the list", "nothing"
@@ -35,28 +35,19 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
 }
 """What a metric can require of a list and its user, and for which lists that is there."""
 
-# What every metric understands, whatever its own parameters.
-_COMMON: Mapping[str, str] = {
-    "rel": "the lowest relevant rating, in place of the threshold of the whole measurement",
-    "condensed": "take items without a test rating out of the lists first",
-    "dialect": "what another tool means by the name, and whom it averages over: lenskit, rectools, ...",
-}
-
-# Ranks are counted in 32 bits.
-_DEEPEST = 2**31 - 1
-
 
 @dataclass(frozen=True)
-class Definition:
+class Definition(Entry[Callable[..., Any]]):
     """A registered metric: its function, and what there is to know about it.
 
     Parameters
     ----------
-    name
-        How it is spelled.
-    function
-        Takes the `Judged` lists (already cut, condensed and under the right threshold) and the parameters; returns one
-        value a list, NaN where it is undefined. With ``whole_system`` it returns a single number.
+    name, aliases, cutoff
+        How it is spelled; see `Entry`.
+    thing
+        The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
+        parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
+        number.
     family
         The page of the documentation that holds its formula.
     requires
@@ -69,8 +60,6 @@ class Definition:
     bounds
         Whether missing judgments make it uncertain, so that it has a value if all unjudged items of a list were
         relevant, and if none were.
-    cutoff
-        Whether ``@n`` may, must or cannot follow the name.
     lower_is_better
         As of an error.
     needs
@@ -84,43 +73,39 @@ class Definition:
         the agreement with the user's own order does.
     """
 
-    name: str
-    function: Callable[..., Any]
-    family: str
+    cutoff: Cutoff = "optional"
+    family: str = "own"
     requires: Requirement = "nothing"
     zero_if_undefined: bool = False
     bounds: bool = False
-    cutoff: Cutoff = "optional"
     lower_is_better: bool = False
     needs: tuple[Need, ...] = ()
     whole_system: bool = False
     averages_ties: bool = False
     condensed: bool = False
-    aliases: tuple[str, ...] = ()
+
+    common: ClassVar[Mapping[str, Limits]] = {
+        # The lowest relevant rating, in place of the threshold of the whole measurement.
+        "rel": Limits((float,), finite=False),
+        # Whether items without a test rating are taken out of the lists first.
+        "condensed": Limits((bool,)),
+        # What another tool means by the name, and whom it averages over: lenskit, rectools, ...
+        "dialect": Limits((str,)),
+    }
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function of `Judged` lists."""
+        return self.thing
 
     @cached_property
     def takes_cutoff(self) -> bool:
         """Whether the function asks for the cut-off, as one with a denominator does."""
         return "cutoff" in inspect.signature(self.function).parameters
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The metric's own parameters and their defaults."""
-        signature = inspect.signature(self.function)
-        return {
-            name: parameter.default
-            for name, parameter in signature.parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "cutoff"
-        }
 
-    @property
-    def summary(self) -> str:
-        """The first line of the definition."""
-        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
-
-
-_DEFINITIONS: dict[str, Definition] = {}
-_SPELLINGS: dict[str, str] = {}
+METRICS: Registry[Callable[..., Any]] = Registry("metric", Definition, any_case=True)
+"""The metrics by name; `metric` registers one."""
 
 
 def metric(
@@ -133,6 +118,7 @@ def metric(
     bounds: bool | None = None,
     lower_is_better: bool = False,
     whole_system: bool = False,
+    replace: bool = False,
     **properties: Any,
 ) -> Callable[[F], F]:
     """Register a metric; use it as a decorator of a function of `Judged` lists.
@@ -140,7 +126,7 @@ def metric(
     Parameters
     ----------
     name, aliases
-        How it is spelled, and how else.
+        How it is spelled, and how else; capitals do not matter.
     requires
         Without what it is undefined (NaN) for a list: ``"relevant items"``, ``"judgments"``, ... as in `Definition`.
     zero_if_undefined
@@ -149,6 +135,9 @@ def metric(
         Whether it has bounds from missing judgments; by default if it has a value for each list.
     lower_is_better, whole_system
         Whether a smaller value is the better one, and whether the function returns one number for all lists together.
+    replace
+        Whether it takes the place of another metric of that name, one of cranfield's included; otherwise a name that is
+        taken is an error. The same function may be registered again, as when a cell of a notebook is run twice.
     family, properties
         The other fields of `Definition`.
 
@@ -165,8 +154,7 @@ def metric(
     >>> cf.measure({"mine": run}, test, ["TwoHits@2"]).frame()["mean"].to_list()
     [0.5]
     """
-    if parse(name) != Spelling(name):
-        raise SettingError(f"{name!r} cannot be the name of a metric; use a word without parameters and cut-off")
+    METRICS.check_name(name)
     one_of("requires", requires, _REQUIREMENTS)
     zero = not lower_is_better if zero_if_undefined is None else flag("zero_if_undefined", zero_if_undefined)
     bounded = not whole_system if bounds is None else flag("bounds", bounds)
@@ -174,24 +162,21 @@ def metric(
         raise SettingError(f"{name} has one value for all lists, and so no bounds; leave bounds=True out")
 
     def register(function: F) -> F:
-        asked = inspect.signature(function).parameters.get("cutoff")
-        needed = asked is not None and asked.default is inspect.Parameter.empty
-        how = {"cutoff": "required" if needed else "optional", **properties}
-        definition = Definition(
+        cutoff = inspect.signature(function).parameters.get("cutoff")
+        needed = cutoff is not None and cutoff.default is inspect.Parameter.empty
+        METRICS.add(
             name,
             function,
-            family,
             aliases=aliases,
+            replace=replace,
+            family=family,
             requires=requires,
             zero_if_undefined=zero,
             bounds=bounded,
             lower_is_better=lower_is_better,
             whole_system=whole_system,
-            **how,
+            **{"cutoff": "required" if needed else "optional", **properties},
         )
-        _DEFINITIONS[name] = definition
-        for spelling in (name, *aliases):
-            _SPELLINGS[spelling.lower()] = name
         return function
 
     return register
@@ -200,7 +185,7 @@ def metric(
 def known_metrics() -> Mapping[str, Definition]:
     """Return every registered metric by name."""
     _load()
-    return dict(_DEFINITIONS)
+    return METRICS.entries()
 
 
 @dataclass(frozen=True)
@@ -228,15 +213,11 @@ class Metric:
             return spelling
         _load()
         parsed = parse(spelling)
-        name = _SPELLINGS.get(parsed.name.lower())
-        if name is None:
-            known = {*_DEFINITIONS, *(alias for one in _DEFINITIONS.values() for alias in one.aliases)}
-            raise SettingError(f"there is no metric {parsed.name!r}{nearest(parsed.name, known)}")
-        definition = _DEFINITIONS[name]
-        spoken = dict(parsed.parameters).get("dialect")
-        if spoken is not None:
-            definition = _dialect(name, spoken)
-        _check(definition, parsed)
+        definition: Definition = METRICS.find(parsed.name)
+        tool, called = dict(parsed.parameters).get("dialect"), definition.name
+        if tool is not None:
+            definition, called = _dialect(called, tool), f"{called}(dialect={tool})"
+        definition.read(parsed, called=called)
         return cls(definition, parsed.parameters, parsed.cutoff)
 
     def __str__(self) -> str:
@@ -280,8 +261,8 @@ class Metric:
         values = self._computed(judged, parameters)
         if self.definition.whole_system:
             return float(values)
-        found = self._one_a_list(values, judged.n_lists)
-        return np.where(_REQUIREMENTS[self.definition.requires](judged), found, np.nan)
+        per_list = self._checked(values, judged.n_lists)
+        return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
 
     def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
         """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
@@ -311,43 +292,15 @@ class Metric:
             f"{judged.judgments.top_grade:,.15g}; use a normalised metric such as nDCG, or ratings on a shorter scale"
         )
 
-    def _one_a_list(self, values: Any, n_lists: int) -> Values:
-        found = np.asarray(values)
-        if found.shape != (n_lists,) or found.dtype.kind not in "biuf":
+    def _checked(self, values: Any, n_lists: int) -> Values:
+        """Return the values as an array with a number for each list, or say that they are none."""
+        array = np.asarray(values)
+        if array.shape != (n_lists,) or array.dtype.kind not in "biuf":
             raise SettingError(
-                f"{self} returned {found.dtype} of shape {found.shape} for {n_lists:,} lists; return a number for each "
+                f"{self} returned {array.dtype} of shape {array.shape} for {n_lists:,} lists; return a number for each "
                 "list, or register it with whole_system=True"
             )
-        return found.astype(np.float64, copy=False)
-
-
-def _check(definition: Definition, parsed: Spelling) -> None:
-    known = [*definition.parameters, *_COMMON]
-    for key, value in parsed.parameters:
-        if key not in known:
-            raise SettingError(f"{definition.name} has no parameter {key!r}{nearest(key, known)}")
-        if key == "rel" and (not isinstance(value, int | float) or isinstance(value, bool) or value != value):
-            raise SettingError(f"rel={value} in {parsed} is not a number; write rel=4")
-        if key == "condensed" and not isinstance(value, bool):
-            raise SettingError(f"condensed={value} in {parsed} is neither true nor false")
-    given = dict(parsed.parameters)
-    for key, default in definition.parameters.items():
-        if default is inspect.Parameter.empty and key not in given:
-            raise SettingError(f"{parsed} needs {key}; write {definition.name}({key}=...)")
-    if parsed.cutoff is not None and parsed.cutoff > _DEEPEST:
-        raise SettingError(f"no list is as long as the cut-off of {parsed}; give at most @{_DEEPEST}")
-    if definition.cutoff == "required" and parsed.cutoff is None:
-        raise SettingError(f"{parsed} needs a cut-off; write {Spelling(definition.name, parsed.parameters, 10)}")
-    if definition.cutoff == "none" and parsed.cutoff is not None:
-        raise SettingError(f"{parsed} takes no cut-off; write {Spelling(definition.name, parsed.parameters)}")
-
-
-def choice(metric_name: str, parameter: str, value: Any, allowed: Mapping[str, Any] | tuple[str, ...]) -> None:
-    """Raise an error that names the allowed values unless ``value`` is one of them."""
-    if value not in allowed:
-        raise SettingError(
-            f"{parameter}={value} of {metric_name} is not known{nearest(str(value), [str(one) for one in allowed])}"
-        )
+        return array.astype(np.float64, copy=False)
 
 
 def _dialect(name: str, tool: str) -> Definition:

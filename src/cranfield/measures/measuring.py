@@ -264,7 +264,7 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _SystemScores:
     """One system's part of the scores."""
 
     values: NDArray[np.float64]
@@ -276,7 +276,7 @@ class _Measured:
     bounds: NDArray[np.float64]
 
 
-def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int) -> _Measured:
+def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int) -> _SystemScores:
     values = np.full((len(metrics), judged.n_lists), np.nan)
     overall = [float("nan")] * len(metrics)
     for m, metric in enumerate(metrics):
@@ -286,7 +286,7 @@ def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, lon
             values[m] = metric(judged)
     cutoffs = [metric.cutoff or longest for metric in metrics]
     service = {n: _service(judged, n) for n in set(cutoffs)}
-    return _Measured(
+    return _SystemScores(
         values=values,
         covered=judged.lengths > 0,
         overall=overall,

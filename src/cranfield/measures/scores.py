@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
@@ -365,7 +366,7 @@ class Scores:
         for m, lower in enumerate(self.lower_is_better):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
-                text = _number(means[s, m], digits)
+                text = number_text(means[s, m], digits)
                 for low, high, form in pairs:
                     below, above = ends.select(low, high).row(s * len(self.metrics) + m)
                     if None not in (below, above) and not np.isnan([below, above]).any():
@@ -376,7 +377,7 @@ class Scores:
         for name, shares in self._services(services).items():
             header.append(name)
             for s, one in enumerate(shares):
-                cells[s].append(Cell("–" if np.isnan(one) else f"{one:.1%}"))
+                cells[s].append(Cell(percent_text(one)))
         caption = self._caption(averaging)
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
@@ -419,19 +420,15 @@ class Scores:
         return self.table(services=True, level=LEVEL).html()
 
 
-def _number(value: float, digits: int) -> str:
-    return "–" if np.isnan(value) else f"{value:.{digits}f}"
-
-
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
     """Write an interval: by its half width where the mean is in the middle, else by its ends."""
     if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
-        return f"±{_number(mean - lower, digits)}"
-    return f"[{_number(lower, digits)}, {_number(upper, digits)}]"
+        return f"±{number_text(mean - lower, digits)}"
+    return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
 
 
 def _span(_: float, least: float, most: float, digits: int) -> str:
-    return f"({_number(least, digits)}–{_number(most, digits)})"
+    return f"({number_text(least, digits)}–{number_text(most, digits)})"
 
 
 _SCHEMA: Mapping[str, Any] = {

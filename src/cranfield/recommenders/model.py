@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from types import NoneType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cranfield._checks import Limits
 from cranfield._errors import InputError, SettingError
-from cranfield._spelling import nearest
 from cranfield.data import Ratings
 from cranfield.recommenders.state import pack, unpack
 
@@ -34,8 +31,9 @@ def setting(
     ``low`` and ``high`` belong to the range, ``above`` and ``below`` do not; ``or_none`` is the type of the value where
     None is allowed as well.
     """
-    limits = {"low": low, "above": above, "high": high, "below": below, "choices": choices, "or_none": or_none}
-    return field(default=default, metadata=limits)
+    kinds = (type(default),) if or_none is None else (or_none, NoneType)
+    limits = Limits(kinds, choices, low=low, above=above, high=high, below=below)
+    return field(default=default, metadata={"limits": limits})
 
 
 @dataclass
@@ -56,8 +54,9 @@ class Model:
     """Whether the method takes ratings for counts or weights, so that none may be negative."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            setattr(self, one.name, _checked(self.name, one.name, getattr(self, one.name), one.default, one.metadata))
+        for declared in fields(self):
+            name, limits = declared.name, declared.metadata.get("limits", Limits())
+            setattr(self, name, limits.check(name, getattr(self, name), self.name))
 
     def fit(self, train: Ratings) -> Self:
         """Learn from the training ratings."""
@@ -119,43 +118,3 @@ class Model:
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[Any]:
         raise NotImplementedError
-
-
-def _checked(system: str, name: str, value: Any, default: Any, limits: Any) -> Any:
-    """Return the value as Python's own kind; refuse one of the wrong kind or out of range."""
-    if value is None and limits["or_none"] is not None:
-        return None
-    wrong = f"{name}={value} of {system} "
-    if limits["choices"] is not None:
-        if value not in limits["choices"]:
-            known = ", ".join(limits["choices"])
-            raise SettingError(wrong + f"is not one of {known}" + nearest(str(value), limits["choices"]))
-        return value
-    if isinstance(default, bool):
-        if not isinstance(value, bool | np.bool_):
-            raise SettingError(wrong + "is neither true nor false")
-        return bool(value)
-    whole = (limits["or_none"] or type(default)) is int
-    number = _number(value)
-    if number is None or (whole and number != int(number)):
-        raise SettingError(wrong + f"is not a {'whole ' if whole else ''}number")
-    bounds = (
-        (limits["low"], operator.ge, "at least"),
-        (limits["above"], operator.gt, "above"),
-        (limits["high"], operator.le, "at most"),
-        (limits["below"], operator.lt, "below"),
-    )
-    for bound, holds, words in bounds:
-        if bound is not None and not holds(number, bound):
-            raise SettingError(wrong + f"is out of range; give a number {words} {bound:g}")
-    return int(number) if whole else number
-
-
-def _number(value: Any) -> int | float | None:
-    """Return a finite number, of NumPy or other kinds too, as Python's own; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    with suppress(OverflowError):
-        if math.isfinite(value):
-            return int(value) if isinstance(value, Integral) else float(value)
-    return None

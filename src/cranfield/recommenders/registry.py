@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import TypeVar
 
 from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._registry import Registry
 from cranfield.recommenders.model import Model
 
 _Class = TypeVar("_Class", bound=type[Model])
 
-_CLASSES: dict[str, type[Model]] = {}
-
-SYSTEMS: Mapping[str, type[Model]] = MappingProxyType(_CLASSES)
+SYSTEMS: Registry[type[Model]] = Registry("system")
 """The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that a
 system is there once its file is."""
 
@@ -41,16 +37,13 @@ def register(name: str, *, replace: bool = False) -> Callable[[_Class], _Class]:
     ...
     cranfield._errors.SettingError: there is a system 'popularity' already; choose another name, or give replace=True
     """
-    if parse(name) != Spelling(name):
-        raise SettingError(f"{name!r} cannot be the name of a system; leave out parameters, '@' and spaces")
+    SYSTEMS.check_name(name)
 
     def add(system: _Class) -> _Class:
         if not (isinstance(system, type) and issubclass(system, Model)):
             raise SettingError(f"{system!r} is not a class derived from cranfield.recommenders.Model; derive it")
-        if name in _CLASSES and not replace:
-            raise SettingError(f"there is a system {name!r} already; choose another name, or give replace=True")
+        SYSTEMS.add(name, system, replace=replace)
         system.name = name
-        _CLASSES[name] = system
         return system
 
     return add
@@ -73,21 +66,8 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
     >>> recommender("random", seed=7)
     Random(seed=7)
     """
-    parsed = parse(spelling)
-    if parsed.cutoff is not None:
-        raise SettingError(f"{spelling!r} has a cut-off, which belongs to metrics; write {spelling.split('@')[0]!r}")
-    if parsed.name not in SYSTEMS:
-        raise SettingError(f"there is no system {parsed.name!r}{nearest(parsed.name, SYSTEMS)}")
-    system = SYSTEMS[parsed.name]
-    known = [one.name for one in fields(system)]
-    given = dict(parsed.parameters)
-    for name in given:
-        if name not in known:
-            hint = nearest(name, known) if known else "; it has none"
-            raise SettingError(f"{parsed.name} has no parameter {name!r}{hint}")
-    if seed is not None and "seed" in known:
-        given.setdefault("seed", seed)
-    return system(**given)
+    system: Model = SYSTEMS.call(spelling, **({} if seed is None else {"seed": seed}))
+    return system
 
 
 def signatures() -> list[str]:
@@ -98,8 +78,4 @@ def signatures() -> list[str]:
     >>> signatures()[:3]
     ['random(seed=0)', 'popularity(threshold=none)', 'average(damping=0, support=1)']
     """
-    spelled = []
-    for name, system in SYSTEMS.items():
-        parameters = tuple((one.name, one.default) for one in fields(system))
-        spelled.append(str(Spelling(name, parameters)))
-    return spelled
+    return SYSTEMS.signatures()

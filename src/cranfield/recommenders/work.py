@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cranfield._errors import CranfieldError, MissingExtraError
-from cranfield._progress import progress
+from cranfield._progress import Progress, progress
 from cranfield._settings import settings
 
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
@@ -37,24 +38,39 @@ def each(
     function: Callable[[slice], Result], pieces: Sequence[slice], what: str, *, threads: int | None = None
 ) -> list[Result]:
     """Call ``function`` on each block, in threads, and return the results in the order of the blocks."""
-    threads = settings.workers if threads is None else threads
     with progress(what, total=len(pieces), unit="blocks") as bar:
-        if threads == 1 or len(pieces) < 2:
-            results = []
-            for piece in pieces:
-                results.append(function(piece))
+        return in_threads(function, pieces, bar, threads=threads)
+
+
+def in_threads(
+    function: Callable[[Argument], Result], arguments: Sequence[Argument], bar: Progress, *, threads: int | None = None
+) -> list[Result]:
+    """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
+
+    Where there are several threads, BLAS has one in each. What is left when one fails is not begun.
+
+    Examples
+    --------
+    >>> with progress("Squaring", total=3) as bar:
+    ...     in_threads(lambda number: number**2, [1, 2, 3], bar, threads=2)
+    [1, 4, 9]
+    """
+    threads = settings.workers if threads is None else threads
+    results = []
+    if threads == 1 or len(arguments) < 2:
+        for argument in arguments:
+            results.append(function(argument))
+            bar.advance()
+        return results
+    with blas_threads(1), ThreadPoolExecutor(threads) as pool:
+        try:
+            for result in pool.map(function, arguments):
+                results.append(result)
                 bar.advance()
-            return results
-        with blas_threads(1), ThreadPoolExecutor(threads) as pool:
-            results = []
-            try:
-                for result in pool.map(function, pieces):
-                    results.append(result)
-                    bar.advance()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-            return results
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return results
 
 
 def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:

@@ -126,7 +126,8 @@ def _card(found: Demo) -> Section:
     held_out, comparison = found.scores[HELD_OUT], found.comparisons[HELD_OUT]
     data = [("data", step) for step in found.world.ratings.history]
     ranked = found.runs[0].history[-1].settings
-    systems = [("systems", Step("recommend", {"systems": found.systems, "n": ranked["n"], "seed": ranked["seed"]}))]
+    asked = {"systems": found.systems, "length": ranked["length"], "seed": ranked["seed"]}
+    systems = [("systems", Step("recommend", asked))]
     targets = [("targets", step) for step in found.runs[0].history if step.action == "targets"]
     steps = [*data, ("split", found.split.step), *targets, *systems, ("measure", held_out.step)]
     facts = {

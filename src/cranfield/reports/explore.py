@@ -16,7 +16,7 @@ from cranfield._spelling import parse
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.samples import AVERAGES as TESTABLE
 from cranfield.comparisons.samples import make_samples
-from cranfield.comparisons.verdict import Verdict, tests
+from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 
@@ -216,7 +216,7 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
 def _p_values(scores: Scores, baseline: str, averaging: Averaging) -> NDArray[np.float64]:
     """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
     samples, _ = make_samples(scores, averaging, baseline=baseline)
-    found: list[Verdict] = tests.call("student", samples, seed=0, alpha=0.05)
+    found: list[Verdict] = significance_tests.call("student", samples, seed=0, alpha=0.05)
     return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
 
 

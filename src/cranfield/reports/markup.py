@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cranfield._figures import definition, svg
+from cranfield._numbers import percent_text
 from cranfield._shown import shown
 
 
@@ -24,20 +25,7 @@ def text(value: object) -> str:
     return html.escape(shown(value), quote=True)
 
 
-def number(value: float | None, digits: int = 4, sign: str = "") -> str:
-    """Return a number for people, a dash where there is none.
-
-    Examples
-    --------
-    >>> number(0.12345), number(float("nan")), number(0.5, 2, "+")
-    ('0.1235', '–', '+0.50')
-    """
-    return "–" if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
-
-
-def percent(value: float | None) -> str:
-    """Return a share as a percentage."""
-    return "–" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+percent = partial(percent_text, unit=" %")
 
 
 def paragraphs(sentences: Iterable[str], kind: str = "") -> str:

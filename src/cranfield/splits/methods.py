@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cranfield._registry import Registry
 from cranfield.data import Ratings
 from cranfield.splits.split import Split
 
-registry = Registry("split")
+registry: Registry[Callable[..., Any]] = Registry("split")
 """The splits that can be spelled; a new one is a function with ``@registry.register`` above it."""
 
 
@@ -32,5 +33,5 @@ def apply(ratings: Ratings, method: str, *, seed: int = 0, validation: float | N
     >>> apply(ratings, "random(train=0.7, exact=true)", seed=7)
     [Split(random: train 7, test 3)]
     """
-    made = registry.call(method, ratings, seed=seed, validation=validation)
-    return [made] if isinstance(made, Split) else made
+    splits: Split | Sequence[Split] = registry.call(method, ratings, seed=seed, validation=validation)
+    return [splits] if isinstance(splits, Split) else splits

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings
 from cranfield.data.ratings import check_ratings
+from cranfield.data.together import over_one_vocabulary
 from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share
 from cranfield.splits.split import Split
 
@@ -57,7 +57,7 @@ def given(
         check_ratings(part)
         if len(part) == 0:
             raise ImpossibleSplitError(f"the {name} part has no ratings; give the right file")
-    parts = _joined(parts)
+    parts = dict(zip(parts, over_one_vocabulary(list(parts.values()))))
     parts, repeated = _disjoint(parts, overlap)
     if not isinstance(validation, Ratings) and validation is not None:
         drawn = coins(len(parts["train"]), 1.0, validation_share(validation), stream(seed, "split", "given"))
@@ -71,34 +71,6 @@ def given(
         settings |= {"validation": validation, "seed": seed}
     step = Step("split.given", settings, {"repeated_pairs": repeated}, tuple(notes))
     return describe(parts["train"], parts["test"], parts.get("validation"), step)
-
-
-def _joined(parts: dict[str, Ratings]) -> dict[str, Ratings]:
-    """Return the parts over the union of their vocabularies."""
-    users = _union([part.user_ids for part in parts.values()])
-    items = _union([part.item_ids for part in parts.values()])
-    return {
-        name: Ratings.from_codes(
-            users,
-            items,
-            np.repeat(users.codes(part.user_ids.all), part.user_counts),
-            items.codes(part.item_ids.all)[part.items],
-            part.values,
-            part.times,
-            name=part.name,
-            history=part.history,
-        )
-        for name, part in parts.items()
-    }
-
-
-def _union(vocabularies: list[Vocabulary]) -> Vocabulary:
-    if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
-        return vocabularies[0]
-    if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
-        return Vocabulary.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
-    frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
-    return Vocabulary.of(pl.concat(frames, how="vertical_relaxed").to_series())
 
 
 def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:

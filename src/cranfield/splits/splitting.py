@@ -12,7 +12,7 @@ from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.splits.methods import registry
 
-PREDEFINED = Registry("split")
+PREDEFINED: Registry[Any] = Registry("split")
 """The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
 
 _RATIOS = {"random": "random", "per_user": "random per user", "temporal": "temporal", "percentiles": "percentile"}

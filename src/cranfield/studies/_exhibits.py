@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import number_text
 from cranfield._table import Cell, Table
 from cranfield.assessments import Assessment, figures
 from cranfield.data import Description
@@ -95,10 +96,7 @@ def power_table(
 
 def _lowest_marked(row: Mapping[str, float], names: Sequence[str], digits: int) -> list[Cell]:
     known = [row[name] for name in names if not np.isnan(row[name])]
-    return [
-        Cell("–" if np.isnan(row[name]) else f"{row[name]:.{digits}f}", best=bool(known) and row[name] == min(known))
-        for name in names
-    ]
+    return [Cell(number_text(row[name], digits), best=bool(known) and row[name] == min(known)) for name in names]
 
 
 def _sameness(data: Description, printed: Mapping[str, Printed]) -> tuple[str, ...]:
@@ -114,7 +112,7 @@ def numbers_table(
 ) -> Exhibit:
     """Return what the paper's text states as numbers: rows of (what, dataset, printed, this run)."""
     header = ["Number", "Printed for", "Printed", HERE.capitalize()]
-    cells = [[what, dataset, told, "–" if np.isnan(value) else f"{value:.3f}"] for what, dataset, told, value in rows]
+    cells = [[what, dataset, told, number_text(value, 3)] for what, dataset, told, value in rows]
     frame = pl.DataFrame(rows, schema=["number", "dataset", "printed", "here"], orient="row")
     return Exhibit("numbers-in-the-text", caption, frame, Table(header, cells, caption, _sameness(data, printed)))
 
@@ -146,9 +144,7 @@ def robustness_table(found: Assessment, name: str, caption: str) -> Exhibit:
     for scenario in found.scenarios:
         values = [tau.get((scenario, metric)) for metric in found.metrics]
         best = max((one for one in values if one is not None), default=None)
-        rows.append(
-            [title_of(scenario), *(Cell("–" if one is None else f"{one:.3f}", best=one == best) for one in values)]
-        )
+        rows.append([title_of(scenario), *(Cell(number_text(one, 3), best=one == best) for one in values)])
     return Exhibit(name, caption, frame, Table(["Missing", *found.metrics], rows, caption))
 
 

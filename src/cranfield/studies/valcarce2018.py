@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import number_text
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.assessments.scenarios import SIZES
@@ -130,7 +131,7 @@ def _figure_1_table(ndcg: Assessment) -> Exhibit:
 
 
 def _beside(here: float, printed: float | None) -> str:
-    own = "–" if np.isnan(here) else f"{here:.2f}"
+    own = number_text(here, 2)
     return own if printed is None else f"{own} ({printed:.2f})"
 
 

@@ -11,10 +11,10 @@ from cranfield import _checks
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Verdict, sampling_error, tests
+from cranfield.comparisons.verdict import Verdict, sampling_error, significance_tests
 
 
-@tests.register
+@significance_tests.register(aliases=("fisher",))
 def permutation(
     data: Sequence[Sample],
     method: str = "exact",

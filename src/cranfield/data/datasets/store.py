@@ -31,7 +31,7 @@ from cranfield.data.datasets.unpack import SUFFIXES, check_plain, is_archive, un
 from cranfield.data.ratings import Ratings
 from cranfield.data.reading import read
 from cranfield.data.repeated import Repeated
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.data.together import over_one_vocabulary
 
 
 def fetch(
@@ -118,26 +118,8 @@ def _load(dataset: Dataset, from_path: str | Path | None, force: bool, verify: b
         there = fetch(dataset, from_path=from_path, force=force, verify=verify)
     step = Step("dataset", {"name": dataset.name, "source": there.source, "citation": dataset.citation})
     parts = [_read(read_parquet(there.path(part)), dataset, part, "error") for part in dataset.parts]
-    shared = parts if len(parts) == 1 else _over_one_vocabulary(parts)
+    shared = parts if len(parts) == 1 else over_one_vocabulary(parts)
     return [replace(ratings, history=(step, *ratings.history)) for ratings in shared]
-
-
-def _over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
-    users = Vocabulary.of(pl.concat([ratings.user_ids.all for ratings in parts]))
-    items = Vocabulary.of(pl.concat([ratings.item_ids.all for ratings in parts]))
-    return [
-        Ratings.from_codes(
-            users,
-            items,
-            users.codes(ratings.user_ids.all)[ratings.users],
-            items.codes(ratings.item_ids.all)[ratings.items],
-            ratings.values,
-            ratings.times,
-            name=ratings.name,
-            history=ratings.history,
-        )
-        for ratings in parts
-    ]
 
 
 def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:

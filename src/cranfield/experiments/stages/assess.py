@@ -10,7 +10,7 @@ import numpy as np
 from cranfield._polars import read_parquet
 from cranfield._settings import settings
 from cranfield.assessments import Assessment
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.data.writing import write_table
 from cranfield.experiments.codes import plain, step_of
 from cranfield.experiments.experiment import Experiment
@@ -45,7 +45,7 @@ class _Assess(Stage[Assessment]):
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "asked": options,
-            "own": [*own_metrics(options["metrics"]), *own_of(tests, [options["significance"]])],
+            "own": [*own_metrics(options["metrics"]), *own_of(significance_tests, [options["significance"]])],
             "studies": list(STUDIES),
             "seed": line.experiment.seed,
         }

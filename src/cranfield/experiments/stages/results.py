@@ -10,7 +10,7 @@ import polars as pl
 from cranfield._polars import read_parquet
 from cranfield.assessments.folds import join_folds
 from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import tests
+from cranfield.comparisons.verdict import significance_tests
 from cranfield.experiments.codes import read_comparison, save_comparison
 from cranfield.experiments.findings import Findings, findings
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -33,7 +33,10 @@ class _Results(Stage[Findings]):
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "averaging": decisions.averaging.as_dict(),
             "comparing": decisions.comparing.as_dict(),
-            "own": [*own_of(tests, [decisions.significance]), *own_of(corrections, [decisions.correction])],
+            "own": [
+                *own_of(significance_tests, [decisions.significance]),
+                *own_of(corrections, [decisions.correction]),
+            ],
             "seed": line.experiment.seed,
         }
 

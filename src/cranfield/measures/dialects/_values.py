@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ def powers_if_relevant(judgments: Judgments, exponents: Values) -> Values:
     relevant = judgments.relevant
     return np.where(relevant, relative_powers(judgments, np.where(relevant, exponents, 0.0)), 0.0)
 
+
+RelevantGain = Literal["binary", "rating", "exp"]
 
 RELEVANT_GAINS: Mapping[str, Gain] = {
     "binary": lambda judgments: judgments.relevant.astype(np.float64),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -12,6 +11,7 @@ import polars as pl
 
 from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
+from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
@@ -73,9 +73,9 @@ def across_tools(
     printed = None if published is None else _half_a_digit(published)
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
-    asked = [str(one) for metric in wanted for one in (metric, *(spelling for spelling, _, _ in readings[metric]))]
+    spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, asked, threshold=threshold, lists=lists, ties=ties, train=train, negative_grades=negative_grades
+        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train, negative_grades=negative_grades
     )
     rows = [
         row
@@ -110,18 +110,18 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
             f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
         )
     name = metric.definition.name
-    speakers = [one for one in tools() if name in one.dialects]
+    speakers = [tool for tool in tools() if name in tool.dialects]
     if not speakers:
-        known = sorted({known for one in tools() for known in one.dialects})
+        known = sorted({known for tool in tools() for known in tool.dialects})
         raise SettingError(f"no dialect of {name} is known; there are some of {', '.join(known)}")
     shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
-    for one in speakers:
-        spoken = one.dialects[name]
+    for tool in speakers:
+        spoken = tool.dialects[name]
         if spoken.definition.cutoff == ("required" if metric.cutoff is None else "none"):
             continue
         for option in spoken.words:
             own = parse(f"{name}({option})").parameters
-            yield Metric(spoken.definition, (("dialect", one.name), *own, *shared), metric.cutoff), spoken, option
+            yield Metric(spoken.definition, (("dialect", tool.name), *own, *shared), metric.cutoff), spoken, option
 
 
 def _rows(
@@ -180,11 +180,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         [
             Cell(row["spelling"]),
             *(Cell(row[name]) for name in several),
-            Cell(_number(row["value"], f".{digits}f"), best=found),
-            Cell(_number(row["difference"], f"+.{digits}f")),
+            Cell(number_text(row["value"], digits), best=agreed),
+            Cell(number_text(row["difference"], digits, "+")),
             Cell(f"{row['users']:,}"),
         ]
-        for row, found in zip(frame.iter_rows(named=True), agrees)
+        for row, agreed in zip(frame.iter_rows(named=True), agrees)
     ]
     sentences = list(dict.fromkeys(frame["how"].to_list()))
     if "agrees" in frame.columns:
@@ -193,15 +193,11 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
     return Table(header, cells, _caption(frame), sentences)
 
 
-def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
-
-
 def _verdict(frame: pl.DataFrame) -> str:
-    found = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
-    if not found:
+    spellings = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
+    if not spellings:
         return "No dialect gives the published number."
-    return f"The published number is that of {', '.join(found)}."
+    return f"The published number is that of {', '.join(spellings)}."
 
 
 def _caption(frame: pl.DataFrame) -> str:

@@ -53,7 +53,7 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
     ``items`` is the size of the catalogue, by default the items that the test set, the run or the training ratings
     know.
     """
-    if items is not None and (not isinstance(items, int) or items < len(judged.judgments.item_ids)):
+    if items is not None and items < len(judged.judgments.item_ids):
         known = len(judged.judgments.item_ids)
         raise SettingError(
             f"items={items} of AUC(dialect=implicit) must be a number from {known}, the test set's items"

@@ -9,7 +9,7 @@ from cranfield.measures.dialects._values import achievable, over, sum_of_precisi
 from cranfield.measures.dialects.peers import Tool, Users
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics import ranking
-from cranfield.measures.metrics.gains import kept_name, relative_gain_of
+from cranfield.measures.metrics.gains import GainName, kept_name, relative_gain_of
 from cranfield.measures.metrics.graded import ndcg_with
 
 LENSKIT = Tool("lenskit", "LensKit", "2025.8.1", Users.WITH_LIST)
@@ -31,9 +31,9 @@ def _clipped(n: int) -> Values:
         "gain=rating": "gain is the rating; the discount is 1/log2 max(k, 2), so that ranks 1 and 2 weigh the same"
     },
 )
-def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "binary") -> Values:
+def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "binary") -> Values:
     """Return nDCG with the discount clipped at rank 2."""
-    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of("nDCG", gain), _clipped)
+    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of(gain), _clipped)
 
 
 @LENSKIT.dialect("P", "Precision", "a list shorter than n is divided by its length, not by n")

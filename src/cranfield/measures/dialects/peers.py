@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._spelling import nearest
-from cranfield.measures.definition import Cutoff, Definition, Values
+from cranfield._registry import Cutoff, Registry
+from cranfield.measures.definition import Definition, Values
 from cranfield.measures.judged import Judged
 
 
@@ -84,8 +84,8 @@ class Tool:
 
     def __init__(self, name: str, title: str, version: str, users: Users) -> None:
         self.name, self.title, self.version, self.users = name, title, version, users
-        self.dialects: dict[str, Dialect] = {}
-        _TOOLS[name] = self
+        self.dialects: Registry[Dialect] = Registry(f"{title} metric")
+        TOOLS.add(name, self)
 
     def dialect(
         self,
@@ -107,27 +107,24 @@ class Tool:
         def register(function: Callable[..., Values]) -> Callable[..., Values]:
             @wraps(function)
             def of_counted(judged: Judged, **parameters: Any) -> Values:
-                for key, value in parameters.items():
-                    if isinstance(definition.parameters.get(key), bool) and not isinstance(value, bool):
-                        raise SettingError(f"{key}={value} of {metric}(dialect={self.name}) is neither true nor false")
                 values = np.nan_to_num(function(judged, **parameters), nan=0.0)
                 return np.where(rule.counted(judged), values, np.nan)
 
-            definition = Definition(metric, of_counted, "dialects", cutoff=cutoff, averages_ties=averages_ties)
-            self.dialects[metric] = Dialect(self, definition, own_name, {"": words, **(options or {})}, rule)
+            definition = Definition(metric, of_counted, family="dialects", cutoff=cutoff, averages_ties=averages_ties)
+            self.dialects.add(metric, Dialect(self, definition, own_name, {"": words, **(options or {})}, rule))
             return function
 
         return register
 
 
-_TOOLS: dict[str, Tool] = {}
+TOOLS: Registry[Tool] = Registry("dialect")
+"""The tools by name; making a `Tool` registers it."""
 
 
 def tool(name: str) -> Tool:
     """Return a tool by its name, or raise an error that suggests the nearest."""
-    if name not in _TOOLS:
-        raise SettingError(f"there is no dialect {name!r}{nearest(str(name), _TOOLS)}")
-    return _TOOLS[name]
+    known: Tool = TOOLS.find(name).thing
+    return known
 
 
 def dialect(metric: str, name: str) -> Dialect:
@@ -142,4 +139,4 @@ def dialect(metric: str, name: str) -> Dialect:
 
 def tools() -> tuple[Tool, ...]:
     """Return all tools."""
-    return tuple(_TOOLS.values())
+    return tuple(TOOLS.values())

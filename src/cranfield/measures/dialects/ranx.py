@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cranfield.measures.definition import Values, choice
-from cranfield.measures.dialects._values import RELEVANT_GAINS
+from cranfield.measures.definition import Values
+from cranfield.measures.dialects._values import RELEVANT_GAINS, RelevantGain
 from cranfield.measures.dialects.peers import Tool, Users
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics import ranking
@@ -27,7 +27,6 @@ RANX.dialect("HitRate", "hit_rate", _SAME)(ranking.hit_rate)
     "gain is the rating, but items below the threshold gain nothing",
     options={"gain=exp": "gain is 2^r − 1 (ndcg_burges), and items below the threshold gain nothing"},
 )
-def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> Values:
+def ndcg(judged: Judged, *, cutoff: int | None = None, gain: RelevantGain = "rating") -> Values:
     """Return nDCG of the relevant items alone, with the rating as gain (``ndcg``) or 2^r − 1 (``ndcg_burges``)."""
-    choice("nDCG(dialect=ranx)", "gain", gain, RELEVANT_GAINS)
     return ndcg_with(judged, cutoff, f"relevant {gain}", RELEVANT_GAINS[gain])

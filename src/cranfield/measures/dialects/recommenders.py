@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cranfield.measures.definition import Values, choice
-from cranfield.measures.dialects._values import RELEVANT_GAINS, achievable, over, sum_of_precisions
+from cranfield.measures.definition import Values
+from cranfield.measures.dialects._values import RELEVANT_GAINS, RelevantGain, achievable, over, sum_of_precisions
 from cranfield.measures.dialects.peers import Tool, Users
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics import ranking
@@ -26,9 +26,8 @@ RECOMMENDERS.dialect("Recall", "recall_at_k", "the same value a list", cutoff="r
     users=Users.RELEVANT,
     cutoff="required",
 )
-def ndcg(judged: Judged, *, cutoff: int, gain: str = "binary") -> Values:
+def ndcg(judged: Judged, *, cutoff: int, gain: RelevantGain = "binary") -> Values:
     """Return nDCG of the relevant items; unlike its other metrics, users without a list are averaged in as 0."""
-    choice("nDCG(dialect=recommenders)", "gain", gain, RELEVANT_GAINS)
     return ndcg_with(judged, cutoff, f"relevant {gain}", RELEVANT_GAINS[gain])
 
 

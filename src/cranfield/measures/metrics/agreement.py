@@ -7,12 +7,13 @@ at least two such items, rated differently: otherwise there is no order to agree
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
 
-from cranfield._checks import share
+from cranfield._checks import Limits
 from cranfield.measures.correlation import Paired
-from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 
 _agreement = partial(
@@ -48,14 +49,13 @@ def tau(judged: Judged) -> Values:
 
 
 @_agreement("TauAP", aliases=("tau-ap", "APcorrelation"))
-def tau_ap(judged: Judged, *, ties: str = "a") -> Values:
+def tau_ap(judged: Judged, *, ties: Literal["a", "b"] = "a") -> Values:
     """AP correlation (Yilmaz et al. 2008) between the list and the user's ratings: errors at the top weigh more.
 
     2/(n − 1) Σ_{r≥2} C(r)/(r − 1) − 1, C(r) being the items above rank r that have a higher rating. Of equally rated
     items each order is as likely (``ties=a``), or they are corrected for as in tau-b (``ties=b``; Urbano and Marrero
     2017).
     """
-    choice("TauAP", "ties", ties, ("a", "b"))
     return _orders(judged).tau_ap(ties)
 
 
@@ -66,14 +66,17 @@ def spearman(judged: Judged) -> Values:
 
 
 @_agreement("RBO")
-def rbo(judged: Judged, *, p: float = 0.9, ties: str = "system") -> Values:
+def rbo(
+    judged: Judged,
+    *,
+    p: Annotated[float, Limits(above=0, below=1)] = 0.9,
+    ties: Literal["system", "a", "b", "w"] = "system",
+) -> Values:
     """Rank-biased overlap (Webber et al. 2010) between the list and the user's ratings: (1 − p) Σ_d p^(d−1) A_d.
 
     A_d is the overlap of the first d items of both, extrapolated beyond the last; p (φ in Cañamares et al. 2020) is
     the chance to go on to the next depth. Equally rated items stand as the system orders them (``ties=system``;
     Cañamares et al. 2020), or are treated as tied in the way ``a``, ``b`` or ``w`` of Corsi and Urbano (2024).
     """
-    choice("RBO", "ties", ties, ("system", "a", "b", "w"))
-    share("p", p)
     orders = _orders(judged)
     return np.where(orders.defined, orders.rbo(p, "y" if ties == "system" else ties), np.nan)

@@ -7,13 +7,13 @@ of the training and the test set. Where ties are averaged, these take the lists 
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checks import flag
 from cranfield.data import UNKNOWN
-from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
@@ -84,24 +84,27 @@ def entropy(judged: Judged) -> float:
     return float(-(share @ np.log2(share))) + 0.0
 
 
-def _mean_novelty(judged: Judged, metric_name: str, novelty: Values, discount: str | None, relevant: bool) -> Values:
+# A spelling has None for ``none``.
+Discount = Literal["none", "log"] | None
+
+
+def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant: bool) -> Values:
     """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the places of each list; NaN for an empty one."""
-    discount = "none" if discount is None else discount  # as a spelling has it: none is nothing
-    choice(metric_name, "discount", discount, ("none", "log"))
+    discount = discount or "none"
     depth = judged.depth
     by_rank = np.ones(depth) if discount == "none" else logarithmic(depth)
     whole = np.append(0.0, np.cumsum(by_rank))[judged.lengths]
-    if flag("relevant", relevant):
+    if relevant:
         assert judged.run is not None
         assert judged.places is not None
-        found = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
+        gained = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
     else:
         entries = judged.entries
         worth = novelty[entries.items.astype(np.intp)]  # an index of another type takes thrice as long
         if discount != "none":
             worth *= by_rank[entries.ranks - 1]
-        found = entries.total(worth, judged.n_lists)
-    return ratio(found, whole)
+        gained = entries.total(worth, judged.n_lists)
+    return ratio(gained, whole)
 
 
 def _train_counts(judged: Judged, metric_name: str) -> Values:
@@ -113,7 +116,7 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
 
 
 @_beyond("EPC", requires="items in the list", needs=("train", "whole lists"))
-def expected_popularity_complement(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
+def expected_popularity_complement(judged: Judged, *, discount: Discount = "none", relevant: bool = False) -> Values:
     """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
 
     |U_i| of the |U| training users rated item i; 1 for an item nobody rated. ``discount=log`` weighs rank k by
@@ -121,11 +124,11 @@ def expected_popularity_complement(judged: Judged, *, discount: str | None = "no
     """
     users = max(int(np.count_nonzero(train_of(judged, "EPC").user_counts)), 1)
     novelty = 1.0 - np.nan_to_num(_train_counts(judged, "EPC")) / users
-    return _mean_novelty(judged, "EPC", novelty, discount, relevant)
+    return _mean_novelty(judged, novelty, discount, relevant)
 
 
 @_beyond("EFD", requires="items in the list", needs=("train", "whole lists"))
-def expected_free_discovery(judged: Judged, *, discount: str | None = "none", relevant: bool = False) -> Values:
+def expected_free_discovery(judged: Judged, *, discount: Discount = "none", relevant: bool = False) -> Values:
     """Expected free discovery, a novelty: the mean over the list of −log2(|U_i| / Σ_j |U_j|), in bits.
 
     An item without training ratings counts as the rarest that has one. Parameters as in ``EPC``.
@@ -134,7 +137,7 @@ def expected_free_discovery(judged: Judged, *, discount: str | None = "none", re
     train = train_of(judged, "EFD")
     rarest = train.item_counts[train.item_counts > 0].min(initial=max(len(train), 1))
     novelty = -np.log2(np.where(np.isnan(counts), rarest, counts) / max(len(train), 1))
-    return _mean_novelty(judged, "EFD", novelty, discount, relevant)
+    return _mean_novelty(judged, novelty, discount, relevant)
 
 
 @_beyond("Unjudged", requires="items in the list", averages_ties=True, lower_is_better=True)
@@ -145,13 +148,12 @@ def unjudged(judged: Judged) -> Values:
 
 
 @_beyond("FullRank", requires="judged items in the list", condensed=True, needs=("whole lists",), lower_is_better=True)
-def full_rank(judged: Judged, *, cutoff: int | None = None, which: str = "mean") -> Values:
+def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean", "last"] = "mean") -> Values:
     """Where the first n items of the condensed list stand in the full one: the mean of their ranks.
 
     With ``which=last`` the rank of the n-th alone, a point of Figure 5 of Cañamares et al. (2020). Undefined for a
     list with fewer than n judged items.
     """
-    choice("FullRank", "which", which, ("mean", "last"))
     entries = judged.entries
     assert judged.offsets is not None
     ranks = entries.places - judged.offsets[entries.lists] + 1.0

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checks import number
+from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.measures._scale import power_for, power_of_two
 from cranfield.measures.definition import Values, metric
@@ -161,15 +161,16 @@ def standard_discounted_accuracy(judged: Judged) -> Values:
     return 1.0 - standard_discounted_error(judged)
 
 
+Margin = Annotated[float, Limits(low=0)]
+
+
 def _margin(value: float) -> float:
-    if number("margin", value) < 0:
-        raise SettingError(f"margin={value} is below 0; give 0 or more, such as half a rating step")
     # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
     return float(value) + _ROUNDING
 
 
 @_error("UpSell")
-def up_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+def up_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
     """Up-sell: the share of the items predicted too high, p_k > y_k + λ, λ being ``margin``.
 
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
@@ -179,7 +180,7 @@ def up_sell(judged: Judged, *, margin: float = 0.5) -> Values:
 
 
 @_error("DownSell")
-def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+def down_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
     """Down-sell: the share of the items predicted too low, p_k < y_k − λ, λ being ``margin``.
 
     Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
@@ -190,7 +191,7 @@ def down_sell(judged: Judged, *, margin: float = 0.5) -> Values:
 
 
 @_of_predictions("PerfectSell")
-def perfect_sell(judged: Judged, *, margin: float = 0.5) -> Values:
+def perfect_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
     return predicted.mean(np.abs(predicted.errors) <= margin)

@@ -8,39 +8,64 @@ by anyway.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._checks import Limits
 from cranfield._errors import SettingError
+from cranfield._registry import Entry, Registry
 from cranfield.measures._scale import power_of_two
-from cranfield.measures.definition import Values, choice
+from cranfield.measures.definition import Values
 from cranfield.measures.judgments import Judgments
 
 Gain = Callable[[Judgments], Values]
+RatingGain = Callable[[Values], Values]
 
 EXPONENTIAL = ("exp", "exp1", "exp1full")
 """The gains that grow with 2^r."""
 
-_OWN_GAINS: dict[str, Callable[[Values], Values]] = {}
 _LN_2 = float(np.log(2.0))
 
 
-def gain(name: str) -> Callable[[Callable[[Values], Values]], Callable[[Values], Values]]:
+@dataclass(frozen=True)
+class GainEntry(Entry[Callable[..., Values]]):
+    """A registered gain.
+
+    Parameters
+    ----------
+    relative
+        What a metric that divides by the ideal may use in its place: constant factors, of each list its own, drop out.
+    of_ratings
+        Whether the function takes ratings, as one of the user's own does, and not `Judgments`.
+    """
+
+    relative: Gain | None = None
+    of_ratings: bool = False
+
+
+GAINS: Registry[Gain] = Registry("gain", GainEntry)
+"""The gains by name; `gain` registers one of the user's own."""
+
+GainName = Annotated[str, Limits(choices=GAINS)]
+"""A parameter that names a gain."""
+
+
+def gain(name: str, *, replace: bool = False) -> Callable[[RatingGain], RatingGain]:
     """Register a gain of your own: a function from ratings to gains, for ``nDCG(gain=name)``.
+
+    A name that is taken is an error unless ``replace`` is true; the same function may be registered again.
 
     Examples
     --------
-    >>> @gain("square")
-    ... def square(ratings):
-    ...     return ratings**2
+    >>> @gain("root")
+    ... def root(ratings):
+    ...     return ratings**0.5
     """
-
-    def register(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
-        _OWN_GAINS[name] = function
-        return function
-
-    return register
+    decorator: Callable[[RatingGain], RatingGain] = GAINS.register(name, replace=replace, of_ratings=True)
+    return decorator
 
 
 def powers_less_one(exponents: Values, shift: NDArray[np.float64] | float = 0.0) -> Values:
@@ -72,14 +97,21 @@ def relative_powers(judgments: Judgments, exponents: Values) -> Values:
     return powers_less_one(exponents, highest[judgments.lists])
 
 
+@GAINS.register("rating")
 def _rating(judgments: Judgments) -> Values:
     return np.maximum(judgments.grades, 0.0)
 
 
+@GAINS.register("binary")
 def _binary(judgments: Judgments) -> Values:
     return judgments.relevant.astype(np.float64)
 
 
+def _relative_exponential(judgments: Judgments) -> Values:
+    return relative_powers(judgments, _rating(judgments))
+
+
+@GAINS.register("exp", relative=_relative_exponential)
 def _exponential(judgments: Judgments) -> Values:
     """2^r − 1."""
     return powers_less_one(_rating(judgments))
@@ -90,11 +122,17 @@ def above_one(judgments: Judgments) -> Values:
     return np.maximum(judgments.grades - 1.0, 0.0)
 
 
+def _relative_above_one(judgments: Judgments) -> Values:
+    return relative_powers(judgments, above_one(judgments))
+
+
+@GAINS.register("exp1", relative=_relative_above_one)
 def _chapelle(judgments: Judgments) -> Values:
     """(2^(r−1) − 1) / 2^(rmax−1), Cañamares et al. (2020), decision C2, after Chapelle et al. (2009)."""
     return over_power(above_one(judgments), judgments.top_grade - 1.0)
 
 
+@GAINS.register("exp1full", relative=_relative_above_one)
 def _full_range(judgments: Judgments) -> Values:
     """(2^(r−1) − 1) / (2^(rmax−1) − 1): the same, scaled to 0 … 1."""
     exponents = above_one(judgments)
@@ -104,34 +142,16 @@ def _full_range(judgments: Judgments) -> Values:
     return gains / (top if top > 0 else 1.0)
 
 
-GAINS: dict[str, Gain] = {
-    "rating": _rating,
-    "binary": _binary,
-    "exp": _exponential,
-    "exp1": _chapelle,
-    "exp1full": _full_range,
-}
-
-# What a metric that divides by the ideal may use in their place: constant factors, of each list its own, drop out.
-_RELATIVE: dict[str, Gain] = {
-    "exp": lambda judgments: relative_powers(judgments, _rating(judgments)),
-    "exp1": lambda judgments: relative_powers(judgments, above_one(judgments)),
-    "exp1full": lambda judgments: relative_powers(judgments, above_one(judgments)),
-}
-
-
-def gain_of(metric_name: str, name: str) -> Gain:
+def gain_of(name: str) -> Gain:
     """Return a gain by its name, one of the user's own included."""
-    if name in _OWN_GAINS:
-        return lambda judgments: _own_gains(name, judgments.grades)
-    choice(metric_name, "gain", name, tuple({**GAINS, **_OWN_GAINS}))
-    return GAINS[name]
+    entry: GainEntry = GAINS.find(name)
+    return (lambda judgments: _own_gains(entry, judgments.grades)) if entry.of_ratings else entry.thing
 
 
-def relative_gain_of(metric_name: str, name: str) -> Gain:
+def relative_gain_of(name: str) -> Gain:
     """Return a gain for a metric that does not change if all gains of a list are divided by a constant."""
-    absolute = gain_of(metric_name, name)
-    return absolute if name in _OWN_GAINS else _RELATIVE.get(name, absolute)
+    entry: GainEntry = GAINS.find(name)
+    return entry.relative or gain_of(name)
 
 
 def within_reach(judgments: Judgments, gains: Values) -> Values:
@@ -140,21 +160,22 @@ def within_reach(judgments: Judgments, gains: Values) -> Values:
     return gains if (scale == 0).all() else np.ldexp(gains, -scale[judgments.lists])
 
 
-def _own_gains(name: str, ratings: Values) -> Values:
+def _own_gains(entry: GainEntry, ratings: Values) -> Values:
     with np.errstate(all="warn"):
-        gains = np.asarray(_OWN_GAINS[name](ratings), dtype=np.float64)
+        gains = np.asarray(entry.thing(ratings), dtype=np.float64)
     if gains.shape != ratings.shape:
         raise SettingError(
-            f"gain={name} returned {gains.shape} values for {len(ratings):,} ratings; return one for each"
+            f"gain={entry.name} returned {gains.shape} values for {len(ratings):,} ratings; return one for each"
         )
     if not np.isfinite(gains).all():
         place = int(np.flatnonzero(~np.isfinite(gains))[0])
         raise SettingError(
-            f"gain={name} returned {gains[place]} for the rating {ratings[place]:g}; return a finite number for each"
+            f"gain={entry.name} returned {gains[place]} for the rating {ratings[place]:g}; return a finite number for "
+            "each"
         )
     return gains
 
 
 def kept_name(name: str) -> str | None:
     """Return the name that a gain can be kept under: none for one of the user's own, which may change."""
-    return None if name in _OWN_GAINS else name
+    return None if GAINS.find(name).of_ratings else name

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
 
+from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics.gains import Gain, gain_of, kept_name, over_power, relative_gain_of, within_reach
+from cranfield.measures.metrics.gains import (
+    Gain,
+    GainName,
+    gain_of,
+    kept_name,
+    over_power,
+    relative_gain_of,
+    within_reach,
+)
 
 _graded = partial(metric, family="graded", zero_if_undefined=True, bounds=True)
 
@@ -23,17 +33,17 @@ def logarithmic(n: int) -> Values:
 
 
 @_graded("DCG", requires="nothing", averages_ties=True)
-def dcg(judged: Judged, *, gain: str = "rating") -> Values:
+def dcg(judged: Judged, *, gain: GainName = "rating") -> Values:
     """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating.
 
     A sum that no number can hold, as of 2^r − 1 for a rating above 1,023, is an error.
     """
-    gains = gain_of("DCG", gain)(judged.judgments)
+    gains = gain_of(gain)(judged.judgments)
     return judged.discounted(logarithmic(judged.depth), gains[judged.pointers])
 
 
 @_graded("nDCG", requires="gains", averages_ties=True)
-def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> Values:
+def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating") -> Values:
     """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
 
     The gain of an item is its test rating (``gain=rating``, trec_eval's), 1 if relevant (``binary``), 2^r − 1
@@ -41,7 +51,7 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: str = "rating") -> 
     (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
-    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of("nDCG", gain))
+    return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of(gain))
 
 
 def ndcg_with(
@@ -58,12 +68,12 @@ def ndcg_with(
     def gains(of: Judgments) -> Values:
         return within_reach(of, gain(of))
 
-    found = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
-    return ratio(found, judgments.ideal(name, gains, discount(depth)))
+    gained = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
+    return ratio(gained, judgments.ideal(name, gains, discount(depth)))
 
 
 @_graded("ERR", requires="gains")
-def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
+def err(judged: Judged, *, rmax: Literal["dataset", "user"] | float = "dataset") -> Values:
     """Expected reciprocal rank (Chapelle et al. 2009): Σ_k (1/k) G_k Π_{p<k} (1 − G_p), G = (2^r − 1) / 2^rmax.
 
     ``rmax`` is the highest rating of the test set (``dataset``; Valcarce et al. 2020, equations 7 and 8), that of the
@@ -76,10 +86,8 @@ def err(judged: Judged, *, rmax: str | float = "dataset") -> Values:
         top = np.maximum(judgments.top_grades, 0.0)[judged.lists]
     elif rmax == "dataset":
         top = judgments.top_grade
-    elif isinstance(rmax, int | float) and np.isfinite(rmax):
-        top = float(rmax)
     else:
-        raise SettingError(f"rmax={rmax} of ERR is not known; write dataset, user or a number")
+        top = float(rmax)
     with np.errstate(over="ignore"):  # what overflows is above 1
         satisfied = over_power(np.maximum(judged.grades, 0.0), top)
     if (satisfied > 1.0).any():
@@ -102,15 +110,18 @@ def _product_above(judged: Judged, factors: Values) -> Values:
         product[here] = product[here - 1] * factors[here - 1]
 
 
+Persistence = Annotated[float, Limits(above=0, below=1)]
+
+
 @_graded("RBP", requires="judgments", averages_ties=True)
-def rbp(judged: Judged, *, p: float = 0.8, gain: str = "binary") -> Values:
+def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> Values:
     """Rank-biased precision (Moffat and Zobel 2008): (1 − p) Σ_k g_k p^(k−1), g in 0 … 1.
 
     A user goes on from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded one
     with values in 0 … 1 (``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could add. Both are
     defined for every user with a test rating, relevant or not: nothing is divided by the number of relevant items.
     """
-    gains = gain_of("RBP", gain)(judged.judgments)
+    gains = gain_of(gain)(judged.judgments)
     if gains.max(initial=0.0) > 1.0:
         raise SettingError(f"gain={gain} of RBP exceeds 1; use binary, exp1 or exp1full")
     return judged.discounted(_geometric(judged, p), gains[judged.pointers])
@@ -126,7 +137,7 @@ def rbp(judged: Judged, *, p: float = 0.8, gain: str = "binary") -> Values:
     lower_is_better=True,
     aliases=("RBP_residual",),
 )
-def rbp_residual(judged: Judged, *, p: float = 0.8) -> Values:
+def rbp_residual(judged: Judged, *, p: Persistence = 0.8) -> Values:
     """The most that RBP could still gain: (1 − p) Σ_{unjudged k ≤ d} p^(k−1) + p^d, d being the length of the list.
 
     The second term is the tail beyond the list, and is there whether or not an item of the list is unjudged.
@@ -138,6 +149,4 @@ def rbp_residual(judged: Judged, *, p: float = 0.8) -> Values:
 
 
 def _geometric(judged: Judged, p: float) -> Values:
-    if not isinstance(p, int | float) or not 0.0 < p < 1.0:
-        raise SettingError(f"p={p} of RBP does not lie between 0 and 1; write p=0.8")
     return (1.0 - p) * np.power(float(p), np.arange(judged.depth))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from cranfield.measures.definition import Values, choice, metric
+from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 
@@ -36,7 +37,7 @@ def bpref(judged: Judged) -> Values:
 
 
 @_incomplete("infAP")
-def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
+def inferred_average_precision(judged: Judged, *, pool: Literal["all", "judged"] = "all") -> Values:
     """Inferred average precision (Yilmaz and Aslam 2008): AP, with precision above each item estimated.
 
     infAP = (1/R) Σ_{relevant at rank k} [1/k + (k−1)/k · |pool_k|/(k−1) · (rel_k + ε)/(rel_k + nrel_k + 2ε)], with the
@@ -45,7 +46,6 @@ def inferred_average_precision(judged: Judged, *, pool: str = "all") -> Values:
     ``pool=judged`` only judged items do, and those that the test set marks as pooled and not judged (trec_eval; see
     ``negative_grades`` of `measure`).
     """
-    choice("infAP", "pool", pool, ("all", "judged"))
     relevant_above = judged.relevant_above
     judged_above = relevant_above + judged.nonrelevant_above
     ranks = judged.ranks.astype(np.float64)

@@ -7,12 +7,12 @@ adds something to every count; a user with only such items is left out (NaN).
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
 
-from cranfield._checks import number
-from cranfield._errors import SettingError
-from cranfield.measures.definition import Values, choice, metric
+from cranfield._checks import Limits
+from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
@@ -27,11 +27,15 @@ _popular = partial(
 )
 
 
+Counted = Literal["positive", "all"]
+Utility = Literal["recall", "dcg", "auc"]
+NotBelow0 = Annotated[float, Limits(low=0)]
+Gamma = Annotated[float, Limits(low=-1)]
+Propensity = Annotated[float, Limits(low=0, high=1)]
+
+
 def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> tuple[Values, float]:
     """Return the popularity of each item of the test set's vocabulary, and the highest popularity there is."""
-    choice(metric_name, "count", count, ("positive", "all"))
-    if number("smooth", smooth) < 0:
-        raise SettingError(f"smooth={smooth} of {metric_name} is below 0; give 0 or more")
     judgments = judged.judgments
     counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
     own = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
@@ -58,7 +62,12 @@ def _totals(judged: Judged, weights: Values) -> Values:
 
 @_popular("StratRecall", requires="gains", needs=("train",), aliases=("StratifiedRecall",))
 def stratified_recall(
-    judged: Judged, *, gamma: float = 1.0, count: str = "positive", smooth: float = 0.0, weights: str = "user"
+    judged: Judged,
+    *,
+    gamma: Annotated[float, Limits(low=0, finite=False)] = 1.0,
+    count: Counted = "positive",
+    smooth: NotBelow0 = 0.0,
+    weights: Literal["user", "global"] = "user",
 ) -> Values:
     """Popularity-stratified recall (Steck 2011): recall in which a popular item counts less.
 
@@ -67,21 +76,17 @@ def stratified_recall(
     of them (``count=all``). With ``weights=global`` a user weighs as much as the sum in the denominator: each value is
     the numerator over the mean denominator, so that their mean over all lists is the ratio of the sums.
     """
-    choice("StratRecall", "weights", weights, ("user", "global"))
-    if number("gamma", gamma) < 0:
-        raise SettingError(f"gamma={gamma} of StratRecall is below 0; give 0 (recall) or more")
     exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
     weight = _powers(_popularity(judged, "StratRecall", count, smooth)[0], exponent)
-    found = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
+    gained = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
     whole = _totals(judged, weight)
     if weights == "global":
         whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
-    return ratio(found, whole)
+    return ratio(gained, whole)
 
 
-def _utility(judged: Judged, metric_name: str, name: str) -> Values:
+def _utility(judged: Judged, name: str) -> Values:
     """Return the worth c(k) of a relevant item at each rank k."""
-    choice(metric_name, "utility", name, ("recall", "dcg", "auc"))
     if name == "recall":
         return np.ones(judged.depth)
     if name == "dcg":
@@ -93,23 +98,19 @@ def _inverse_propensities(
     judged: Judged, metric_name: str, gamma: float, count: str, smooth: float, clip: float
 ) -> Values:
     """Return 1/p of each item, p = (n_i / max n)^((γ + 1)/2), at least ``clip``; 0 for items without a count."""
-    if number("gamma", gamma) < -1 or np.isinf(gamma):
-        raise SettingError(f"gamma={gamma} of {metric_name} is not a number of at least -1; write gamma=1.5")
-    if not 0.0 <= number("clip", clip) <= 1.0:
-        raise SettingError(f"clip={clip} of {metric_name} is not a propensity; give a number from 0 to 1")
     counts, most = _popularity(judged, metric_name, count, smooth)
     inverse = _powers(counts / most if most > 0 else counts, (gamma + 1.0) / 2.0)
     return np.minimum(inverse, 1.0 / clip) if clip > 0 else inverse
 
 
 @_popular("AOA", requires="relevant items")
-def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
+def average_over_all(judged: Judged, *, utility: Utility = "recall") -> Values:
     """The plain mean worth of the relevant test items, (1/|S_u|) Σ_{i in S_u} c(rank of i): what IPS and SNIPS correct.
 
     The worth c of an item in the list is 1 (``utility=recall``), 1/log2(rank + 1) (``dcg``) or 1 − rank/|I|
     (``auc``), |I| being the items of the catalogue; it is 0 for an item that is not in the list. Yang et al. (2018).
     """
-    worth = judged.discounted(_utility(judged, "AOA", utility), judged.relevant)
+    worth = judged.discounted(_utility(judged, utility), judged.relevant)
     return ratio(worth, judged.n_relevant.astype(np.float64))
 
 
@@ -117,11 +118,11 @@ def average_over_all(judged: Judged, *, utility: str = "recall") -> Values:
 def inverse_propensity(
     judged: Judged,
     *,
-    utility: str = "recall",
-    gamma: float = 1.5,
-    count: str = "all",
-    smooth: float = 0.0,
-    clip: float = 0.0,
+    utility: Utility = "recall",
+    gamma: Gamma = 1.5,
+    count: Counted = "all",
+    smooth: NotBelow0 = 0.0,
+    clip: Propensity = 0.0,
 ) -> Values:
     """Inverse-propensity estimate (Yang et al. 2018): (1/|I|) Σ_{i in S_u} c(rank of i) / p_i.
 
@@ -131,7 +132,7 @@ def inverse_propensity(
     """
     inverse = _inverse_propensities(judged, "IPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
-    worth = judged.discounted(_utility(judged, "IPS", utility), gains) / max(len(catalogue(judged)), 1)
+    worth = judged.discounted(_utility(judged, utility), gains) / max(len(catalogue(judged)), 1)
     return np.where(_totals(judged, inverse) > 0, worth, np.nan)
 
 
@@ -139,11 +140,11 @@ def inverse_propensity(
 def self_normalised(
     judged: Judged,
     *,
-    utility: str = "recall",
-    gamma: float = 1.5,
-    count: str = "all",
-    smooth: float = 0.0,
-    clip: float = 0.0,
+    utility: Utility = "recall",
+    gamma: Gamma = 1.5,
+    count: Counted = "all",
+    smooth: NotBelow0 = 0.0,
+    clip: Propensity = 0.0,
 ) -> Values:
     """Self-normalised inverse-propensity estimate: Σ_{i in S_u} c(rank of i)/p_i over Σ_{i in S_u} 1/p_i.
 
@@ -152,4 +153,4 @@ def self_normalised(
     """
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
-    return ratio(judged.discounted(_utility(judged, "SNIPS", utility), gains), _totals(judged, inverse))
+    return ratio(judged.discounted(_utility(judged, utility), gains), _totals(judged, inverse))

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
 from cranfield.reports import figures
-from cranfield.reports.markup import Column, Value, downloads, figure, notes, number, percent, table, text
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table, letters_of
 
@@ -87,9 +88,9 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     raised = f"<sup>{text(letters)}</sup>" if letters else ""
     interval = ""
     if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
-        interval = f"<small>{number(row['lower'])} – {number(row['upper'])}</small>"
+        interval = f"<small>{number_text(row['lower'])} – {number_text(row['upper'])}</small>"
     kind = {1: "best", 2: "second"}.get(row["place"], "")
-    return Value(f'<span class="average">{number(value)}</span>{raised}{interval}', value, kind)
+    return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 
 
 def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:

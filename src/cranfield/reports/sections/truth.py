@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from cranfield._numbers import number_text
 from cranfield.measures.correlation import kendall_tau_b
 from cranfield.reports import figures
-from cranfield.reports.markup import Column, Value, downloads, figure, number, paragraphs, percent, table, text
+from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
 from cranfield.reports.section import Section
 
 
@@ -47,7 +48,7 @@ def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredPr
         figure(
             f"truth-{k}",
             figures.against_truth(one.values, true, f"{metric} on {one.name}"),
-            f"{metric} on {one.name} against the true value: Kendall's tau {number(one.tau(true), 2)}.",
+            f"{metric} on {one.name} against the true value: Kendall's tau {number_text(one.tau(true), 2)}.",
         )
         for k, one in enumerate(protocols, start=1)
     )
@@ -63,7 +64,7 @@ def _claims(protocols: Sequence[MeasuredProtocol], true: Mapping[str, float]) ->
     rows = [
         [
             Value(text(one.name), one.name),
-            Value(number(one.tau(true), 2), one.tau(true)),
+            Value(number_text(one.tau(true), 2), one.tau(true)),
             Value(f"{one.significant} of {one.pairs}", one.significant),
             Value(str(one.wrong), one.wrong, "warn" if one.wrong else ""),
         ]
@@ -85,7 +86,7 @@ def _numbers(metric: str, true: Mapping[str, float], protocols: Sequence[Measure
                 cell
                 for one, place in zip(protocols, places)
                 for cell in (
-                    Value(number(one.values[system]), one.values[system]),
+                    Value(number_text(one.values[system]), one.values[system]),
                     Value(str(place[system]), place[system]),
                 )
             ),

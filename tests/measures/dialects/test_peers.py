@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -18,10 +16,9 @@ from cranfield.measures.dialects.peers import Tool, Users
         (Users.JUDGED_WITH_LIST, [0.5, np.nan, 0.0, np.nan]),
     ],
 )
-def test_a_counted_user_counts_0_where_the_metric_is_undefined(users, expected, judged_of, monkeypatch):
+def test_a_counted_user_counts_0_where_the_metric_is_undefined(users, expected, judged_of):
     # Users 1 and 2 have a relevant item, users 1 and 3 a list.
     judged = judged_of({1: {1: 1.0}, 3: {1: 1.0}}, {1: {1: 5}, 2: {1: 5}, 3: {1: 1}, 4: {1: 1}}, 4)
-    monkeypatch.setattr(sys.modules["cranfield.measures.dialects.peers"], "_TOOLS", {})
     tool = Tool("mine", "Mine", "1.0", users)
 
     @tool.dialect("P", "precision", "the same")

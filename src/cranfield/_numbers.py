@@ -1,0 +1,42 @@
+"""Numbers as text for people; a dash where there is none."""
+
+from __future__ import annotations
+
+import math
+
+DASH = "–"
+
+
+def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
+    """Return a number with so many decimals, and its sign where ``sign`` is ``"+"``.
+
+    Examples
+    --------
+    >>> number_text(0.12345), number_text(float("nan")), number_text(None), number_text(0.5, 2, "+")
+    ('0.1235', '–', '–', '+0.50')
+    """
+    return DASH if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
+
+
+def percent_text(value: float | None, unit: str = "%") -> str:
+    """Return a share as a percentage with one decimal.
+
+    Examples
+    --------
+    >>> percent_text(0.1234), percent_text(0.1234, " %"), percent_text(None)
+    ('12.3%', '12.3 %', '–')
+    """
+    return DASH if value is None or math.isnan(value) else f"{100 * value:.1f}{unit}"
+
+
+def amount_text(value: float) -> str:
+    """Return a number with thousands marked, and three decimals at the most unless it is tiny.
+
+    Examples
+    --------
+    >>> amount_text(12345.0), amount_text(0.25), amount_text(0.00123456)
+    ('12,345', '0.25', '0.00123')
+    """
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.3f}".rstrip("0") if abs(value) >= 0.01 else f"{value:.3g}"
