@@ -54,7 +54,7 @@ CHANGES: dict[str, Any] = {
 
 # Where a function is looked up, by what is counted; the first that exists is wrapped.
 COUNTED = {
-    "joins": (("cranfield.measures.judging", "join"), ("cranfield.measures.judging", "judge")),
+    "joins": (("cranfield.measures.judging", "join"), ("cranfield.measures.judging", "_hits")),
     "measure": (("cranfield.experiments.stages.scores", "measure"), ("cranfield.experiments.stages", "measure")),
     "comparisons": (("cranfield.experiments.findings", "compare"),),
 }
@@ -67,7 +67,7 @@ def counting() -> Iterator[Counter[str]]:
     undo = []
     for what, places in COUNTED.items():
         for module, name in places:
-            home = import_module(module)
+            home = _module(module)
             if hasattr(home, name):
                 undo.append((home, name, getattr(home, name)))
                 setattr(home, name, _counted(counts, what, getattr(home, name)))
@@ -84,6 +84,13 @@ def counting() -> Iterator[Counter[str]]:
     finally:
         for home, name, original in undo:
             setattr(home, name, original)
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
 
 
 def _counted(counts: Counter[str], what: str, function: Any) -> Any:

@@ -102,6 +102,7 @@ def test_a_spelling_has_one_form():
         ({"filters": "positives"}, "filters='positives': positives needs threshold; write positives(threshold=...)"),
         ({"filters": 5}, "filters=5 is not a list of names"),
         ({"metrics": ()}, "metrics is empty"),
+        ({"metrics": "nDCG(gain=foo)@10"}, "gain=foo of nDCG is not one of rating, binary"),
         ({"metrics": "Precison@10"}, "did you mean 'Precision'?"),
         ({"metrics": "P@200"}, "length=100 is too short for P@200; set length=200"),
         ({"fill": "populrity"}, "did you mean 'popularity'?"),

@@ -40,13 +40,13 @@ def test_runs_killed_while_systems_are_trained_side_by_side_end_with_the_same_by
 
 def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
     # With its record every artifact is two files or more: the counts lie in all stages.
-    told = _killed("files", tiny_file, tmp_path / "home", [1, 2, 16, 34, 52, 70, 88, 106, 124])
+    told = _killed("files", tiny_file, tmp_path / "home", [1, 2, 16, 22, 46, 60, 78, 114, 132, 152, 174])
     assert set(told["reached"]) >= {"data", "splits", "searches", "models", "runs", "scores", "results"}
 
 
 @pytest.mark.slow
 def test_runs_killed_around_every_file_end_with_the_same_bytes(tiny_file, tmp_path):
-    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 150)))
+    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 187)))
     assert set(told["reached"]) >= {
         *("nothing", "experiment", "data", "splits", "searches", "models", "runs", "scores", "results", "card")
     }

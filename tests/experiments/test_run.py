@@ -388,7 +388,6 @@ def test_a_system_whose_library_is_missing_is_told_before_any_training(tiny, tmp
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"decisions": Decisions(metrics="nDCG(gain=foo)@10")}, "gain=foo of nDCG is not known"),
         ({"decisions": Decisions(significance="permutation(method=foo)")}, "method='foo' is not one of exact"),
         ({"assess": {"scenarios": ["ratingz"]}}, "did you mean 'ratings'?"),
         ({"assess": {"samples": "x"}}, "samples='x' is not a whole number"),

@@ -26,7 +26,18 @@ def test_searches_stand_before_the_runs_that_they_were_made_for(tiny, tmp_path):
     tuned = System("near", "knn", tuning=Tuning({"k": (2, 5)}))
     run(tiny(systems=(System("popularity", "popularity"), tuned)), tmp_path)
     stages = show(tmp_path).frame()["stage"].unique(maintain_order=True).to_list()
-    assert stages == ["experiment", "data", "splits", "searches", "models", "runs", "scores", "results", "card"]
+    assert stages == [
+        "experiment",
+        "data",
+        "splits",
+        "searches",
+        "models",
+        "runs",
+        "judged",
+        "scores",
+        "results",
+        "card",
+    ]
 
 
 def test_what_is_damaged_is_named(tiny, tmp_path):

@@ -88,7 +88,7 @@ def show(folder: str | Path) -> Shown:
     >>> _ = run(Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)), folder)
     >>> found = show(folder)
     >>> found.frame()["stage"].unique(maintain_order=True).to_list()
-    ['experiment', 'data', 'splits', 'models', 'runs', 'scores', 'results', 'card']
+    ['experiment', 'data', 'splits', 'models', 'runs', 'judged', 'scores', 'results', 'card']
     """
     results = Results(folder)
     took = results.line.store.took()

@@ -407,9 +407,10 @@ def open_store(path: str | Path) -> Iterator[Store]:
         with store.writing():
             (path / HOME / "process").write_text(str(os.getpid()), encoding="utf-8")
             sweep(path / HOME / TEMPORARIES)
-            if _made_by(path) != (__version__, FORMAT):
-                _rebuild(store)
         with temporaries_in(path / HOME / TEMPORARIES, path):
+            if _made_by(path) != (__version__, FORMAT):
+                with store.writing():
+                    _rebuild(store)
             yield store
 
 

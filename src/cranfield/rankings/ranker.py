@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ class Ranker:
 
     def ranked(self, name: str, system: Recommender) -> RunColumns:
         """Rank by a fitted system, in blocks of users."""
-        fill = self._fitted_fill()
+        fill = self._fitted_fill
         # What others wrote may not bear two calls at once; it has the threads to itself.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
         ties = TieOrder(self.targets.train.item_ids)
@@ -140,6 +141,7 @@ class Ranker:
     def _width(self) -> int:
         return self.targets.train.n_items
 
+    @cached_property
     def _fitted_fill(self) -> Recommender | None:
         fill = fill_system(self.ranking.fill, self.targets.seed)
         if fill is not None:

@@ -67,7 +67,7 @@ def save_model(model: Recommender, path: str | Path) -> Path:
         if isinstance(model, Model):
             arrays: dict[str, Any] = {_ABOUT: np.array(json.dumps(_about(model, model.train))), **model.state()}
             # In one order: the same numbers are the same bytes, wherever they were learned.
-            arrays = {name: np.asarray(values, order="C") for name, values in arrays.items()}
+            arrays = {name: np.asarray(values, order="C") for name, values in sorted(arrays.items())}
             with temporary.open("wb") as file:
                 np.savez(file, **arrays)
         else:

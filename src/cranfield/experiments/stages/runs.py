@@ -14,9 +14,10 @@ from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own
-from cranfield.rankings import Run, rank, write_run
+from cranfield.rankings import Run, write_run
 from cranfield.rankings import read_run as read_run_file
 from cranfield.rankings.fill import fill_system
+from cranfield.rankings.ranker import Ranker
 
 # To rank an item for a user.
 _RANKED = 2e-8
@@ -45,14 +46,8 @@ class _Runs(Stage[Run]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Rank what a fitted system scores."""
-        run = rank(
-            line.read(MODELS, unit),
-            split_of(line, unit),
-            serving=line.decisions.serving,
-            ranking=line.decisions.ranking,
-            seed=line.seed(unit),
-            name=unit.system.name,
-        )
+        ranker, name = _ranker(line, unit), unit.system.name
+        run = ranker.run(name, ranker.ranked(name, line.read(MODELS, unit)))
         # Who was served and what was ranked; the name of the system is not a fact of its lists.
         done = [step.as_dict() for step in run.history if step.action in ("serve", "targets")]
         facts = {"lists": len(run), "counts": dict(run.counts), "groups": list(run.group_names), "history": done}
@@ -73,6 +68,16 @@ class _Runs(Stage[Run]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.users * size.items * _RANKED, LEAST)
+
+
+def _ranker(line: Pipeline, unit: Unit) -> Ranker:
+    """Return who is served with what on a part: decided, and drawn, once for all systems."""
+    decisions = line.decisions
+    return line.remember(
+        "ranker",
+        unit.at("part").place,
+        lambda: Ranker.of(split_of(line, unit), decisions.serving, decisions.ranking, line.seed(unit)),
+    )
 
 
 def run_digest(line: Pipeline, unit: Unit) -> str:
