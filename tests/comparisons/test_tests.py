@@ -176,3 +176,15 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
     values = {"a": [1.0] * 8 + [0.5] * 20, "b": [0.0] * 8 + [0.5] * 20}
     dropped, split = (compare(values, test=f"sign(ties={ties})").frame()["p"].item() for ties in ("drop", "split"))
     assert dropped < split
+
+
+@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+@pytest.mark.parametrize("test", sorted(set(tests) - {"log_student"}))  # whose ε is on the scale of the values
+def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
+    ordinary = dict(zip("abc", _values(n=12)))
+    scaled = {name: np.ldexp(values, exponent) for name, values in ordinary.items()}
+    expected, frame = (compare(values, test=test).frame() for values in (ordinary, scaled))
+    for column in ("p", "effect", "effect_lower", "wins", "ties"):
+        np.testing.assert_allclose(frame[column], expected[column], rtol=1e-9)
+    for column in ("standard_error", "lower", "upper", "difference"):
+        np.testing.assert_allclose(np.ldexp(frame[column], -exponent), expected[column], rtol=1e-9, atol=1e-12)
