@@ -188,3 +188,15 @@ def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(tes
         np.testing.assert_allclose(frame[column], expected[column], rtol=1e-9)
     for column in ("standard_error", "lower", "upper", "difference"):
         np.testing.assert_allclose(np.ldexp(frame[column], -exponent), expected[column], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("test", ["wilcoxon", "sign"])
+def test_ranks_and_signs_see_small_differences_beside_a_huge_one(test):
+    frame = compare({"a": [1e14, 4, 3, 2, 1, 5], "b": [0.0] * 6}, test=test).frame()
+    assert frame["p"].item() == 2 / 2**6
+
+
+def test_wilcoxon_takes_differences_that_rounding_has_parted_for_equal():
+    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, test="wilcoxon").frame()
+    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, test="wilcoxon").frame()
+    assert parted["p"].item() == whole["p"].item()
