@@ -57,3 +57,7 @@ def test_letters_stand_raised_after_the_number_in_every_form():
 def test_equal_printed_values_share_their_place():
     assert places(np.array([0.12341, 0.12339, 0.2, np.nan]), False, 4).tolist() == [1, 1, 0, 5]
     assert places(np.array([3.0, 1.0, 2.0]), True, 4).tolist() == [2, 0, 1]
+
+
+def test_numbers_too_large_to_have_decimals_keep_their_places():
+    assert places(np.array([1e305, 3e307, 2.0]), False, 4).tolist() == [1, 0, 2]

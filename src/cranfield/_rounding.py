@@ -1,4 +1,4 @@
-"""A share of a count, as it reads in decimals: 0.29 of 50 is 14.5, and so 15.
+"""Numbers as they read in decimals: 0.29 of 50 is 14.5, and so 15.
 
 Wherever a share of users, items or ratings is taken (samples, splits, filters, subsets, smaller test sets), it is the
 nearest whole number, halves up, of this module. ``uniform_test`` alone rounds as its paper does.
@@ -35,3 +35,15 @@ def nearest_count(share: float, counts: NDArray[np.integer[Any]] | int) -> NDArr
     """
     rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
     return rounded
+
+
+def to_decimals(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Return the values rounded to so many decimals; a number too large to have any stays as it is.
+
+    Examples
+    --------
+    >>> to_decimals(np.array([0.123, 1e300]), 2).tolist()
+    [0.12, 1e+300]
+    """
+    whole = np.abs(values) >= 2.0**53
+    return np.where(whole, values, np.round(np.where(whole, 0.0, values), decimals))

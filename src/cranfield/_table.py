@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._rounding import to_decimals
 from cranfield._shown import one_line, shown
 
 _LATEX = {
@@ -71,7 +72,7 @@ def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> N
     >>> places(np.array([0.31, 0.5, 0.3, np.nan]), False, 1).tolist()
     [1, 0, 1, 5]
     """
-    shown = np.round(values, digits)
+    shown = to_decimals(values, digits)
     levels = np.unique(shown[~np.isnan(shown)])
     place = np.searchsorted(levels, shown)
     place = place if lower_is_better else len(levels) - 1 - place

@@ -26,3 +26,11 @@ def test_equal_systems_a_constant_difference_one_user_and_missing_values():
     assert verdicts(np.array([[0.1], [0.9]]), 0.05).tolist() == [0]
     some = np.array([[0.9, 0.8, np.nan, 0.9, 0.7], [0.1, 0.2, 0.9, 0.3, 0.1]])
     assert verdicts(some, 0.05).tolist() == [1]
+
+
+@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+def test_very_small_and_very_large_values_have_the_verdicts_of_ordinary_ones(exponent):
+    values = np.random.default_rng(0).random((8, 30)) * np.linspace(0.6, 1.0, 8)[:, None]
+    found = verdicts(values, 0.05)
+    assert 0 < np.count_nonzero(found) < len(found)
+    assert verdicts(np.ldexp(values, exponent), 0.05).tolist() == found.tolist()

@@ -309,6 +309,7 @@ class TestDisplay:
         ({"a": [0.1, 0.2], "b": [0.1]}, {}, "different numbers of users (a 2, b 1)"),
         ({"a": [0.1], "b": ["x"]}, {}, "the values of 'b' are not numbers"),
         ({"a": [0.1], "b": [np.inf]}, {}, "value of b is infinite for user 0"),
+        ({"a": [1e308], "b": [-1e308]}, {}, "value of a is 1e+308, too large to sum, for user 0"),
         ([0.1, 0.2], {}, "a list cannot be compared"),
         ({"a": [0.1], "b": [0.2]}, {"significance": "permutaton"}, "did you mean 'permutation'?"),
         ({"a": [0.1], "b": [0.2]}, {"significance": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),

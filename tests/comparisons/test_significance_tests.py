@@ -180,3 +180,27 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
         compare(values, significance=f"sign(ties={ties})").frame()["p"].item() for ties in ("drop", "split")
     )
     assert dropped < split
+
+
+@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+@pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))  # whose ε is on the scale of the values
+def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
+    ordinary = dict(zip("abc", _values(n=12)))
+    scaled = {name: np.ldexp(values, exponent) for name, values in ordinary.items()}
+    expected, frame = (compare(values, significance=test).frame() for values in (ordinary, scaled))
+    for column in ("p", "effect", "effect_lower", "wins", "ties"):
+        np.testing.assert_allclose(frame[column], expected[column], rtol=1e-9)
+    for column in ("standard_error", "lower", "upper", "difference"):
+        np.testing.assert_allclose(np.ldexp(frame[column], -exponent), expected[column], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("test", ["wilcoxon", "sign"])
+def test_ranks_and_signs_see_small_differences_beside_a_huge_one(test):
+    frame = compare({"a": [1e14, 4, 3, 2, 1, 5], "b": [0.0] * 6}, significance=test).frame()
+    assert frame["p"].item() == 2 / 2**6
+
+
+def test_wilcoxon_takes_differences_that_rounding_has_parted_for_equal():
+    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, test="wilcoxon").frame()
+    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, test="wilcoxon").frame()
+    assert parted["p"].item() == whole["p"].item()

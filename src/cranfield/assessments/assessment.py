@@ -19,6 +19,7 @@ from cranfield._files import whole_file, write_text
 from cranfield._polars import write_parquet
 from cranfield._progress import progress
 from cranfield._record import Step
+from cranfield._rounding import to_decimals
 from cranfield._spelling import nearest
 from cranfield._table import csv_of
 from cranfield.assessments import robustness
@@ -213,7 +214,7 @@ class Assessment:
     def _ordered(self) -> NDArray[np.float64]:
         """The averages on the whole test sets as systems are ordered by: rounded, higher is better."""
         signs = np.where(self.lower_is_better, -1.0, 1.0)
-        ordered: NDArray[np.float64] = np.round(self.whole, self.step.settings["decimals"]) * signs[:, None]
+        ordered: NDArray[np.float64] = to_decimals(self.whole, self.step.settings["decimals"]) * signs[:, None]
         return ordered
 
     def _groups(self) -> pl.DataFrame:
@@ -253,7 +254,7 @@ class Assessment:
             if rows.height == 0:
                 continue
             values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
-            samples[name] = signs(np.round(values, self.step.settings["decimals"]) * better)
+            samples[name] = signs(to_decimals(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
         return Evidence(
             tuple((average, metric) for average in self.averages for metric in self.metrics),

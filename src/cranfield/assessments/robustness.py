@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._progress import Progress
+from cranfield._rounding import to_decimals
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
@@ -141,7 +142,7 @@ class Robustness:
 
     def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return averages as systems are ordered by: rounded, higher is better."""
-        return np.round(averages, self._asked.decimals) * self._signs[:, None]
+        return to_decimals(averages, self._asked.decimals) * self._signs[:, None]
 
     def _rows(self, scenario: Scenario, size: float, samples: Sequence[_SmallerTest]) -> pl.DataFrame:
         metrics = [str(metric) for metric in self._masked.metrics]

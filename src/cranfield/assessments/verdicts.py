@@ -24,10 +24,10 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     """
     from scipy.special import stdtrit
 
-    sums = values.sum(axis=1)
-    if np.isnan(sums).any():
+    if np.isnan(values.sum(axis=1)).any():
         values = values[:, ~np.isnan(values).any(axis=0)]
-        sums = values.sum(axis=1)
+    values = _in_reach(values)
+    sums = values.sum(axis=1)
     first, second = np.triu_indices(len(values), 1)
     n = values.shape[1]
     if n < 2:
@@ -42,3 +42,11 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     difference = np.where(np.abs(difference) > 1e-13 * np.sqrt(whole), difference, 0.0)
     needed = float(stdtrit(n - 1, 1.0 - alpha / 2.0)) * np.sqrt(spread / (n - 1) / n)
     return np.where(np.abs(difference) > needed, np.sign(difference), 0.0).astype(np.int8)
+
+
+def _in_reach(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values``, divided by a power of 2 where their squares would overflow or vanish."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0 or 1e-100 < largest < 1e100:
+        return values
+    return np.ldexp(values, -np.frexp(largest)[1])

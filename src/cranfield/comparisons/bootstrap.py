@@ -11,7 +11,7 @@ from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.student import moments
+from cranfield.comparisons.student import moments, unit_of
 from cranfield.comparisons.verdict import Verdict, significance_tests
 
 # Resamples are drawn for about this many users at a time.
@@ -74,6 +74,9 @@ class _Resampled:
 
     def __init__(self, sample: Sample) -> None:
         z = sample.influences(slice(0, sample.n_pairs))
+        # Squares of very small or very large differences would be 0 or infinite.
+        self.unit = unit_of(z)
+        z = z / self.unit[:, None]
         n, self.mean, sd = moments(z)
         # A mean, or a distance from it, that is only rounding is 0, or t would be large for lack of spread.
         rounding = 1e-12 * np.nanmax(np.abs(z), axis=1, initial=0.0)
@@ -100,7 +103,7 @@ class _Resampled:
 
     def result(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return all of mean(w*), t(w*), t₀ and mean(z)."""
-        return np.concatenate(self.shifts), np.concatenate(self.ts), self.observed, self.mean
+        return np.concatenate(self.shifts) * self.unit, np.concatenate(self.ts), self.observed, self.mean * self.unit
 
 
 def _t(mean: Floats, sd: Floats, n: Floats) -> Floats:

@@ -22,6 +22,8 @@ from cranfield.measures.scores import Scores
 _BALANCED = 1e-12
 
 AVERAGES = ("mean", "weighted", "geometric")
+# Differences of larger values, or weighted sums of them over many users, may overflow.
+_LARGEST = 1e290
 
 
 def make_samples(
@@ -166,11 +168,13 @@ def _check(scores: Scores) -> None:
             raise InputError(f"the {kind} {twice[0]!r} is there twice", remedy="give each another name")
     if scores.n_lists == 0:
         raise InputError("there are no users to compare over", remedy="give a test set with ratings")
-    infinite = np.argwhere(np.isinf(scores.values))
-    if len(infinite):
-        system, metric, place = (int(one) for one in infinite[0])
+    too_large = np.argwhere(np.abs(scores.values) > _LARGEST)
+    if len(too_large):
+        system, metric, place = (int(one) for one in too_large[0])
+        value = scores.values[system, metric, place]
+        told = "infinite" if np.isinf(value) else f"{value:.3g}, too large to sum,"
         raise InputError(
-            f"{scores.metrics[metric]} of {scores.systems[system]} is infinite for user "
+            f"{scores.metrics[metric]} of {scores.systems[system]} is {told} for user "
             f"{scores.user_ids.ids([scores.users[place]])[0]}",
             remedy="mend the value, or leave it out as NaN",
         )

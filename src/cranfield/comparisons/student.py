@@ -12,6 +12,9 @@ from cranfield._errors import SettingError
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.verdict import Verdict, significance_tests
 
+# Sums of squares below this may have lost digits, since the squares themselves lie near the smallest numbers there are.
+_SMALLEST_SQUARE = 1e-280
+
 
 @significance_tests.register(aliases=("t",))
 def student(data: Sequence[Sample]) -> list[Verdict]:
@@ -50,9 +53,27 @@ def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
     n = counted.sum(axis=1).astype(np.float64)
     mean = np.where(n > 0, np.where(counted, d, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan)
     centred = np.where(counted, d - mean[:, None], 0.0)
-    sd = np.sqrt(np.einsum("pu,pu->p", centred, centred) / np.maximum(n - 1, 1))
+    squares = np.einsum("pu,pu->p", centred, centred)
+    sd = np.sqrt(squares / np.maximum(n - 1, 1))
+    extreme = (squares < _SMALLEST_SQUARE) | ~np.isfinite(squares)
+    if extreme.any():
+        unit = unit_of(centred[extreme])
+        scaled = centred[extreme] / unit[:, None]
+        sd[extreme] = unit * np.sqrt(np.einsum("pu,pu->p", scaled, scaled) / np.maximum(n[extreme] - 1, 1))
     sd[sd <= 1e-12 * np.abs(mean)] = 0.0
     return n, mean, sd
+
+
+def unit_of(d: Floats) -> Floats:
+    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it rounds nothing.
+
+    Examples
+    --------
+    >>> unit_of(np.array([[3.0, -5.0, np.nan], [0.0, 0.0, 0.0]])).tolist()
+    [4.0, 1.0]
+    """
+    largest = np.fmax.reduce(np.abs(d), axis=1, initial=0.0)
+    return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
 
 
 def p_of_t(mean: Floats, standard_error: Floats, n: Floats) -> Floats:

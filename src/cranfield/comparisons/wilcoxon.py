@@ -26,25 +26,43 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
     verdicts = []
     for sample in data:
         refuse_weights(sample, "wilcoxon")
-        blocks = [_p_values(sample.differences(pairs), zeros, continuity) for pairs in sample.blocks()]
+        blocks = [_p_values(sample, pairs, zeros, continuity) for pairs in sample.blocks()]
         p, direction = (np.concatenate(parts) for parts in zip(*blocks))
         verdicts.append(Verdict.by_formula(p, "wilcoxon", sample, direction))
     return verdicts
 
 
-def _p_values(differences: Floats, zeros: str, continuity: bool) -> tuple[Floats, Floats]:
-    """Return the p-value of each row, and the sum of its signed ranks."""
+def _p_values(sample: Sample, pairs: slice, zeros: str, continuity: bool) -> tuple[Floats, Floats]:
+    """Return the p-value of each pair, and the sum of its signed ranks."""
     from scipy import stats
 
+    differences, noise = sample.differences(pairs), sample.rounded_differences(pairs).noise
     p, direction = np.ones(len(differences)), np.zeros(len(differences))
     for row, d in enumerate(differences):
-        d = d[~np.isnan(d)]
+        counted = ~np.isnan(d)
+        d = _levels(d[counted], noise[row, counted])
         if d.any():
-            # 0.3 - 0.2 and 0.2 - 0.1 are equal differences that rounding has parted.
-            d = np.round(d / np.abs(d).max(), 12)
             p[row] = stats.wilcoxon(d, zero_method=zeros, correction=continuity).pvalue
             direction[row] = np.sign(d) @ stats.rankdata(np.abs(d))
     return p, direction
+
+
+def _levels(d: Floats, noise: Floats) -> Floats:
+    """Return differences of the same signs and the same order, those that only rounding has parted being equal.
+
+    0.3 - 0.2 and 0.2 - 0.1 are equal differences.
+
+    Examples
+    --------
+    >>> _levels(np.array([0.3 - 0.2, 0.1 - 0.2, 0.0, 1e13]), np.array([1e-15, 1e-15, 0.0, 1e-2])).tolist()
+    [1.0, -1.0, 0.0, 2.0]
+    """
+    size = np.abs(d)
+    order = np.argsort(size, kind="stable")
+    apart = np.diff(size[order], prepend=0.0) > 4 * np.minimum(noise[order], np.append(0.0, noise[order][:-1]))
+    level = np.empty(len(d))
+    level[order] = np.cumsum(apart)
+    return np.sign(d) * level
 
 
 def refuse_weights(sample: Sample, test: str) -> Sample:
