@@ -114,7 +114,7 @@ def main() -> None:
         print(f"  {users:,} users: {ways}; largest error {frame['error_bound'].max():.1e}; {megabytes():.0f} MB")
     scores = worlds[options.users]
     if not options.no_monte_carlo:
-        sampling = {"method": "monte-carlo", "samples": options.samples, "correction": "none"}
+        sampling = {"method": "monte-carlo", "resamples": options.samples, "correction": "none"}
         seconds, drawn = timed(lambda: compare(scores, **sampling))
         rows.append((f"cranfield, Monte Carlo {options.samples:,}", options.users, seconds))
         p, sampled = exact[options.users].frame()["p"].to_numpy(), drawn.frame()["p"].to_numpy()

@@ -120,7 +120,7 @@ def test_memory_that_runs_out_in_a_command_is_one_line(cranfield, monkeypatch, e
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("cranfield.cli.evaluate.measure", fail)
+    monkeypatch.setattr("cranfield.cli._measuring.Loaded.measure", fail)
     code, out, err = cranfield("evaluate", "--test", "test.csv", "run.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("cranfield: memory is short")
@@ -131,7 +131,7 @@ def test_a_fault_of_the_program_is_not_hidden(cranfield, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("cranfield.cli.evaluate.measure", fail)
+    monkeypatch.setattr("cranfield.cli._measuring.Loaded.measure", fail)
     with pytest.raises(type(error), match="a fault of"):
         cranfield("evaluate", "--test", "test.csv", "run.csv")
 
