@@ -122,7 +122,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[decisions]\nbaseline = 'knn'\n[systems]\nknm = 'knn'", "baseline='knn' is not one of the systems; did you"),
         ("[systems]\na = { system = 'knm' }", "systems.a: there is no system 'knm'"),
         ("[systems]\na = { system = 'knn', search = { kk = [1] } }", "knn has no parameter 'kk'; did you mean 'k'?"),
-        ("[systems]\na = { system = 'knn', search = { k = [1, 0] } }", "systems.a: k=0 of knn is out of range"),
+        ("[systems]\na = { system = 'knn', search = { k = [1, 0] } }", "systems.a: search: k=0 of knn is out of range"),
         ("[systems]\na = { system = 'knn', search = { k = 5 } }", "k=5 is neither a list of values nor a range"),
         ("[systems]\na = { system = 'knn', search = {} }", "systems.a: search is empty"),
         ("[systems]\na = { system = 'knn', search = 5 }", "systems.a: search=5 is not a table"),

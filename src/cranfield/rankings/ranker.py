@@ -64,7 +64,7 @@ def rank(
     return ranker.run(name, ranker.ranked(name, system))
 
 
-class Ranked(NamedTuple):
+class RankedColumns(NamedTuple):
     """The columns of a run (None for no lists at all), and whether its scores are predicted ratings."""
 
     columns: list[NDArray[Any]] | None
@@ -116,7 +116,7 @@ class Ranker:
     def _most(self) -> int:
         return self.ranking.most(self.targets.train.n_items)
 
-    def ranked(self, name: str, system: Recommender) -> Ranked:
+    def ranked(self, name: str, system: Recommender) -> RankedColumns:
         """Rank by a fitted system, in blocks of users."""
         fill = self._fitted_fill
         # What others wrote may not bear two calls at once; it has the threads to itself.
@@ -135,7 +135,7 @@ class Ranker:
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        return Ranked(joined, isinstance(system, Model) and system.predicts_ratings and fill is None)
+        return RankedColumns(joined, isinstance(system, Model) and system.predicts_ratings and fill is None)
 
     @property
     def _width(self) -> int:
@@ -163,12 +163,12 @@ class Ranker:
         ranks, lengths = ranks_among(scores, self.targets.pool(users), rows, items, ties, groups)
         return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
 
-    def run(self, name: str, ranked: Ranked) -> Run:
+    def run(self, name: str, ranked: RankedColumns) -> Run:
         """Return the run that has these columns."""
         made = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
         return made(name, ranked)
 
-    def _whole_run(self, name: str, ranked: Ranked) -> Run:
+    def _whole_run(self, name: str, ranked: RankedColumns) -> Run:
         empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
         sizes, items, scores = ranked.columns or empty
         train = self.targets.train
@@ -185,7 +185,7 @@ class Ranker:
             history=self._history(name),
         )
 
-    def _one_relevant_run(self, name: str, ranked: Ranked) -> Run:
+    def _one_relevant_run(self, name: str, ranked: RankedColumns) -> Run:
         users, items, ranks, lengths = ranked.columns or [np.zeros(0, dtype=np.int32)] * 4
         train, groups = self.targets.train, self.targets.item_groups
         return Run(

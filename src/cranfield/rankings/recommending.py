@@ -11,7 +11,7 @@ from cranfield._decisions import refuse_old_words
 from cranfield.data import Ratings
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import each_system, fit_each, fitted, jobs_for, jobs_wanted, movable, of_this_package
-from cranfield.rankings.ranker import Ranked, Ranker, rank
+from cranfield.rankings.ranker import RankedColumns, Ranker, rank
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving
@@ -156,7 +156,7 @@ class _FitAndRank:
 
     ranker: Ranker
 
-    def __call__(self, name: str, system: Recommender) -> Ranked:
+    def __call__(self, name: str, system: Recommender) -> RankedColumns:
         return self.ranker.ranked(name, fitted(system, self.ranker.targets.train))
 
 
