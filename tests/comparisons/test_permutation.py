@@ -205,7 +205,7 @@ def test_one_huge_difference_does_not_make_others_equal(giant):
 @pytest.mark.parametrize("giant", [1e16, 1e18, 1e20, 1e300])
 def test_what_the_largest_value_hides_is_in_the_error_bound(giant):
     for method in ("exact", "monte-carlo"):
-        verdict = permutation([sample_of([giant, 3, 2, 0, -1])], method=method, samples=500)[0]
+        verdict = permutation([sample_of([giant, 3, 2, 0, -1])], method=method, resamples=500)[0]
         assert abs(verdict.p[0] - 0.25) <= verdict.error[0]
 
 

@@ -183,7 +183,8 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
 
 
 @pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
-@pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))  # whose ε is on the scale of the values
+# The ε of log_student is on the scale of the values.
+@pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))
 def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
     ordinary = dict(zip("abc", _values(n=12)))
     scaled = {name: np.ldexp(values, exponent) for name, values in ordinary.items()}
@@ -201,6 +202,6 @@ def test_ranks_and_signs_see_small_differences_beside_a_huge_one(test):
 
 
 def test_wilcoxon_takes_differences_that_rounding_has_parted_for_equal():
-    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, test="wilcoxon").frame()
-    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, test="wilcoxon").frame()
+    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, significance="wilcoxon").frame()
+    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, significance="wilcoxon").frame()
     assert parted["p"].item() == whole["p"].item()

@@ -51,7 +51,7 @@ def _explorer(page):
     [
         ({"split": "k_fold(k=2)", "undefined": "leave out", "metrics": ("Recall@5",)}, ["4"], ["full"]),
         ({"average": "weighted(by=judged)", "nonrelevant": 9, "coverage": "reduced"}, ["4"], ["full"]),
-        ({"lists": "condensed", "average": "trimmed", "test": "sign"}, ["2", "3", "4", "5"], ["condensed"]),
+        ({"lists": "condensed", "average": "trimmed", "significance": "sign"}, ["2", "3", "4", "5"], ["condensed"]),
     ],
 )
 def test_the_explorer_starts_with_the_leaderboard_and_offers_what_the_lists_were_made_for(

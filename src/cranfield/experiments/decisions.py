@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cranfield import _checks as check
 from cranfield import splits
@@ -37,6 +37,12 @@ Group = TypeVar("Group", bound=Decided)
 
 @dataclass(frozen=True)
 class _Decisions(Decided):
+    def __new__(cls, *_: Any, **stated: Any) -> Self:
+        """Answer a name that is not known before Python does."""
+        for name in stated:
+            known_decision(name)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for name, declared in DECISIONS.items():
             object.__setattr__(self, name, _written(name, getattr(self, name), declared))

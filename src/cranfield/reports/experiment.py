@@ -11,13 +11,16 @@ from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
 
 
-def report_experiment(results: Results, folder: Path) -> list[Path]:
-    """Write a page and figures for each set of ratings of an experiment into a folder; return the files.
+def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
+    """Write a page and figures for each set of ratings of an experiment; return the files.
+
+    They go into a folder, that of the experiment unless another is given.
 
     It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
     results that it shows.
     """
-    return [path for data in results.data for path in (_page(results, data, folder), *_drawn(results, data, folder))]
+    home = results.path if folder is None else folder
+    return [path for data in results.data for path in (_page(results, data, home), *_drawn(results, data, home))]
 
 
 def _page(results: Results, data: str, folder: Path) -> Path:
