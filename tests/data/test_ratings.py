@@ -147,7 +147,7 @@ def test_ratings_by_hand_are_checked(columns, message):
 
 @pytest.mark.parametrize(
     "work",
-    [describe, splits.random, lambda data: splits.given(data, data), lambda data: filters.apply(data, "k_core")],
+    [describe, splits.random, lambda data: splits.predefined(data, data), lambda data: filters.apply(data, "k_core")],
 )
 def test_a_path_is_not_ratings(work):
     with pytest.raises(SettingError, match=r"str is not Ratings; make them of a file or a dataframe with cf\.read"):

@@ -259,7 +259,7 @@ mine = { run = "mine.tsv" }
 
 def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divided):
     results = run(divided / "e.toml")
-    split = cf.splits.given(cf.read(divided / "train.csv"), cf.read(divided / "test.csv"))
+    split = cf.splits.predefined(cf.read(divided / "train.csv"), cf.read(divided / "test.csv"))
     runs = [
         *cf.recommend(split, ["popularity"], **_options(Decisions(length=20))),
         cf.read_run(divided / "mine.tsv", name="mine"),

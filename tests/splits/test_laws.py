@@ -196,7 +196,7 @@ def test_a_temporal_split_needs_times(method):
 
 def test_cold_users_and_items_are_counted():
     train, test = Ratings.of([1, 1], ["a", "b"]), Ratings.of([1, 2, 2], ["c", "a", "c"])
-    made = splits.given(train, test)
+    made = splits.predefined(train, test)
     assert made.step.effect["cold_users"] == 1
     assert made.step.effect["cold_items"] == 1
     assert made.notes == (

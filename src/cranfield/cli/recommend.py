@@ -22,7 +22,7 @@ from cranfield.data import Ratings, read
 from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
-from cranfield.splits import Split, given
+from cranfield.splits import Split, predefined
 
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
@@ -97,7 +97,7 @@ def command(
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
     ratings = read(train, **reading)
-    data = ratings if test is None else given(ratings, read(test, **reading), overlap=overlap or "error")
+    data = ratings if test is None else predefined(ratings, read(test, **reading), overlap=overlap or "error")
     asked = {name: _asked(data, name, asking) for name in files}
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]

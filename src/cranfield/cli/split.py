@@ -15,7 +15,7 @@ from cranfield.cli._output import say
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
-from cranfield.splits import Split, apply, given, registry, write
+from cranfield.splits import Split, apply, predefined, registry, write
 
 _DEFAULT = "random(train=0.8)"
 
@@ -86,7 +86,7 @@ def command(
     else:
         judged = file_or_dataset(test, reading, "test")
         history += judged.history
-        splits = [given(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
+        splits = [predefined(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
     whole = ratings.fingerprint if test is None else None
     record = write(splits, out, format=format, fingerprint=whole, force=force)
     if not settings.quiet:

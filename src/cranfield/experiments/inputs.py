@@ -20,7 +20,7 @@ from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
 from cranfield.experiments.store import fingerprint
-from cranfield.splits import Split, apply, given
+from cranfield.splits import Split, apply, predefined
 
 # What a line of text takes, and how much smaller it is when packed.
 _BYTES_A_RATING, _PACKED = 22, 4
@@ -132,9 +132,9 @@ def named(decision: str) -> Iterator[None]:
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
     """Return both parts over ids of one type, and without common pairs."""
-    split = given(train, test, overlap=overlap)
+    split = predefined(train, test, overlap=overlap)
     dropped = split.step.effect["repeated_pairs"]
-    step = Step("given", {"overlap": overlap}, {"repeated_pairs": dropped}, split.notes[:1] if dropped else ())
+    step = Step("predefined", {"overlap": overlap}, {"repeated_pairs": dropped}, split.notes[:1] if dropped else ())
     return {
         "train": replace(split.train, history=(*train.history, step)),
         "test": replace(split.test, history=(*test.history, step)),

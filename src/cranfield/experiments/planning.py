@@ -28,7 +28,7 @@ from cranfield.experiments.stage import Size
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
 from cranfield.rankings.serving import served_test
-from cranfield.splits import Split, given
+from cranfield.splits import Split, predefined
 
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
 # Data with fewer ratings are read, and worlds with fewer pairs of user and item made, to know what they admit.
@@ -181,7 +181,7 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
         if line.decisions.overlap is None:
             made = divided(line.experiment, whole, seed)
         else:
-            made = given(there["train"], there["test"])
+            made = predefined(there["train"], there["test"])
         for split in [made] if isinstance(made, Split) else made:
             with named("min_ratings, sample"):
                 served_test(split, line.decisions.serving, seed)

@@ -106,8 +106,8 @@ def served_test(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Rat
 
     Examples
     --------
-    >>> from cranfield.splits import given
-    >>> split = given(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
+    >>> from cranfield.splits import predefined
+    >>> split = predefined(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
     >>> served_test(split, Serving(min_ratings=2)).frame().rows()
     [('bob', 'z', 1.0)]
     """

@@ -8,19 +8,19 @@ from cranfield.splits.by_user import leave_out, per_user
 from cranfield.splits.files import write
 from cranfield.splits.folds import Folds, k_fold
 from cranfield.splits.methods import apply, registry
-from cranfield.splits.provided import given
+from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
 
 __all__ = [
     "Folds",
     "Split",
     "apply",
-    "given",
     "k_fold",
     "leave_out",
     "per_user",
     "percentiles",
     "popularity_groups",
+    "predefined",
     "random",
     "registry",
     "temporal",

@@ -18,7 +18,7 @@ from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validati
 from cranfield.splits.split import Split
 
 
-def given(
+def predefined(
     train: Ratings,
     test: Ratings,
     *,
@@ -44,7 +44,7 @@ def given(
     --------
     >>> train = Ratings.of(["ann", "bob"], ["x", "x"], [5, 3])
     >>> test = Ratings.of(["bob", "cid"], ["y", "x"], [4, 4])
-    >>> split = given(train, test)
+    >>> split = predefined(train, test)
     >>> split, split.train.n_users
     (Split(given: train 2, test 2), 3)
     """
@@ -69,7 +69,7 @@ def given(
         settings["validation"] = "given"
     elif validation is not None:
         settings |= {"validation": validation, "seed": seed}
-    step = Step("split.given", settings, {"repeated_pairs": repeated}, tuple(notes))
+    step = Step("split.predefined", settings, {"repeated_pairs": repeated}, tuple(notes))
     return describe(parts["train"], parts["test"], parts.get("validation"), step)
 
 

@@ -45,7 +45,7 @@ class Split:
     def __post_init__(self) -> None:
         for part in self.parts.values():
             if part.user_ids != self.train.user_ids or part.item_ids != self.train.item_ids:
-                raise SettingError("the parts of a split share one vocabulary; use cf.splits.given to join yours")
+                raise SettingError("the parts of a split share one vocabulary; use cf.splits.predefined to join yours")
 
     def __repr__(self) -> str:
         fold = f", fold {self.fold + 1} of {self.folds}" if self.folds > 1 else ""

@@ -20,7 +20,7 @@ _RATIOS = {"random": "random", "per_user": "random per user", "temporal": "tempo
 
 @PREDEFINED.register
 def predefined(_: Any, overlap: str = "error") -> str:
-    """Return what to do with pairs that are in both parts; see `cranfield.splits.given`."""
+    """Return what to do with pairs that are in both parts; see `cranfield.splits.predefined`."""
     return check.one_of("overlap", overlap, ("error", "test", "train"))
 
 

@@ -16,7 +16,7 @@ from cranfield.experiments.store import open_store
 from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
-from cranfield.splits import Split, given, k_fold, per_user, random
+from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.studies._study import SYSTEMS, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
@@ -168,7 +168,7 @@ def _splits(
     if split is not None:
         if folds not in (None, 1):
             raise SettingError(f"folds={folds} and a given split exclude each other; give one of them")
-        return [split if isinstance(split, Split) else given(data, split, overlap="test")]
+        return [split if isinstance(split, Split) else predefined(data, split, overlap="test")]
     count = paper.folds if folds is None else _checks.whole("folds", folds)
     if count > 1:
         return k_fold(data, k=count, per_user=paper.per_user, seed=seed)

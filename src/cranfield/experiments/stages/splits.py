@@ -18,7 +18,7 @@ from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
 from cranfield.measures.judgments import Judgments
 from cranfield.rankings.serving import served_test
-from cranfield.splits import Split, given, registry
+from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
 
 
@@ -38,7 +38,7 @@ class _Splits(Stage[Sequence[Split]]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         ratings = line.read(DATA, unit)
         if line.decisions.overlap is not None:
-            splits: Sequence[Split] = [given(ratings["train"], ratings["test"])]
+            splits: Sequence[Split] = [predefined(ratings["train"], ratings["test"])]
             paths: list[Path] = []
         else:
             made = divided(line.experiment, ratings["ratings"], line.seed(unit))
