@@ -19,7 +19,8 @@ class Settings:
     seed
         The seed of the command line.
     unpack_limit
-        The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB.
+        The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB;
+        the archive of a known dataset has a limit of its own.
     """
 
     threads: int | None = None

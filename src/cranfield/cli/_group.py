@@ -95,7 +95,7 @@ def _size(text: str) -> int:
 
 
 def unpack_option(command: Command) -> Command:
-    """Give a command that reads files of the user's own ``--unpack-limit``."""
+    """Give a command that reads compressed files ``--unpack-limit``."""
     return click.option(
         "--unpack-limit",
         type=_size,
@@ -103,7 +103,7 @@ def unpack_option(command: Command) -> Command:
         expose_value=False,
         callback=_keep,
         help="The most that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and at "
-        "least 64 MiB]",
+        "least 64 MiB; a known dataset's own limit]",
     )(command)
 
 

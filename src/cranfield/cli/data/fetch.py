@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cranfield.cli._group import process_options
+from cranfield.cli._group import process_options, unpack_option
 from cranfield.cli._output import say
 
 _EXAMPLES = """\b
@@ -28,6 +28,7 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Fetch it again though it is in the cache.")
 @click.option("--no-verify", is_flag=True, help="Take it as it is, whatever it counts.")
+@unpack_option
 @process_options
 def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> None:
     """Download the dataset NAME, or take it from a file you have, and say where it lies.

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import polars as pl
 
+from cranfield._checks import whole
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._polars import read_parquet, write_parquet
 from cranfield._record import Step
+from cranfield._settings import settings
 from cranfield.data.datasets.cache import (
     Cached,
     CachedPart,
@@ -212,7 +214,7 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
             raise _nothing_found(dataset, source)
         source = archives[0]
     patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
-    alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), dataset.limit)
+    alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
     if alone is not None and len(dataset.parts) == 1:
         # A single compressed file is what it is, whatever it is called.
         return {dataset.parts[0]: [alone]}
@@ -220,6 +222,13 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     if not all(found.values()):
         raise _nothing_found(dataset, source)
     return found
+
+
+def _unpack_limit(dataset: Dataset) -> int:
+    """Return the most bytes that an archive may unpack to: what the user allows, or else what the dataset may have."""
+    if settings.unpack_limit is None:
+        return dataset.limit
+    return whole("unpack_limit", settings.unpack_limit, at_least=1)
 
 
 def _unpacked(source: Path, folder: Path, wanted: tuple[str, ...], limit: int) -> Path | None:
@@ -236,7 +245,7 @@ def _expanded(files: list[Path], dataset: Dataset, scratch: Path) -> list[Path]:
     for number, file in enumerate(files):
         if is_archive(file):
             scratch.mkdir(exist_ok=True)
-            inside = _unpacked(file, scratch / str(number), dataset.files[scratch.name], dataset.limit)
+            inside = _unpacked(file, scratch / str(number), dataset.files[scratch.name], _unpack_limit(dataset))
             expanded.append(file if inside is None else inside)
         else:
             expanded.append(file)

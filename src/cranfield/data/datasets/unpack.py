@@ -46,7 +46,7 @@ class _Allowance:
             raise InputError(
                 f"the archive unpacks to more than the {self._limit:,} bytes that were expected at the most",
                 source=self._source,
-                remedy="do not trust it",
+                remedy="do not trust it, or raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
             )
 
 
