@@ -13,7 +13,7 @@ import click
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import unpack_option
-from cranfield.cli._output import say
+from cranfield.cli._output import say_line
 from cranfield.cli._reading import repeated_option
 from cranfield.measures.judgments import NegativeGrades
 
@@ -117,7 +117,7 @@ def tell(notes: Iterable[str]) -> None:
     """Write notes beside the output, unless nothing is to be said."""
     if not settings.quiet:
         for note in notes:
-            say(f"· {note}", err=True)
+            say_line(f"· {note}", err=True)
 
 
 def tell_of_grades(loaded: Mapping[str, Any], metrics: Sequence[str]) -> None:

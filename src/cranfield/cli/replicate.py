@@ -10,7 +10,7 @@ from cranfield._settings import settings
 from cranfield.assessments.scenarios import SIZES
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
@@ -68,4 +68,5 @@ def command(
     )
     say(found)
     if not settings.quiet:
-        say(f"\nThe report: {found.folder / 'report.html'}")
+        say_line("")
+        say_line(f"The report: {found.folder / 'report.html'}")
