@@ -52,6 +52,14 @@ class Measuring:
         }
 
 
+negative_grades_option = click.option(
+    "--negative-grades",
+    type=click.Choice(get_args(NegativeGrades)),
+    default="judged",
+    show_default=True,
+    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+)
+
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
@@ -70,13 +78,7 @@ _OPTIONS = (
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
     repeated_option,
-    click.option(
-        "--negative-grades",
-        type=click.Choice(get_args(NegativeGrades)),
-        default="judged",
-        show_default=True,
-        help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
-    ),
+    negative_grades_option,
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 

@@ -72,10 +72,10 @@ def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
 
 def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
     """Return what a reader should know of the scale of a test set: grades below 0, and powers of high ones."""
-    return (*_on_negative_grades(test, negative_grades), *_on_scale(float(test.values.max(initial=0.0)), metrics))
+    return (*notes_on_negative_grades(test, negative_grades), *_on_scale(float(test.values.max(initial=0.0)), metrics))
 
 
-def _on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
+def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
     """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
     negative = test.values < 0
     count = int(negative.sum())

@@ -20,6 +20,7 @@ from cranfield.experiments.folder import Artifact, Folder, Made
 from cranfield.experiments.stored import read_own_run, read_scores, save_scores
 from cranfield.measures import Metric, Scores
 from cranfield.measures.averages import Average
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.rankings import Run, file_name, write_run
 from cranfield.rankings.recommending import timed_each
 from cranfield.rankings.targets import Candidates
@@ -53,6 +54,8 @@ class Asked:
         To how many decimals averages are rounded before systems are ordered.
     seed
         Fixes every random choice.
+    negative_grades
+        What test grades below 0 mean, as for `measure`.
     """
 
     systems: tuple[str, ...]
@@ -63,6 +66,7 @@ class Asked:
     threshold: float
     decimals: int
     seed: int
+    negative_grades: NegativeGrades = "judged"
 
 
 class _FoldWork:
@@ -122,6 +126,7 @@ class _FoldWork:
             "runs": [[system, one.digest] for system, one in self._made.items()],
             "metrics": list(self._asked.metrics),
             "threshold": self._asked.threshold,
+            "negative_grades": self._asked.negative_grades,
         }
 
     @cached_property
@@ -135,7 +140,14 @@ class _FoldWork:
             seed=asked.seed,
         )
         metrics = [Metric.of(one) for one in asked.metrics]
-        return Fold(self._runs, self._split.test, metrics, sampling, threshold=asked.threshold)
+        return Fold(
+            self._runs,
+            self._split.test,
+            metrics,
+            sampling,
+            threshold=asked.threshold,
+            negative_grades=asked.negative_grades,
+        )
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -241,6 +253,7 @@ class Work:
             "lists": LENGTH,
             "candidates": CANDIDATES,
             "threshold": asked.threshold,
+            "negative_grades": asked.negative_grades,
             "metrics": list(asked.metrics),
             "averages": list(asked.averages),
             "sizes": {name: f"{len(own)} from {max(own):.0%} to {min(own):.0%}" for name, own in asked.sizes.items()},
