@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,25 @@ def test_a_limit_that_is_not_a_size_is_refused(cranfield, size):
     code, _, err = cranfield("data", "describe", "test.csv", "--unpack-limit", size)
     assert (code, err.count("\n")) == (2, 1)
     assert "500MB or 4GiB" in err
+
+
+def test_a_line_feed_in_a_name_does_not_break_the_lines_that_say_what_was_made(cranfield, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ratings = "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(12) for i in range(9))
+    Path("a\nb.csv").write_text(ratings)
+    experiment = (
+        '[data.x]\nfile = "a\\nb.csv"\n[decisions]\nmetrics = ["P@5"]\nlength = 5\n[systems]\np = "popularity"\n'
+    )
+    Path("e.toml").write_text(experiment)
+    for command in (
+        ("data", "describe", "a\nb.csv"),
+        ("data", "filter", "a\nb.csv", "--filter", "k_core(k=1)", "--out", "c\nb.csv"),
+        ("data", "simulate", "--users", "20", "--items", "20", "--ratings", "150", "--out", "d\nb.csv"),
+        ("split", "a\nb.csv", "--out", "s\nb"),
+        ("recommend", "--train", "s\nb/train.parquet", "-s", "popularity", "-n", "5", "--out", "r\nb"),
+        ("new", "n\nb.toml"),
+        ("run", "e.toml", "--no-report", "--out", "e\nb"),
+    ):
+        code, out, err = cranfield(*command)
+        assert code == 0
+        assert not [line for line in (out + err).splitlines() if line.startswith("b")], command

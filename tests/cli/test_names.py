@@ -73,12 +73,12 @@ def _experiment(name: str, home: Path, world: Path) -> None:
 
 
 def _contents(home: Path, name: str) -> dict[str, bytes]:
-    """Return the tables that the line wrote; what states names or times is left aside."""
+    """Return the tables that the line wrote; what states names or times is left aside, as does the place in the store."""
     paths = {path.relative_to(home).as_posix().replace(name, "NAME"): path for path in home.rglob("*")}
     return {
         at: path.read_bytes()
         for at, path in sorted(paths.items())
-        if path.is_file() and path.suffix in (".parquet", ".csv", ".tsv", ".trec", ".qrels")
+        if path.is_file() and path.suffix in (".parquet", ".csv", ".tsv", ".trec", ".qrels") and "/store/" not in at
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cranfield import simulate, write
+from cranfield._polars import read_parquet
 from cranfield.splits import per_user
 
 _FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
@@ -44,3 +45,20 @@ def test_sizes_that_are_no_numbers_are_refused(tmp_path, cranfield):
     write(simulate.world(users=30, items=20, ratings=300, seed=1).ratings, tmp_path / "ratings.csv")
     asked = ["valcarce2020", "--data", str(tmp_path / "ratings.csv"), "--sizes", "half"]
     assert "cannot be read" in cranfield("replicate", *asked).err
+
+
+def test_judgments_may_be_the_split_and_their_negative_grades_are_noted_and_read_as_asked(tmp_path, cranfield):
+    ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
+    write(ratings, tmp_path / "ratings.csv")
+    rows = per_user(ratings, train=0.8).test.frame().iter_rows(named=True)
+    grades = [f"{row['user']} 0 {row['item']} {-1 if row['rating'] == 1 else row['rating']:g}" for row in rows]
+    (tmp_path / "test.qrels").write_text("\n".join(grades))
+    n = sum(line.endswith(" -1") for line in grades)
+    asked = ["replicate", "valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.qrels", *_FEW]
+    found = cranfield(*asked, "--out", tmp_path / "judged")
+    assert found.code == 0
+    assert f"{n} test grades below 0, read as judged and not relevant" in found.err
+    found = cranfield(*asked, "--out", tmp_path / "unjudged", "--negative-grades", "unjudged")
+    assert f"{n} test grades below 0, read as not judged" in found.err
+    tables = [read_parquet(tmp_path / reading / "scores" / "fold-1.parquet") for reading in ("judged", "unjudged")]
+    assert not tables[0].equals(tables[1])

@@ -13,7 +13,7 @@ import click
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import unpack_option
-from cranfield.cli._output import say
+from cranfield.cli._output import say_line
 from cranfield.cli._reading import repeated_option
 from cranfield.cli._renamed import Choice, renamed_option
 from cranfield.measures.judgments import NegativeGrades
@@ -76,6 +76,14 @@ class Loaded:
         )  # fmt: skip
 
 
+negative_grades_option = click.option(
+    "--negative-grades",
+    type=click.Choice(get_args(NegativeGrades)),
+    default="judged",
+    show_default=True,
+    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+)
+
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
@@ -101,13 +109,7 @@ _OPTIONS = (
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
     repeated_option,
-    click.option(
-        "--negative-grades",
-        type=click.Choice(get_args(NegativeGrades)),
-        default="judged",
-        show_default=True,
-        help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
-    ),
+    negative_grades_option,
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
 )
 
@@ -148,7 +150,7 @@ def tell(notes: Iterable[str]) -> None:
     """Write notes beside the output, unless nothing is to be said."""
     if not settings.quiet:
         for note in notes:
-            say(f"· {note}", err=True)
+            say_line(f"· {note}", err=True)
 
 
 def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
 from cranfield._polars import write_csv, write_parquet
-from cranfield._shown import shown_lines
+from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -58,6 +58,11 @@ _ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", 
 def say(text: object, *, err: bool = False) -> None:
     """Print lines in which nothing from a file or a name commands a terminal."""
     click.echo(shown_lines(text), err=err)
+
+
+def say_line(text: object, *, err: bool = False) -> None:
+    """Print one line, whatever the names in it hold."""
+    click.echo(shown(text), err=err)
 
 
 def make_folder(out: str | Path) -> None:

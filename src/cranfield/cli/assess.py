@@ -22,7 +22,7 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option, undefined_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import put, say, written
+from cranfield.cli._output import put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
 
 _EXAMPLES = """\b
@@ -162,7 +162,7 @@ def command(
     if out is not None:
         files = found.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
-            say(f"{len(files)} files in {out}")
+            say_line(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=found)
 

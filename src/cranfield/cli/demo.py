@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cranfield.cli._group import common_options
-from cranfield.cli._output import make_folder, say
+from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
 from cranfield.reports.demonstration import SIZES, demo
@@ -42,6 +42,7 @@ def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     with stages("Writing the report"):
         page = found.write(out, style=style)
     say(found)
-    say(f"\nThe report: {page}")
+    say_line("")
+    say_line(f"The report: {page}")
     if show:
         webbrowser.open(Path(page).resolve().as_uri())

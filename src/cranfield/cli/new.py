@@ -7,7 +7,7 @@ import json
 import click
 
 from cranfield.cli._given import refuse_idle
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 from cranfield.experiments import new_experiment, schema
 
 _EXAMPLES = """\b
@@ -28,4 +28,4 @@ def command(path: str, force: bool, schema_only: bool) -> None:
         refuse_idle("with --schema, which prints", "path", "force")
         say(json.dumps(schema(), indent=1))
         return
-    say(f"{new_experiment(path, force=force)}: change it, then: cranfield run {path}")
+    say_line(f"{new_experiment(path, force=force)}: change it, then: cranfield run {path}")

@@ -16,7 +16,7 @@ from cranfield._version import __version__
 from cranfield.cli._decisions import NumberOrAll, decision_option, old_word
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder, say
+from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._reading import reading_options
 from cranfield.data import Ratings, read
 from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
@@ -109,7 +109,7 @@ def command(
             record(path, asked[run.name])
             if not settings.quiet:
                 told = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
-                say(f"{told}{why[run.name]}")
+                say_line(f"{told}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 

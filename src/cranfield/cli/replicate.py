@@ -9,9 +9,11 @@ import click
 from cranfield._settings import settings
 from cranfield.assessments.scenarios import SIZES
 from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._measuring import negative_grades_option, tell
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import file_or_dataset, reading_options
+from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 
@@ -43,6 +45,7 @@ Examples:
 @click.option("--threshold", type=float, default=4.0, show_default=True, help="The lowest rating of a relevant item.")
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
+@negative_grades_option
 @reading_options
 @jobs_option
 @common_options
@@ -57,15 +60,20 @@ def command(
     **asking: Any,
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
+    ratings = file_or_dataset(data, reading)
+    test = None if split is None else read_test(split, **reading)
+    if test is not None:
+        tell(notes_on_negative_grades(test, asking["negative_grades"]))
     found = replicate(
         study,
-        file_or_dataset(data, reading),
+        ratings,
         out=out or study,
-        split=None if split is None else read_test(split, **reading),
+        split=test,
         systems=systems or SYSTEMS,
         sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
         **asking,
     )
     say(found)
     if not settings.quiet:
-        say(f"\nThe report: {found.folder / 'report.html'}")
+        say_line("")
+        say_line(f"The report: {found.folder / 'report.html'}")

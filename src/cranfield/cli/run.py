@@ -12,7 +12,7 @@ from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option, unpack_option
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 from cranfield.cli._stages import stages
 from cranfield.experiments import Results, plan, run
 
@@ -57,7 +57,8 @@ def command(
     if (missing := results.missing()) and not settings.quiet:
         say(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages
-    say(f"\nThe results: {results.path}" + "".join(f"\nThe report: {page}" for page in pages))
+    for line in ("", f"The results: {results.path}", *(f"The report: {page}" for page in pages)):
+        say_line(line)
     if show and pages:
         webbrowser.open(pages[0].resolve().as_uri())
 

@@ -11,7 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._output import say
+from cranfield.cli._output import say_line
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
@@ -92,7 +92,7 @@ def command(
     if not settings.quiet:
         steps: list[Step | Split] = [*history, *splits]
         for made in steps:
-            say(made)
+            say_line(made)
             for note in made.notes:
-                say(f"  {note}")
-        say(f"written to {record.parent}, with the record {record.name}")
+                say_line(f"  {note}")
+        say_line(f"written to {record.parent}, with the record {record.name}")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield._numbers import amount_text
 from cranfield._record import Step
+from cranfield._shown import shown
 from cranfield._table import Table
 from cranfield.data.ratings import Ratings, check_ratings
 
@@ -123,7 +124,7 @@ class Description:
 
     def __str__(self) -> str:
         parts = [self._size(), self._profiles(), self._ratings(), *self._time(), *self._record()]
-        return "\n\n".join(([self.name] if self.name else []) + parts)
+        return "\n\n".join(([shown(self.name)] if self.name else []) + parts)
 
     def _size(self) -> str:
         numbers = [
@@ -259,7 +260,7 @@ def _told(step: Step) -> str:
             told.append(f"{name} {value}")
         else:
             told.append(f"{name} {_quoted(value)}")
-    return f"{step.action}: " + ", ".join(told)
+    return shown(f"{step.action}: " + ", ".join(told))
 
 
 def _quoted(value: Any) -> str:

@@ -117,7 +117,9 @@ def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, A
     tidy = tidy_trec(data, 4)
     # TREC has no quotes.
     divided = {} if tidy is None else {"separator": gap(tidy), "quote": None}
-    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, **divided, "name": name, **reading})
+    # An option that is None leaves the places as they are in TREC's layout.
+    given = {option: value for option, value in reading.items() if value is not None or option == "quote"}
+    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, "name": name, **given, **divided})
 
 
 def _file(data: bytes, label: str) -> io.BytesIO:

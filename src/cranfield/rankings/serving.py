@@ -28,7 +28,7 @@ def _sample(name: str, value: object) -> str | int | float:
         return float(value)
     try:
         # 1.0 would be one user to one reader and all of them to another.
-        return check.whole(name, None if isinstance(value, float) else value)
+        return check.whole(name, value if isinstance(value, Integral) else None)
     except SettingError:
         raise SettingError(f"{name}={value!r} is neither 'all' nor a number of users nor a share below 1") from None
 

@@ -22,6 +22,7 @@ from cranfield.experiments.exports import Exports, Write
 from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import Measuring, Metric, Scores
 from cranfield.measures.averages import Average
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.rankings import Run, file_name, write_run
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.recommending import timed_each
@@ -55,6 +56,8 @@ class Asked:
         To how many decimals averages are rounded before systems are ordered.
     seed
         Fixes every random choice.
+    negative_grades
+        What test grades below 0 mean, as for `measure`.
     """
 
     systems: tuple[str, ...]
@@ -65,6 +68,7 @@ class Asked:
     threshold: float
     decimals: int
     seed: int
+    negative_grades: NegativeGrades = "judged"
 
 
 class _FoldWork:
@@ -132,6 +136,7 @@ class _FoldWork:
             "runs": [[system, one.digest] for system, one in self._made.items()],
             "metrics": list(self._asked.metrics),
             "threshold": self._asked.threshold,
+            "negative_grades": self._asked.negative_grades,
         }
 
     @cached_property
@@ -145,7 +150,7 @@ class _FoldWork:
             seed=asked.seed,
         )
         measuring = Measuring(metrics=asked.metrics, threshold=asked.threshold)
-        return Fold(self._runs, self._split.test, measuring, sampling)
+        return Fold(self._runs, self._split.test, measuring, sampling, negative_grades=asked.negative_grades)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -288,6 +293,7 @@ class Work:
             "lists": LENGTH,
             "candidates": CANDIDATES,
             "threshold": asked.threshold,
+            "negative_grades": asked.negative_grades,
             "metrics": list(asked.metrics),
             "averages": list(asked.averages),
             "sizes": {name: f"{len(own)} from {max(own):.0%} to {min(own):.0%}" for name, own in asked.sizes.items()},

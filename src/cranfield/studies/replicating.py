@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from cranfield import _checks
 from cranfield._errors import SettingError
@@ -13,6 +14,8 @@ from cranfield.assessments.robustness import rounded_to
 from cranfield.assessments.scenarios import sizes_of
 from cranfield.data import Ratings, describe
 from cranfield.experiments.store import open_store
+from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
@@ -45,6 +48,7 @@ def replicate(
     figures: bool = True,
     seed: int = 0,
     jobs: int | None = None,
+    negative_grades: NegativeGrades = "judged",
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
@@ -77,6 +81,8 @@ def replicate(
         Fixes every random choice.
     jobs
         How many systems are trained at a time, as for `recommend`; the result is the same for any number.
+    negative_grades
+        What test grades below 0 mean, as for `measure`: ``judged``, ``unjudged`` or ``pooled``.
 
     Examples
     --------
@@ -100,6 +106,7 @@ def replicate(
         threshold=_threshold(data, threshold),
         decimals=rounded_to(decimals),
         seed=_checks.whole("seed", seed, at_least=0),
+        negative_grades=_negative_grades(negative_grades),
     )
     if jobs is not None:
         _checks.whole("jobs", jobs)
@@ -115,7 +122,7 @@ def replicate(
             tuple(paper.claims(results)),
             assessment,
             store.path,
-            _step(study, data, assessment.step),
+            _step(study, data, split, assessment.step),
         )
         with store.writing():
             write(made, splits[0].step, figures)
@@ -156,9 +163,16 @@ def _threshold(data: Ratings, threshold: float) -> float:
     return threshold
 
 
-def _step(study: str, data: Ratings, assessed: Step) -> Step:
+def _negative_grades(reading: NegativeGrades) -> NegativeGrades:
+    _checks.one_of("negative_grades", reading, get_args(NegativeGrades))
+    return reading
+
+
+def _step(study: str, data: Ratings, split: Ratings | Split | None, assessed: Step) -> Step:
     settings = {"study": study, "data": data.name or "the ratings", **assessed.settings}
-    return Step("replicate", settings, {"fingerprint": data.fingerprint}, assessed.notes)
+    grades = notes_on_negative_grades(split, settings["negative_grades"]) if isinstance(split, Ratings) else ()
+    notes = tuple(dict.fromkeys((*grades, *assessed.notes)))
+    return Step("replicate", settings, {"fingerprint": data.fingerprint}, notes)
 
 
 def _splits(

@@ -9,6 +9,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._shown import shown
 from cranfield._spelling import nearest
 from cranfield._table import Table
 from cranfield.assessments import Assessment
@@ -69,8 +70,9 @@ class Replication:
         """Return what came out in a sentence."""
         verdicts = [one.verdict for one in self.claims]
         return (
-            f"{len(verdicts)} claims of {self.study} on {self.step.settings['data']}: {verdicts.count('holds')} hold, "
-            f"{verdicts.count('does not hold')} do not hold, {verdicts.count('cannot tell')} cannot be told."
+            f"{len(verdicts)} claims of {self.study} on {shown(self.step.settings['data'])}: "
+            f"{verdicts.count('holds')} hold, {verdicts.count('does not hold')} do not hold, "
+            f"{verdicts.count('cannot tell')} cannot be told."
         )
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cranfield.cli._group import process_options, unpack_option
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 
 _EXAMPLES = """\b
 Examples:
@@ -42,5 +42,5 @@ def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> 
     there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)
     for part, cached in there.parts.items():
         say(f"{dataset.name if part == 'all' else f'{dataset.name} ({part})'}: {cached.counts}")
-        say(f"  {there.path(part)}")
+        say_line(f"  {there.path(part)}")
     say(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")

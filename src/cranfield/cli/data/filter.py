@@ -9,7 +9,7 @@ import click
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._output import say
+from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import file_or_dataset, reading_options
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import filters as data_filters
@@ -53,8 +53,8 @@ def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, An
         for step in kept.history[len(ratings.history) :]:
             say(_removed(step))
             for note in step.notes:
-                say(f"  {note}")
-        say(f"written to {out}: {kept}")
+                say_line(f"  {note}")
+        say_line(f"written to {out}: {kept}")
 
 
 def _removed(step: Step) -> str:

@@ -13,7 +13,7 @@ from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import common_options, unpack_option
-from cranfield.cli._output import say
+from cranfield.cli._output import say_line
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
 from cranfield.data.ratings import Ratings
@@ -87,13 +87,13 @@ def command(out: str, kind: str, truth: str | None, like: str | None, **options:
         record_checksum(write(whole, truth))
     if settings.quiet:
         return
-    say(f"{out}: {ratings}")
+    say_line(f"{out}: {ratings}")
     if whole is not None:
-        say(f"{truth}: {whole}")
-    say(f"{record}: how they were made")
+        say_line(f"{truth}: {whole}")
+    say_line(f"{record}: how they were made")
     for step in ratings.history:
         for note in step.notes:
-            say(f"note: {note}", err=True)
+            say_line(f"note: {note}", err=True)
 
 
 def _histogram(text: str | None) -> dict[float, float] | None:
