@@ -73,7 +73,7 @@ def _experiment(name: str, home: Path, world: Path) -> None:
 
 
 def _contents(home: Path, name: str) -> dict[str, bytes]:
-    """Return the tables that the line wrote; what states names or times is left aside, as does the place in the store."""
+    """Return the tables that the line wrote; what states names or times, and the store, are left aside."""
     paths = {path.relative_to(home).as_posix().replace(name, "NAME"): path for path in home.rglob("*")}
     return {
         at: path.read_bytes()
