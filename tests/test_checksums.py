@@ -120,3 +120,13 @@ def test_a_name_of_any_length_that_the_system_takes_is_written_and_recorded(tmp_
     assert is_as_written(path)
     write_text(path, "user,item\n1,3\n")
     assert made_of(path) is None
+
+
+def test_a_link_to_a_file_that_has_changed_is_not_believed_either(tmp_path):
+    splits.write(splits.random(RATINGS, seed=1), tmp_path / "parts")
+    link = tmp_path / "link.parquet"
+    link.symlink_to(tmp_path / "parts" / "test.parquet")
+    assert len(cf.read(link))
+    _flip(tmp_path / "parts" / "test.parquet", 0.5, 3)
+    with pytest.raises(CranfieldError, match="has changed since cranfield wrote it"):
+        cf.read(link)

@@ -61,11 +61,13 @@ def is_as_written(path: Path) -> bool:
 
 
 def check_unchanged(path: Path) -> None:
-    """Compare a file that is to be read with its record, if it has one.
+    """Compare a file that is to be read with its record, if it has one. Of a link, the file that it leads to counts.
 
     A Parquet file that does not match is an error, for nobody edits those by hand. A text file may have been edited:
     it gets a `CranfieldWarning`.
     """
+    if path.is_symlink() and not record_path(path).is_file():
+        path = path.resolve()
     if not path.is_file() or not record_path(path).is_file() or is_as_written(path):
         return
     if path.suffix.lower() == ".parquet":
