@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import json
 
 import pytest
+
+from cranfield.comparisons.comparing import Comparing
+from cranfield.measures import Averaging
+from cranfield.rankings import Ranking, Serving
 
 TEST = "user,item,rating\n" + "".join(f"u{u},i{i},{1 + (u * i) % 5}\n" for u in range(8) for i in range(0, 6, 2))
 RUNS = {
@@ -154,3 +159,14 @@ def test_a_limit_that_is_not_a_size_is_refused(cranfield, size):
     code, _, err = cranfield("data", "describe", "test.csv", "--unpack-limit", size)
     assert (code, err.count("\n")) == (2, 1)
     assert "500MB or 4GiB" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [("recommend", (Serving, Ranking)), ("evaluate", (Averaging,)), ("compare", (Averaging, Comparing))],
+)
+def test_every_decision_of_a_group_is_an_option_of_the_command_that_takes_it(name, groups):
+    command = importlib.import_module(f"cranfield.cli.{name}").command
+    options = {option for one in command.params for option in one.opts}
+    decisions = [decision for group in groups for decision in group.decisions()]
+    assert {f"--{decision.replace('_', '-')}" for decision in decisions} <= options
