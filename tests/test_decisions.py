@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, fields
 
 import pytest
 
+import cranfield as cf
 from cranfield import SettingError
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield.comparisons.comparing import Comparing, ComparingOptions
+from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.rankings.ranking import Ranking, RankingOptions
+from cranfield.rankings.recommending import recommend_each
+from cranfield.rankings.serving import Serving, ServingOptions
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,42 @@ def test_old_words_are_answered_with_new_ones_and_others_as_python_does():
         refuse_old_words("shape", {"edges": 3}, {"edges": "corners=..."})
     with pytest.raises(TypeError, match=r"shape\(\) got an unexpected keyword argument 'colour'"):
         refuse_old_words("shape", {"colour": 3}, {"edges": "corners=..."})
+
+
+@pytest.mark.parametrize(
+    ("function", "groups"),
+    [
+        (cf.recommend, (Serving, Ranking)),
+        (recommend_each, (Serving, Ranking)),
+        (cf.compare, (Comparing, Averaging)),
+        (cf.Scores.frame, (Averaging,)),
+        (cf.Scores.table, (Averaging,)),
+        (cf.Scores.average, (Averaging,)),
+        (cf.write_report, (Averaging,)),
+    ],
+)
+def test_a_function_takes_every_decision_of_its_groups_as_a_keyword_argument(function, groups):
+    names = {one.name for group in groups for one in fields(group)}
+    assert names <= set(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(
+    ("options", "group", "apart"),
+    [
+        (ServingOptions, Serving, set()),
+        (RankingOptions, Ranking, {"length", "threshold"}),
+        (AveragingOptions, Averaging, {"average"}),
+        (ComparingOptions, Comparing, {"significance", "correction", "baseline"}),
+    ],
+)
+def test_type_checkers_know_every_decision_of_a_group(options, group, apart):
+    assert set(options.__annotations__) == {one.name for one in fields(group)} - apart
+
+
+def test_a_function_says_what_its_decisions_decide_and_refuses_others():
+    assert "    min_ratings\n        B1, users with fewer training ratings are removed.\n" in cf.recommend.__doc__
+    train = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+    with pytest.raises(TypeError, match=r"recommend\(\) got an unexpected keyword argument 'lenght'"):
+        cf.recommend(train, "popularity", lenght=3)
+    with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'alfa'"):
+        cf.compare({"a": [1, 2], "b": [2, 1]}, alfa=0.1)

@@ -22,9 +22,10 @@ cranfield._errors.SettingError: users='activ' is not one of all, active; did you
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
@@ -109,6 +110,64 @@ class Decided:
             if name not in known:
                 raise SettingError(f"there is no decision {name!r} here{nearest(name, known)}")
         return replace(self, **changes)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+First = TypeVar("First", bound=Decided)
+Second = TypeVar("Second", bound=Decided)
+
+
+def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Function], Function]:
+    """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
+
+    They stand in its signature, and in the place of ``{decisions}`` in its docstring.
+
+    Parameters
+    ----------
+    defaults
+        What differs from the default of the group.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Serving(Decided):
+    ...     users: str = decision("B1", "all", "who is served", choices=("all", "active"))
+    >>> @takes_decisions(Serving)
+    ... def serve(ratings, **decisions):
+    ...     pass
+    >>> inspect.signature(serve)
+    <Signature (ratings, *, users: 'str' = 'all')>
+    """
+
+    def show(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        declared = {one.name: one for group in groups for one in fields(group)}
+        taken = {name: one for name, one in declared.items() if name not in signature.parameters}
+        keywords = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, one.default), annotation=one.type
+            )
+            for name, one in taken.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
+        said = {name: one.metadata for name, one in taken.items() if "letter" in one.metadata}
+        lines = [f"{name}\n        {one['letter']}, {one['says']}." for name, one in said.items()]
+        function.__doc__ = (function.__doc__ or "").replace("{decisions}", "\n    ".join(lines))
+        return function
+
+    return show
+
+
+def of_groups(
+    groups: tuple[type[First], type[Second]], given: Mapping[str, Any], function: str, renamed: Mapping[str, str]
+) -> tuple[First, Second]:
+    """Return two groups of the decisions that a function was given; see `refuse_old_words` for names of neither."""
+    known = [{one.name for one in fields(group)} for group in groups]
+    others = {name: value for name, value in given.items() if not any(name in names for names in known)}
+    refuse_old_words(function, others, renamed)
+    first, second = ({name: given[name] for name in given if name in names} for names in known)
+    return groups[0](**first), groups[1](**second)
 
 
 def refuse_old_words(function: str, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:

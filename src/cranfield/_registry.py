@@ -8,7 +8,9 @@ these, and ``Annotated[float, Limits(above=0)]`` for a range. Other annotations,
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -323,3 +325,13 @@ def _limits(hint: Any) -> Limits:
         else:
             return Limits()
     return Limits(tuple(kinds), choices or None)
+
+
+def import_modules(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package, so that what a file registers is there once the file is.
+
+    Modules with a leading underscore register nothing, and may be slow to import.
+    """
+    for module in pkgutil.iter_modules(path):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package}.{module.name}")

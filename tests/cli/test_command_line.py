@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import json
 from pathlib import Path
 
 import pytest
+
+from cranfield.comparisons.comparing import Comparing
+from cranfield.measures import Averaging
+from cranfield.rankings import Ranking, Serving
 
 TEST = "user,item,rating\n" + "".join(f"u{u},i{i},{1 + (u * i) % 5}\n" for u in range(8) for i in range(0, 6, 2))
 RUNS = {
@@ -170,10 +175,21 @@ def test_a_line_feed_in_a_name_does_not_break_the_lines_that_say_what_was_made(c
         ("data", "filter", "a\nb.csv", "--filter", "k_core(k=1)", "--out", "c\nb.csv"),
         ("data", "simulate", "--users", "20", "--items", "20", "--ratings", "150", "--out", "d\nb.csv"),
         ("split", "a\nb.csv", "--out", "s\nb"),
-        ("recommend", "--train", "s\nb/train.parquet", "-s", "popularity", "-n", "5", "--out", "r\nb"),
+        ("recommend", "--train", "s\nb/train.parquet", "-s", "popularity", "--length", "5", "--out", "r\nb"),
         ("new", "n\nb.toml"),
         ("run", "e.toml", "--no-report", "--out", "e\nb"),
     ):
         code, out, err = cranfield(*command)
         assert code == 0
         assert not [line for line in (out + err).splitlines() if line.startswith("b")], command
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [("recommend", (Serving, Ranking)), ("evaluate", (Averaging,)), ("compare", (Averaging, Comparing))],
+)
+def test_every_decision_of_a_group_is_an_option_of_the_command_that_takes_it(name, groups):
+    command = importlib.import_module(f"cranfield.cli.{name}").command
+    options = {option for one in command.params for option in one.opts}
+    decisions = [decision for group in groups for decision in group.decisions()]
+    assert {f"--{decision.replace('_', '-')}" for decision in decisions} <= options

@@ -14,7 +14,7 @@ import pytest
 import cranfield as cf
 from cranfield._figures import vega_library
 from cranfield._table import csv_of
-from cranfield.reports import report, write_report
+from cranfield.reports import report, section, write_report
 from cranfield.reports.markup import json_text
 from cranfield.reports.page import page
 from cranfield.reports.section import Section
@@ -301,3 +301,21 @@ def test_no_significant_pair_is_said_so(make_scores):
     comparison = cf.compare(scores)
     assert not comparison.rows["significant"].any()
     assert "No pair of systems differs significantly, by any metric." in report(scores, comparison)
+
+
+def test_a_registered_section_is_on_every_page_at_its_place(monkeypatch):
+    monkeypatch.setattr(section, "SECTIONS", [*section.SECTIONS])
+
+    @section.on_page(35)
+    def _lists(reported):
+        return Section("lists", "Lists", f"<p>{reported.scores.n_lists} lists</p>")
+
+    @section.on_page(36)
+    def _nothing(_):
+        return None
+
+    scores = cf.measure({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, cf.Ratings.of(["ann"], ["x"]), ["P@1"])
+    made = report(scores, sections=[Section("mine", "Mine", "<p>mine</p>")])
+    order = re.findall(r'<section id="([^"]+)"', made)
+    assert order == ["verdict", "leaderboard", "lists", "users", "explorer", "mine", "card"]
+    assert "<p>1 lists</p>" in made

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import Field
 from typing import Any
 
 import click
@@ -13,49 +14,61 @@ from cranfield._errors import SettingError
 from cranfield.cli._group import Command
 
 
-class NumberOrAll(click.ParamType[Any]):
-    """A whole number, or ``all``; with ``shares`` also a share."""
+class Decision(click.ParamType[Any]):
+    """A value of a decision: a number where the decision takes numbers, and else text."""
 
-    name = "number"
+    name = "value"
 
-    def __init__(self, shares: bool = False) -> None:
-        self._kinds = (int, float) if shares else (int,)
+    def __init__(self, declared: Field[Any]) -> None:
+        self._declared = declared
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float | str:
-        """Return the number, or ``"all"``."""
-        if value == "all":
-            return "all"
-        for kind in self._kinds:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value in the form that the decision has."""
+        if not isinstance(value, str):
+            return value
+        readings: list[Any] = [value]
+        for kind in (float, int):
             with suppress(ValueError):
-                return kind(value)
-        raise click.BadParameter(f"{value!r} is neither a number nor 'all'", ctx, param)
+                readings.insert(0, kind(value))
+        mistakes = []
+        for reading in readings:
+            try:
+                return self._declared.metadata["check"](self._declared.name, reading)
+            except SettingError as error:
+                mistakes.append(str(error))
+        raise click.BadParameter(mistakes[0], ctx, param)
 
 
-def decision_option(group: type[Decided], name: str, **options: Any) -> Callable[[Command], Command]:
-    """Make the option of a decision, with its default, its words and its help; ``options`` replace what differs here.
+def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command], Command]:
+    """Make the option of a decision, with its default, its words and its help; ``changes`` say what differs here."""
+    options: dict[str, Any] = {"default": declared.default, "show_default": True, "help": declared.metadata["help"]}
+    if isinstance(declared.default, bool):
+        options |= {"is_flag": True, "show_default": False}
+    elif declared.metadata["choices"]:
+        options["type"] = click.Choice(declared.metadata["choices"])
+    elif declared.metadata["check"]:
+        options["type"] = Decision(declared)
+    return click.option(f"--{declared.name.replace('_', '-')}", **{**options, **changes})
+
+
+def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """Give a command an option for each decision of a group; ``changes`` say, by decision, what differs here.
 
     Examples
     --------
     >>> from cranfield.rankings import Ranking
     >>> @click.command()
-    ... @decision_option(Ranking, "lists")
-    ... def command(lists):
+    ... @decision_options(Ranking, length={"default": 10})
+    ... def command(**decisions):
     ...     pass
-    >>> command.params[0].opts, list(command.params[0].type.choices), command.params[0].default
-    (['--lists'], ['full', 'condensed'], 'full')
+    >>> lists, length = command.params[1], command.params[6]
+    >>> lists.opts, list(lists.type.choices), lists.default, length.default
+    (['--lists'], ['full', 'condensed'], 'full', 10)
     """
-    declared = group.decisions()[name]
-    usual = {"default": declared.default, "show_default": True, "help": declared.metadata["help"]}
-    if declared.metadata["choices"]:
-        usual["type"] = click.Choice(declared.metadata["choices"])
-    return click.option(f"--{name.replace('_', '-')}", **{**usual, **options})
 
+    def add(command: Command) -> Command:
+        for name, declared in reversed(group.decisions().items()):
+            command = decision_option(declared, **changes.get(name, {}))(command)
+        return command
 
-def old_word(name: str, now: str, **options: Any) -> Callable[[Command], Command]:
-    """Answer an option that has another name now with that name."""
-
-    def refuse(_context: click.Context, _option: click.Parameter, value: Any) -> None:
-        if value not in (None, False):
-            raise SettingError(f"{name} is now {now}; write that instead")
-
-    return click.option(name, hidden=True, expose_value=False, callback=refuse, **options)
+    return add

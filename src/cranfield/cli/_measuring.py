@@ -12,10 +12,12 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
+from cranfield.cli._decisions import decision_options
 from cranfield.cli._group import unpack_option
 from cranfield.cli._output import say_line
 from cranfield.cli._reading import repeated_option
 from cranfield.cli._renamed import Choice, renamed_option
+from cranfield.measures.averaging import Averaging, By, Coverage
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind
 
@@ -175,34 +177,22 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
     )
 
 
-def groups_option(command: Command) -> Command:
-    """Give a command the option of how lists that are in groups are averaged."""
-    return click.option(
-        "--groups",
-        type=click.Choice(["pooled", "equal"]),
-        default="pooled",
-        show_default=True,
-        help="Lists in groups: average them together, or each group and then the groups (P1R).",
-    )(command)
+def averaging_options(average: str, coverage: str, by: str) -> Callable[[Command], Command]:
+    """Give a command the options of how lists are averaged; it says what it does with the first two."""
 
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--by",
+            type=click.Choice(get_args(By)),
+            default=by,
+            show_default=True,
+            help="Take lists, or users after averaging each user's lists.",
+        )(command)
+        coverages = Choice(get_args(Coverage), renamed={"common": "reduced"})
+        return decision_options(
+            Averaging,
+            average={"metavar": "AVERAGE", "help": average},
+            coverage={"type": coverages, "help": coverage},
+        )(command)
 
-def coverage_option(help: str) -> Callable[[Command], Command]:
-    """Return the option of what becomes of users without a list."""
-    return click.option(
-        "--coverage",
-        type=Choice(("full", "reduced"), renamed={"common": "reduced"}),
-        default="full",
-        show_default=True,
-        help=help,
-    )
-
-
-def undefined_option(command: Command) -> Command:
-    """Give a command the option of what an undefined value counts."""
-    return click.option(
-        "--undefined",
-        type=click.Choice(["zero", "leave out"]),
-        default="zero",
-        show_default=True,
-        help="What a user counts for whom a metric is undefined.",
-    )(command)
+    return add

@@ -18,12 +18,14 @@ from cranfield._shown import shown_lines
 from cranfield.assessments.assessing import NINE, assess_folds
 from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.scenarios import SCENARIOS, SIZES
+from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option, undefined_option
+from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
+from cranfield.measures import Averaging
 
 _EXAMPLES = """\b
 Examples:
@@ -87,7 +89,7 @@ Examples:
     help="What compares two orders of systems.",
 )
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
-@undefined_option
+@decision_option(Averaging.decisions()["undefined"])
 @click.option(
     "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
 )

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import click
 import polars as pl
 
 from cranfield._table import Table
+from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
-    coverage_option,
-    groups_option,
+    averaging_options,
     measuring_options,
     metric_option,
     tell_of_grades,
-    undefined_option,
 )
 from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import Comparison
-from cranfield.comparisons.comparing import compare
+from cranfield.comparisons.comparing import Comparing, compare
 from cranfield.comparisons.sentences import p_text
 from cranfield.measures import DEFAULT_METRICS, Averaging
 
@@ -42,42 +41,34 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
-@click.option("--baseline", metavar="SYSTEM", help="Compare each system with this one.  [default: every pair]")
-@click.option(
-    "--significance",
-    default="permutation",
-    show_default=True,
-    metavar="TEST",
-    help="permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+@decision_options(
+    Comparing,
+    significance={
+        "default": "permutation",
+        "metavar": "TEST",
+        "help": "permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+    },
+    correction={
+        "default": None,
+        "type": click.Choice(["none", "bonferroni", "holm", "benjamini_hochberg"]),
+        "help": "For many comparisons, within each metric.  [default: holm; none for tukey]",
+    },
+    baseline={
+        "default": None,
+        "metavar": "SYSTEM",
+        "help": "Compare each system with this one.  [default: every pair]",
+    },
 )
 @click.option(
     "--method",
     type=click.Choice(["exact", "monte-carlo"]),
     help="How the permutation test is done.  [default: exact]",
 )
-@click.option(
-    "--correction",
-    type=click.Choice(["none", "bonferroni", "holm", "benjamini_hochberg"]),
-    help="For many comparisons, within each metric.  [default: holm; none for tukey]",
+@averaging_options(
+    average="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
+    coverage="Users without a list count what an empty one scores, or only users that both systems serve count.",
+    by="user",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
-@click.option(
-    "--average",
-    default="mean",
-    show_default=True,
-    metavar="AVERAGE",
-    help="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
-)
-@coverage_option("Users without a list count what an empty one scores, or only users that both systems serve count.")
-@undefined_option
-@click.option(
-    "--by",
-    type=click.Choice(["user", "list"]),
-    default="user",
-    show_default=True,
-    help="Pair users, after averaging each user's lists, or lists.",
-)
-@groups_option
 @renamed_option("--samples", "--resamples")
 @click.option(
     "--resamples",
@@ -133,7 +124,7 @@ def command(
         put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
     else:
         put_text(result, out)
-    averaging = Averaging(**{name: options[name] for name in ("average", "coverage", "undefined", "by", "groups")})
+    averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
     write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result)
 
 

@@ -10,12 +10,10 @@ import click
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
-    coverage_option,
-    groups_option,
+    averaging_options,
     measuring_options,
     metric_option,
     tell,
-    undefined_option,
 )
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
 from cranfield.cli._report import report_option, write_page
@@ -34,23 +32,11 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
-@click.option(
-    "--average",
-    default="mean",
-    show_default=True,
-    metavar="AVERAGE",
-    help="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
+@averaging_options(
+    average="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
+    coverage="Users without a list count 0, or only covered users are averaged.",
+    by="list",
 )
-@coverage_option("Users without a list count 0, or only covered users are averaged.")
-@undefined_option
-@click.option(
-    "--by",
-    type=click.Choice(["list", "user"]),
-    default="list",
-    show_default=True,
-    help="Average over lists, or over users.",
-)
-@groups_option
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
@@ -81,17 +67,13 @@ def command(
     interval: Any,
     level: float,
     seed: int,
-    average: str,
-    coverage: str,
-    undefined: str,
-    by: str,
-    groups: str,
+    **decisions: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
     if per_user is not None:
         check_frame_file(per_user)
     loaded = measuring.load()
-    averaging = Averaging(average=average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+    averaging = Averaging(**decisions)
     scores = loaded.measure(metrics, bounds=bounds)
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:

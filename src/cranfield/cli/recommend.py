@@ -13,11 +13,12 @@ from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
 from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.cli._decisions import NumberOrAll, decision_option, old_word
+from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._reading import reading_options
+from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
 from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
@@ -43,27 +44,23 @@ Examples:
 @click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
 @click.option("--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system, as listed below.")
-@decision_option(Ranking, "length", type=NumberOrAll())
-@old_word("-n", now="--length")
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write one file per system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
 @click.option(
     "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
 )
-@decision_option(Serving, "min_ratings", type=int, default=0)
-@decision_option(Serving, "sample", type=NumberOrAll(shares=True))
-@decision_option(Ranking, "fill", metavar="SYSTEM")
-@decision_option(Ranking, "lists")
-@old_word("--condensed", now="--lists condensed", is_flag=True)
-@decision_option(
+@decision_options(Serving, min_ratings={"default": 0})
+@decision_options(
     Ranking,
-    "candidates",
-    type=click.Choice(["all", "test"]),
-    help="Recommend all items, or those that have a test rating.",
+    fill={"metavar": "SYSTEM"},
+    candidates={
+        # Popularity groups come with a split that is made in one go.
+        "type": click.Choice(["all", "test"]),
+        "help": "Recommend all items, or those that have a test rating.",
+    },
 )
-@decision_option(Ranking, "relevant")
-@decision_option(Ranking, "nonrelevant", type=NumberOrAll())
-@decision_option(Ranking, "keep_seen", is_flag=True, default=False, show_default=False)
+@renamed_option("-n", "--length")
+@renamed_option("--condensed", "--lists condensed", is_flag=True)
 @click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
 @click.option(
     "--overlap",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions
 from cranfield._errors import SettingError
 from cranfield._phrases import unless
 from cranfield._record import Step
@@ -23,7 +23,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
-from cranfield.measures.averaging import Averaging, By, Coverage, GroupPolicy, Undefined
+from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.scores import Scores
 
 RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
@@ -106,6 +106,19 @@ class Comparing(Decided):
         return None if self.baseline == NO_BASELINE else self.baseline
 
 
+class ComparingOptions(TypedDict, total=False):
+    """The decisions as keyword arguments of `compare`, which takes those by itself that differ from the group's."""
+
+    alpha: float
+    subsets: int
+    subset_size: float
+
+
+class _Options(ComparingOptions, AveragingOptions, total=False):
+    """The decisions that `compare` takes as keyword arguments."""
+
+
+@takes_decisions(Comparing, Averaging, by="user")
 def compare(
     scores: Scores | Any,
     *,
@@ -114,17 +127,10 @@ def compare(
     metrics: str | Sequence[str] | None = None,
     baseline: str | None = None,
     correction: str | None = None,
-    alpha: float = 0.05,
-    coverage: Coverage = "full",
-    undefined: Undefined = "zero",
     average: str = "mean",
-    by: By = "user",
-    groups: GroupPolicy = "pooled",
     resamples: int | None = None,
-    subsets: int = 0,
-    subset_size: float = 0.5,
     seed: int = 0,
-    **renamed: Any,
+    **decisions: Unpack[_Options],
 ) -> Comparison:
     """Test, for every metric, every pair of systems, or each system against a baseline (decision D).
 
@@ -180,18 +186,13 @@ def compare(
     >>> print(result.sentences()[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756] (p = 0.0312; 6 users: better for 6, ...
     """
-    refuse_old_words("compare", renamed, RENAMED)
+    comparing, averaging = of_groups((Comparing, Averaging), {"by": "user", **decisions}, "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
     name = parse(significance).name
-    comparing = Comparing(
-        significance=significance,
-        correction=correction or ("none" if name == "tukey" else "holm"),
-        alpha=alpha,
-        baseline=baseline,
-        subsets=subsets,
-        subset_size=subset_size,
+    comparing = comparing.with_(
+        significance=significance, correction=correction or ("none" if name == "tukey" else "holm"), baseline=baseline
     )
-    averaging = Averaging(average=average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+    averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)

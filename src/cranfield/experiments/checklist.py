@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cranfield.experiments.decisions import phrases
+
 
 @dataclass(frozen=True)
 class Item:
@@ -58,7 +60,8 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
     users = f"users with {some}" if at_least else "all users"
     drawn = "" if decisions["sample"] == "all" else f", {decisions['sample']} of them drawn"
-    yield Item("B1", "which users are served", users + drawn)
+    others = phrases("B1", decisions, but=("min_ratings", "sample"))
+    yield Item("B1", "which users are served", ", ".join([users + drawn, *others]))
 
 
 def _lists(card: Mapping[str, Any]) -> Iterator[Item]:

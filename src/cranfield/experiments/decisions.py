@@ -8,7 +8,7 @@ groups together: a field that is added to one of them is a decision of the exper
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -241,6 +241,22 @@ def _phrase(name: str, value: Any) -> str | None:
         said: str | None = declared.metadata["phrase"](value)
         return said
     return None if value == declared.default else f"{name.replace('_', ' ')} {value!r}"
+
+
+def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -> list[str]:
+    """Return how the decisions of a letter read, without those that need not be said, and ``but`` some.
+
+    Examples
+    --------
+    >>> phrases("C1", Decisions(length=10).as_dict(), but=["lists"])
+    ['lists of 10']
+    """
+    names = [
+        name
+        for name, one in DECISIONS.items()
+        if one.metadata["letter"] == letter and name in stated and name not in but
+    ]
+    return [said for name in names if (said := _phrase(name, stated[name])) is not None]
 
 
 def _is_said_first(name: str) -> bool:

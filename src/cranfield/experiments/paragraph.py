@@ -116,4 +116,5 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
             f"Differences are tested by {_TESTS.get(test.name, test.name)}{settings}, two-sided, at "
             f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
         )
+    yield f"In short: {card['phrase']}"
     yield f"All of it was computed with cranfield {card['versions']['cranfield']}"

@@ -27,7 +27,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
-from cranfield.rankings.serving import served_test
+from cranfield.rankings.serving import Serving, served_test
 from cranfield.splits import Split, predefined
 
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
@@ -183,7 +183,7 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
         else:
             made = predefined(there["train"], there["test"])
         for split in [made] if isinstance(made, Split) else made:
-            with named("min_ratings, sample"):
+            with named(", ".join(Serving.decisions())):
                 served_test(split, line.decisions.serving, seed)
     return Size(whole.n_users, whole.n_items, len(whole))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision
@@ -116,6 +116,15 @@ class Averaging(Decided):
                 f"{name}={value!r} stands beside an Averaging, which says {name} itself; change it there"
             )
         return average
+
+
+class AveragingOptions(TypedDict, total=False):
+    """The decisions as keyword arguments, of functions that take the average by itself."""
+
+    undefined: Undefined
+    groups: GroupPolicy
+    coverage: Coverage
+    by: By
 
 
 PLAIN = Averaging()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
+from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
@@ -18,7 +19,7 @@ from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
 from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging, By, Coverage, GroupPolicy, Undefined
+from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
 
 LEVEL = 0.95
@@ -132,34 +133,29 @@ class Scores:
         may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
         return may and undefined == "zero"
 
+    @takes_decisions(Averaging)
     def average(
         self,
         average: str | Average | Averaging = "mean",
-        *,
-        coverage: Coverage = "full",
-        undefined: Undefined = "zero",
-        by: By = "list",
-        groups: GroupPolicy = "pooled",
+        **decisions: Unpack[AveragingOptions],
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
-        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+        averaging = Averaging.of(average, **decisions)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
                 result[s, m] = self._counted(self.values[s, m], s, m, averaging).mean
         return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
 
+    @takes_decisions(Averaging)
     def frame(
         self,
         average: str | Average | Averaging = "mean",
         *,
-        coverage: Coverage = "full",
-        undefined: Undefined = "zero",
-        by: By = "list",
-        groups: GroupPolicy = "pooled",
         level: float = LEVEL,
         interval: Literal["analytic", "bootstrap"] = "analytic",
         seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
         """Return one row for each system and metric, with the average, its interval and the coverage behind it.
 
@@ -178,7 +174,7 @@ class Scores:
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
-        averaging, rows = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups), []
+        averaging, rows = Averaging.of(average, **decisions), []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
                 row = self._row(s, m, averaging, level, interval, seed)
@@ -273,17 +269,16 @@ class Scores:
             counts={},
         )
 
+    @takes_decisions(Averaging)
     def by_group(
         self,
         average: str | Average | Averaging = "mean",
         *,
-        coverage: Coverage = "full",
-        undefined: Undefined = "zero",
-        by: By = "list",
         level: float = LEVEL,
+        **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
         """Return `frame` for each group of lists by itself, with a column ``group``."""
-        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by).with_(groups="pooled")
+        averaging = Averaging.of(average, **decisions).with_(groups="pooled")
         self.grouped_by()
         frames = [
             self.group(name)
@@ -334,19 +329,17 @@ class Scores:
             recommended=None if self.recommended is None else self.recommended[:, places],
         )
 
+    @takes_decisions(Averaging)
     def table(
         self,
         average: str | Average | Averaging = "mean",
         *,
-        coverage: Coverage = "full",
-        undefined: Undefined = "zero",
-        by: By = "list",
-        groups: GroupPolicy = "pooled",
         digits: int = 4,
         services: bool = False,
         level: float | None = None,
         interval: Literal["analytic", "bootstrap"] = "analytic",
         seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
     ) -> Table:
         """Return the averages as a table for people: one row per system, best in bold, the decisions in the caption.
 
@@ -354,7 +347,7 @@ class Scores:
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
         """
         digits = whole("digits", digits, at_least=0)
-        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+        averaging = Averaging.of(average, **decisions)
         means = self.average(averaging)
         pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
             [] if self.bounds is None else [("least", "most", _span)]

@@ -95,11 +95,6 @@ class Ranker:
         seed = check.whole("seed", seed, at_least=0)
         targets = Targets(train, test, ranking, seed, groups)
         users, served = served_users(train, serving, seed)
-        if len(users) == 0:
-            raise SettingError(
-                f"nobody has {serving.min_ratings} training ratings, so nobody is served; "
-                f"give min_ratings={train.user_counts.max()} or less"
-            )
         if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
             raise SettingError(
                 f"no user who is served has a test rating of {ranking.threshold:g} or more, so there is no list to "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision
@@ -138,3 +138,14 @@ class Ranking(Decided):
             )
         if self.needs_relevance and self.threshold is None:
             raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
+
+
+class RankingOptions(TypedDict, total=False):
+    """The decisions as keyword arguments of `recommend`, which takes ``length`` and ``threshold`` by itself."""
+
+    fill: Any
+    lists: str
+    candidates: str
+    relevant: str
+    nonrelevant: int | str | None
+    keep_seen: bool

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from cranfield import _checks as check
-from cranfield._decisions import refuse_old_words
+from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import Ratings
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import each_system, fit_each, fitted, jobs_for, jobs_wanted, movable, of_this_package
 from cranfield.rankings.ranker import Ranker, RunColumns, rank
-from cranfield.rankings.ranking import Ranking
+from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.run import Run
-from cranfield.rankings.serving import EVERYONE, Serving
+from cranfield.rankings.serving import EVERYONE, Serving, ServingOptions
 from cranfield.rankings.workers import Done
 from cranfield.recommenders.adapters import named_systems
 from cranfield.recommenders.protocol import Recommender
@@ -23,23 +23,20 @@ from cranfield.splits.split import Split
 __all__ = ["fit_each", "jobs_for", "rank", "recommend", "recommend_each", "timed_each"]
 
 
+class _Options(ServingOptions, RankingOptions, total=False):
+    """The decisions that `recommend` takes as keyword arguments."""
+
+
+@takes_decisions(Serving, Ranking, min_ratings=0)
 def recommend(
     split: Split | Ratings,
     systems: Any,
     length: int | str | None = 100,
     *,
-    min_ratings: int = 0,
-    sample: float | str | None = "all",
-    fill: Any = "none",
-    lists: str = "full",
-    candidates: str = "all",
-    relevant: str = "all",
-    nonrelevant: int | str | None = "all",
-    keep_seen: bool = False,
     threshold: float | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    **old_words: Any,
+    **decisions: Unpack[_Options],
 ) -> list[Run]:
     """Train systems and rank items for users: one run per system.
 
@@ -52,14 +49,9 @@ def recommend(
         with ``fit`` and ``score``, models of implicit or scikit-learn, functions; or a mapping from names to these.
     length
         The length of the lists; ``"all"`` or None for every target item.
-    min_ratings, sample
-        Decision B1, who is served: users with at least so many training ratings, and of these ``"all"``, a number or a
-        share drawn at random.
-    fill
-        Decision B2, what becomes of items that a system cannot score: left out (``"none"`` or None), or put after all
-        scored ones in the order of another system: ``"random"``, ``"popularity"``, ``"average"``, ...
-    lists, candidates, relevant, nonrelevant, keep_seen, threshold
-        Decision C1, which items a list may hold: see `Targets`.
+    {decisions}
+    threshold
+        The lowest test rating of a relevant item, where lists depend on which items are relevant.
     seed
         Fixes every random choice: that of users, of targets, of the fill, and of systems that are spelled without
         a seed.
@@ -82,15 +74,8 @@ def recommend(
     >>> run.frame().rows()[:2]
     [('ann', 'z', 1, 1.0), ('bob', 'z', 1, 1.0)]
     """
-    refuse_old_words("recommend", old_words, RENAMED)
-    made = timed_each(
-        split,
-        systems,
-        serving=Serving(min_ratings, sample),  # type: ignore[arg-type]
-        ranking=Ranking(fill, lists, candidates, relevant, nonrelevant, keep_seen, length, threshold),  # type: ignore[arg-type]
-        seed=seed,
-        jobs=jobs,
-    )
+    serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
+    made = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
     return [done.result for done in sorted(made, key=lambda done: done.place)]
 
 
@@ -98,31 +83,30 @@ RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
 """What is written now for words of `recommend` that are no more."""
 
 
+@takes_decisions(Serving, Ranking, min_ratings=0)
 def recommend_each(
     split: Split | Ratings,
     systems: Any,
     length: int | str | None = 100,
     *,
+    threshold: float | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    **decisions: Any,
+    **decisions: Unpack[_Options],
 ) -> Iterator[Run]:
     """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once.
 
     Where several systems are trained at a time, the first to be done comes first.
     """
-    serving, ranking = decided({"length": length, **decisions})
+    serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
     made = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
     return (done.result for done in made)
 
 
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:
     """Return the groups that these options of `recommend` make; by default everyone is served."""
-    serving = {name: value for name, value in decisions.items() if name in Serving.decisions()}
-    ranking = {name: value for name, value in decisions.items() if name in ("threshold", *Ranking.decisions())}
-    others = {name: value for name, value in decisions.items() if name not in {**serving, **ranking}}
-    refuse_old_words("recommend", others, RENAMED)
-    return EVERYONE.with_(**serving), Ranking(**ranking)
+    given = {"min_ratings": EVERYONE.min_ratings, **decisions}
+    return of_groups((Serving, Ranking), given, "recommend", RENAMED)
 
 
 def timed_each(

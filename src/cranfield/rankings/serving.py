@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,12 @@ def _sample(name: str, value: object) -> str | int | float:
     """Return ``"all"``, a number of users, or a share below 1."""
     if value is None or (isinstance(value, str) and value == "all"):
         return "all"
-    if isinstance(value, Real) and not isinstance(value, Integral) and 0 < float(value) < 1:
-        return float(value)
+    fractional = isinstance(value, Real) and not isinstance(value, Integral)
+    if fractional and 0 < float(value) < 1:  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     try:
         # 1.0 would be one user to one reader and all of them to another.
-        return check.whole(name, value if isinstance(value, Integral) else None)
+        return check.whole(name, None if fractional else value)
     except SettingError:
         raise SettingError(f"{name}={value!r} is neither 'all' nor a number of users nor a share below 1") from None
 
@@ -63,7 +65,14 @@ class Serving(Decided):
     @property
     def everyone(self) -> bool:
         """Whether nobody is left out."""
-        return self.min_ratings == 0 and self.sample == "all"
+        return self == EVERYONE
+
+
+class ServingOptions(TypedDict, total=False):
+    """The decisions as keyword arguments of `recommend`."""
+
+    min_ratings: int
+    sample: float | str | None
 
 
 EVERYONE = Serving(min_ratings=0)
@@ -82,6 +91,11 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
     """
     users = np.flatnonzero(train.user_counts >= serving.min_ratings).astype(np.int32)
     enough = len(users)
+    if enough == 0:
+        raise SettingError(
+            f"nobody has {serving.min_ratings} training ratings, so nobody is served; "
+            f"give min_ratings={train.user_counts.max(initial=0)} or less"
+        )
     if not isinstance(serving.sample, str):
         share = isinstance(serving.sample, float)
         wanted = max(1, int(nearest_count(serving.sample, enough))) if share else int(serving.sample)

@@ -1,8 +1,6 @@
 """Recommenders, one family a file."""
 
-import importlib
-import pkgutil
-
+from cranfield._registry import import_modules
 from cranfield.recommenders.adapters import Function, ImplicitModel, ScikitModel, as_recommender
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
 from cranfield.recommenders.model import Model, setting
@@ -27,7 +25,4 @@ __all__ = [
     "signatures",
 ]
 
-# A system registers itself where it is defined. Modules with an underscore hold compiled loops, which load numba.
-for _module in pkgutil.iter_modules(__path__):
-    if not _module.name.startswith("_"):
-        importlib.import_module(f"{__name__}.{_module.name}")
+import_modules(__name__, __path__)

@@ -4,45 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from cranfield._checks import share
+from cranfield._decisions import takes_decisions
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import By, Coverage, GroupPolicy, Undefined
+from cranfield.measures.averaging import AveragingOptions
 from cranfield.measures.scores import LEVEL
-from cranfield.reports.explore import DIMENSIONS, Explored, explore, label_of
 from cranfield.reports.page import page
-from cranfield.reports.section import Section
-from cranfield.reports.sections.card import card
-from cranfield.reports.sections.explorer import explorer
-from cranfield.reports.sections.leaderboard import leaderboard
-from cranfield.reports.sections.pairs import pairs
-from cranfield.reports.sections.trust import trust
-from cranfield.reports.sections.users import users
-from cranfield.reports.sections.verdict import verdict
+from cranfield.reports.section import Reported, Section, sections_of
 
 _TITLE = "Which system is better?"
 
 
+@takes_decisions(Averaging)
 def report(
     scores: Scores,
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
     *,
     average: str | Averaging = "mean",
-    coverage: Coverage = "full",
-    undefined: Undefined = "zero",
-    by: By = "list",
-    groups: GroupPolicy = "pooled",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
+    **decisions: Unpack[AveragingOptions],
 ) -> str:
     """Return the report of an evaluation as one HTML page that holds all it needs.
 
@@ -75,26 +67,12 @@ def report(
     >>> html.startswith("<!doctype html>") and "has the best average" in html
     True
     """
-    averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
-    made: list[Section | None] = [
-        verdict(scores, comparison, averaging),
-        leaderboard(scores, comparison, averaging=averaging, level=share("level", level)),
-    ]
-    if comparison is not None:
-        made.append(pairs(comparison))
-    made.append(users(scores))
-    if assessment is not None:
-        made.append(trust(assessment))
-    if len(scores.systems) > 1 and scores.n_lists:
-        measured = [("test", one) for one in (scores, *variants)]
-        explored = explore(measured, averaging=averaging)
-        made.append(explorer(explored, _start(explored, scores, averaging)))
-    results = (("compare", comparison), ("assess", assessment))
-    done = [*steps, ("measure", scores.step), *((name, one.step) for name, one in results if one is not None)]
-    made += [*sections, card(done)]
-    return page(title, [one for one in made if one is not None], lead=lead)
+    averaging = Averaging.of(average, **decisions)
+    reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps)
+    return page(title, sections_of(reported, sections), lead=lead)
 
 
+@takes_decisions(Averaging)
 def write_report(
     path: str | Path,
     scores: Scores,
@@ -102,16 +80,13 @@ def write_report(
     assessment: Assessment | None = None,
     *,
     average: str | Averaging = "mean",
-    coverage: Coverage = "full",
-    undefined: Undefined = "zero",
-    by: By = "list",
-    groups: GroupPolicy = "pooled",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
+    **decisions: Unpack[AveragingOptions],
 ) -> Path:
     """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
     made = report(
@@ -119,10 +94,7 @@ def write_report(
         comparison,
         assessment,
         average=average,
-        coverage=coverage,
-        undefined=undefined,
-        by=by,
-        groups=groups,
+        **decisions,
         level=level,
         variants=variants,
         title=title,
@@ -131,15 +103,6 @@ def write_report(
         sections=sections,
     )
     return write_page(path, made)
-
-
-def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
-    """Return where the explorer begins: at the first metric as the leaderboard averages it."""
-    # Where every user has a list, one policy stands for both.
-    known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
-    policy = averaging.coverage if known else "full"
-    label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)
-    return explored.find(**label)
 
 
 def write_page(path: str | Path, html: str) -> Path:

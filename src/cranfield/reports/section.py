@@ -1,12 +1,17 @@
-"""`Section`: a part of the page, with the tables and numbers it carries."""
+"""`Section`: a part of the page, with the tables and numbers it carries; and which sections a page has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+
+from cranfield._record import Step
+from cranfield.assessments import Assessment
+from cranfield.comparisons import Comparison
+from cranfield.measures import Averaging, Scores
 
 
 @dataclass(frozen=True)
@@ -35,3 +40,45 @@ class Section:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
+
+
+@dataclass(frozen=True)
+class Reported:
+    """All that a page reports: what was measured, what was found, how it is averaged, and what was done before."""
+
+    scores: Scores
+    comparison: Comparison | None
+    assessment: Assessment | None
+    averaging: Averaging
+    level: float
+    variants: Sequence[Scores]
+    steps: Sequence[tuple[str, Step]]
+
+
+OnPage = Callable[[Reported], Section | None]
+
+SECTIONS: list[tuple[int, OnPage]] = []
+"""The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that a
+section is on it once its file is there."""
+
+FURTHER = 90
+"""The place of sections that a user adds: before the card."""
+
+
+def on_page(place: int) -> Callable[[OnPage], OnPage]:
+    """Put a section on every page, at a place among the others; it gives None where it has nothing to say."""
+
+    def add(section: OnPage) -> OnPage:
+        SECTIONS.append((place, section))
+        return section
+
+    return add
+
+
+def sections_of(reported: Reported, further: Sequence[Section] = ()) -> list[Section]:
+    """Return the sections of a page in order, with those that a user adds."""
+    from cranfield.reports import sections  # noqa: F401, each file registers its own
+
+    made = [(place, section(reported)) for place, section in SECTIONS]
+    made += [(FURTHER, section) for section in further]
+    return [section for _, section in sorted(made, key=lambda one: one[0]) if section is not None]

@@ -1,5 +1,6 @@
 """Splits: what to learn from and what to judge by (decision A2)."""
 
+from cranfield._registry import import_modules
 from cranfield.splits.by_chance import random
 from cranfield.splits.by_item import train_per_item, uniform_test
 from cranfield.splits.by_popularity import percentiles, popularity_groups
@@ -28,3 +29,5 @@ __all__ = [
     "uniform_test",
     "write",
 ]
+
+import_modules(__name__, __path__)

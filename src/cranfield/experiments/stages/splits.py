@@ -17,7 +17,7 @@ from cranfield.experiments.stages.data import DATA, draws
 from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
 from cranfield.measures.judgments import Judgments
-from cranfield.rankings.serving import served_test
+from cranfield.rankings.serving import Serving, served_test
 from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
 
@@ -121,7 +121,7 @@ def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 def measured_test(line: Pipeline, unit: Unit) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-    with named("min_ratings, sample"):
+    with named(", ".join(Serving.decisions())):
         return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
 
 

@@ -1,5 +1,5 @@
-"""The metrics, one family a file; importing this registers them."""
+"""The metrics, one family per file; importing this registers them."""
 
-from cranfield.measures.metrics import agreement, beyond, diversity, error, graded, incomplete, popularity, ranking
+from cranfield._registry import import_modules
 
-__all__ = ["agreement", "beyond", "diversity", "error", "graded", "incomplete", "popularity", "ranking"]
+import_modules(__name__, __path__)

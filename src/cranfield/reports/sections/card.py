@@ -10,7 +10,7 @@ from typing import Any
 from cranfield._record import Step
 from cranfield.experiments.versions import versions
 from cranfield.reports.markup import notes, text
-from cranfield.reports.section import Section
+from cranfield.reports.section import FURTHER, Reported, Section, on_page
 
 _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
 
@@ -36,6 +36,13 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
         f"{notes(said)}<details><summary>All of it as JSON</summary>{code}</details>"
     )
     return Section("card", "How it was made", markup)
+
+
+@on_page(FURTHER + 1)
+def _on_page(reported: Reported) -> Section:
+    results = (("compare", reported.comparison), ("assess", reported.assessment))
+    done = [("measure", reported.scores.step), *((name, one.step) for name, one in results if one is not None)]
+    return card([*reported.steps, *done])
 
 
 def _step(step: Step) -> str:

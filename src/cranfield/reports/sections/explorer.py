@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cranfield.reports.explore import Explored
+from cranfield.measures import Averaging, Scores
+from cranfield.reports.explore import DIMENSIONS, Explored, explore, label_of
 from cranfield.reports.markup import paragraphs
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 
 
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
@@ -36,3 +37,22 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     markup = paragraphs(told) + '<div id="explorer-root" class="explorer"></div>'
     markup += "<noscript><p>The explorer needs the script of this page.</p></noscript>"
     return Section("explorer", "Take the decisions yourself", markup, data=data)
+
+
+@on_page(60)
+def _on_page(reported: Reported) -> Section | None:
+    scores = reported.scores
+    if len(scores.systems) < 2 or scores.n_lists == 0:
+        return None
+    measured = [("test", one) for one in (scores, *reported.variants)]
+    explored = explore(measured, averaging=reported.averaging)
+    return explorer(explored, _start(explored, scores, reported.averaging))
+
+
+def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
+    """Return where the explorer begins: at the first metric as the leaderboard averages it."""
+    # Where every user has a list, one policy stands for both.
+    known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
+    policy = averaging.coverage if known else "full"
+    label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)
+    return explored.find(**label)

@@ -13,7 +13,7 @@ from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table, letters_of
 
 _SHOWN = 5
@@ -56,6 +56,11 @@ def leaderboard(
     files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
     markup = _chooser(scores.metrics, hidden) + shown + _KEY + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
+
+
+@on_page(20)
+def _on_page(reported: Reported) -> Section:
+    return leaderboard(reported.scores, reported.comparison, averaging=reported.averaging, level=reported.level)
 
 
 def _columns(scores: Scores) -> list[Column]:

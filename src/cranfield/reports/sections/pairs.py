@@ -12,7 +12,7 @@ from cranfield.comparisons import Comparison
 from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.reports.orders import best_first
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 
 # A browser shows a table of so many systems at once; a file of so many pairs stays small.
 _MOST_SYSTEMS, _MOST_PAIRS = 40, 20_000
@@ -60,6 +60,11 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         "metrics": [_matrix(comparison, m, kept) for m in range(len(comparison.metrics))],
     }
     return Section(name, title, markup, tables=tables, data=data)
+
+
+@on_page(30)
+def _on_page(reported: Reported) -> Section | None:
+    return None if reported.comparison is None else pairs(reported.comparison)
 
 
 def _order(comparison: Comparison, m: int) -> list[int]:

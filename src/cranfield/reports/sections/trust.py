@@ -5,7 +5,7 @@ from __future__ import annotations
 from cranfield._table import Cell
 from cranfield.assessments import Assessment
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 
 _CAPTIONS = {
     "robustness": "How well each metric keeps its order of the systems when parts of the test set are missing.",
@@ -25,6 +25,11 @@ def trust(assessment: Assessment) -> Section:
         paragraphs(assessment.sentences()) + _advice(assessment) + drawn + notes(advice.limits) + downloads(*tables)
     )
     return Section("trust", "Which metric to trust", markup, tables=tables)
+
+
+@on_page(50)
+def _on_page(reported: Reported) -> Section | None:
+    return None if reported.assessment is None else trust(reported.assessment)
 
 
 def _advice(assessment: Assessment) -> str:

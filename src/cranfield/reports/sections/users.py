@@ -8,7 +8,7 @@ import polars as pl
 from cranfield.measures import Scores
 from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, paragraphs
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 
 # Every value of every list is a table to download if it has no more rows; else only quantiles are.
 _MOST_VALUES = 40_000
@@ -33,6 +33,11 @@ def users(scores: Scores) -> Section | None:
     if scores.values.size <= _MOST_VALUES:
         tables["per-user"] = scores.per_user()
     return Section("users", "User by user", paragraphs([said]) + drawn + downloads(*tables), tables=tables)
+
+
+@on_page(40)
+def _on_page(reported: Reported) -> Section | None:
+    return users(reported.scores)
 
 
 def quantiles(scores: Scores) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.reports.markup import paragraphs
 from cranfield.reports.orders import best_first
-from cranfield.reports.section import Section
+from cranfield.reports.section import Reported, Section, on_page
 
 _MOST_METRICS = 6
 
@@ -32,6 +32,11 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
         + "."
     )
     return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
+
+
+@on_page(10)
+def _on_page(reported: Reported) -> Section:
+    return verdict(reported.scores, reported.comparison, reported.averaging)
 
 
 def _count(n: int, what: str) -> str:
