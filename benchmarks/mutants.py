@@ -92,7 +92,8 @@ def changed(node: ast.AST) -> ast.AST | None:
     elif isinstance(new, ast.Constant) and isinstance(new.value, bool):
         new.value = not new.value
     elif isinstance(new, ast.Constant) and isinstance(new.value, int | float):
-        new.value = new.value + 1
+        # A float may be too large for 1 to change it.
+        new.value = new.value + 1 if new.value + 1 != new.value else new.value * 2
     elif isinstance(new, ast.UnaryOp) and isinstance(new.op, ast.Not):
         return new.operand
     elif isinstance(new, ast.Return) and not isinstance(new.value, ast.Constant | None):
