@@ -140,16 +140,19 @@ class Coverage:
         """Read what ``cover`` kept."""
         data = CoverageData(str(data_file))
         data.read()
+        output = durations_file(data_file).read_text(encoding="utf-8").splitlines()
+        # A test that fails without any mutant would find every one.
+        failed = {line.split(" ")[1] for line in output if line.startswith(("FAILED ", "ERROR "))}
         tests: dict[tuple[Path, int], set[str]] = {}
         for name in data.measured_files():
             path = SOURCE / name.rpartition(f"{SOURCE}/")[2]
             for line, contexts in data.contexts_by_lineno(name).items():
-                chosen = {context.rpartition("|")[0] for context in contexts} - {""}
+                chosen = {context.rpartition("|")[0] for context in contexts} - {""} - failed
                 tests.setdefault((path, line), set()).update(chosen)
                 tests.setdefault((path, 0), set()).update(chosen)
         seconds: Counter[str] = Counter()
-        for line in durations_file(data_file).read_text(encoding="utf-8").splitlines():
-            if match := re.match(r"([\d.]+)s (?:setup|call|teardown) +(.+)", line):
+        for report in output:
+            if match := re.match(r"([\d.]+)s (?:setup|call|teardown) +(.+)", report):
                 seconds[match[2]] += float(match[1])  # type: ignore[assignment]
         return cls(tests, dict(seconds))
 
