@@ -59,7 +59,8 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 class Mutant:
     """One change: the file, the place of the node in the walk of its tree, its line, and the change in words.
 
-    ``imported`` says that the line runs when the module is imported, rather than when a function is called.
+    ``imported`` says that the line runs when the module is imported, rather than when a function is called, and
+    ``compiled`` that numba compiles the file, so that coverage does not see its lines run.
     """
 
     path: Path
@@ -67,6 +68,7 @@ class Mutant:
     line: int
     change: str
     imported: bool
+    compiled: bool
 
     def source(self, before: str) -> str:
         """Return the source of the file with the change."""
@@ -105,7 +107,8 @@ def changed(node: ast.AST) -> ast.AST | None:
 
 def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
     """Give every mutant of a file; annotations are left alone, since nothing is computed by them."""
-    tree = ast.parse((project / path).read_text(encoding="utf-8"))
+    text = (project / path).read_text(encoding="utf-8")
+    tree, compiled = ast.parse(text), "from numba import" in text
     stated = {
         id(node)
         for owner in ast.walk(tree)
@@ -125,7 +128,7 @@ def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
         if new is not None:
             before, after = (" ".join(ast.unparse(ast.fix_missing_locations(one)).split()) for one in (node, new))
             change = f"{before[:90]}  →  {after[:90]}"
-            yield Mutant(path, place, node.lineno, change, id(node) not in called)  # type: ignore[attr-defined]
+            yield Mutant(path, place, node.lineno, change, id(node) not in called, compiled)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,8 @@ class Coverage:
                 tests.setdefault((path, 0), set()).update(chosen)
         seconds: Counter[str] = Counter()
         for report in output:
-            if match := re.match(r"([\d.]+)s (?:setup|call|teardown) +(.+)", report):
+            match = re.match(r"([\d.]+)s (?:setup|call|teardown) +(.+)", report)
+            if match and match[2] not in failed:
                 seconds[match[2]] += float(match[1])  # type: ignore[assignment]
         return cls(tests, dict(seconds))
 
@@ -162,6 +166,8 @@ class Coverage:
         line = 0 if mutant.imported else mutant.line
         tests = self.tests.get((mutant.path, line)) or self.tests.get((mutant.path, 0), set())
         stage, module = mutant.path.parts[2], mutant.path.stem
+        if mutant.compiled:
+            tests = {test for test in self.seconds if test.startswith(f"tests/{stage}/")}
 
         def cost(test: str) -> float:
             nearness = 1 if module in test else 3 if stage in test else 10
