@@ -91,6 +91,16 @@ def test_sakais_share_and_required_difference_follow_their_definition():
         assert result["required_difference"][m] == pytest.approx(max(required))
 
 
+def test_a_pair_is_significant_where_its_asl_is_below_alpha_and_not_where_it_is_alpha():
+    values = _world(2, 40)[:, :1]
+    way = {"significance": "bootstrap(plus_one=false)", "resamples": 64, "seed": 4}
+    asl = compare({"a": values[0, 0], "b": values[1, 0]}, **way).frame()["p"].item()
+    assert 0 < asl < 1
+    for alpha, share in ((asl, 0.0), (asl + 1 / 128, 1.0)):
+        row = discriminative_power(scores_of(values), resamples=64, alpha=alpha, seed=4).frame().row(0, named=True)
+        assert row["asl_significant"] == share
+
+
 def test_the_bootstrap_finds_nothing_where_there_is_one_user_or_none():
     alone = discriminative_power(scores_of([[[0.5]], [[0.2]], [[0.1]]]), resamples=50)
     assert alone.frame()["asl_significant"].item() == 0.0

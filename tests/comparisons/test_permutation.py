@@ -393,6 +393,11 @@ def test_the_common_step_is_found(values, step):
     assert found == (step if step is None else pytest.approx(step, rel=1e-12))
 
 
+def test_a_common_step_goes_at_most_two_to_the_20th_times_into_the_largest_value():
+    assert common_step(np.array([1.0, 2.0**20])) == 1.0
+    assert common_step(np.array([1.0, 2.0**20 + 1])) is None
+
+
 def test_averages_over_folds_of_a_lattice_are_a_lattice():
     rng = np.random.default_rng(6)
     folds = rng.integers(1, 6, 500)

@@ -279,3 +279,12 @@ def test_a_metric_of_ones_own_needs_a_name_that_can_be_spelled_and_the_parameter
     cf.metric("Steep")(lambda judged, *, k: judged.n_hits**k)
     with pytest.raises(cf.SettingError, match="needs k; write Steep"):
         measure(RUNS, TEST, "Steep")
+
+
+def test_judged_lists_measured_without_a_threshold_record_their_own():
+    test = cf.Ratings.of(["u", "u"], ["a", "b"], [5, 3])
+    judged = cf.judge({"s": {"u": ["b", "a"]}}, test, threshold=4)
+    scores = cf.measure(judged, None, "P@1")
+    assert (scores.step.settings["threshold"], scores.values.item()) == (4.0, 0.0)
+    lower = cf.measure(judged, None, "P@1", threshold=3)
+    assert (lower.step.settings["threshold"], lower.values.item()) == (3.0, 1.0)

@@ -112,6 +112,14 @@ def test_a_list_that_ranks_and_scores_order_differently_is_counted(scores, ranks
     assert lists.counts["rank_disagreements"] == disagreements
 
 
+def test_items_that_share_a_rank_may_have_any_scores():
+    # The first list has its ranks the wrong way round; the second has one rank for both.
+    scores, ranks = np.array([3.0, 2.0, 2.0, 1.0]), np.array([2.0, 1.0, 1.0, 1.0])
+    entries = ListEntries(np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32), scores, ranks)
+    lists = arrange(entries, encode(["u", "v"])[0], encode(["a", "b"])[0])
+    assert lists.counts["rank_disagreements"] == 1
+
+
 def test_long_and_short_lists_are_sorted_alike():
     rng = np.random.default_rng(3)
     rows = [
