@@ -68,7 +68,7 @@ Examples:
     metavar="AVERAGE",
     help="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
 )
-@coverage_option("Users without a list count what an empty one scores, or only users that both systems serve count.")
+@coverage_option("Users without a list count what an empty one scores, or only users that every system serves count.")
 @undefined_option
 @click.option(
     "--by",

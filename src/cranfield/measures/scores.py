@@ -73,6 +73,9 @@ class Scores:
     recommended, longest
         systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
         system. `Scores.join` needs them.
+    reduced_to
+        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
+        count that a system gives.
     """
 
     systems: tuple[str, ...]
@@ -97,6 +100,7 @@ class Scores:
     group_names: tuple[str, ...] = ()
     recommended: NDArray[np.int64] | None = None
     longest: int = 0
+    reduced_to: NDArray[np.bool_] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -114,6 +118,14 @@ class Scores:
     def user_coverage(self) -> NDArray[np.float64]:
         """For each system the share of lists it gives."""
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
+
+    def over_common_lists(self) -> Scores:
+        """Return the same scores with reduced averages over the lists that every system gives.
+
+        Averages of different systems are compared over the same users, or not at all; what a system reaches over the
+        users that it serves itself is another question. Full averages stay as they are.
+        """
+        return replace(self, reduced_to=np.logical_and.reduce(self.covered, axis=0))
 
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
@@ -225,7 +237,7 @@ class Scores:
             values,
             averaging,
             counts_zero=self.counts_zero(m, averaging.undefined),
-            covered=self.covered[s],
+            covered=self.covered[s] if self.reduced_to is None else self.reduced_to,
             users=self.users,
             weights=self.weights(averaging.kind),
             groups=self.grouped_by() if averaging.groups == "equal" else None,
@@ -265,6 +277,7 @@ class Scores:
             relevant=self.relevant[keep],
             groups=None if self.groups is None else self.groups[keep],
             bounds=None if self.bounds is None else self.bounds[..., keep],
+            reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
             overall=None,
             filled=None,
             unjudged=None,
@@ -404,11 +417,19 @@ class Scores:
             *([] if threshold is None else [f"relevant from {threshold:g}"]),
             f"average: {averaging.average}",
             *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
-            f"coverage: {averaging.coverage}",
+            f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
             f"undefined: {averaging.undefined}",
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
+
+    def _reduced_to(self, averaging: Averaging) -> str:
+        """Return which lists a reduced average of several systems is over, in a clause."""
+        if averaging.coverage == "full" or len(self.systems) < 2:
+            return ""
+        if self.reduced_to is None:
+            return " (each system over the lists that it gives)"
+        return f" to the {np.count_nonzero(self.reduced_to):,} lists that {all_systems(len(self.systems))} give"
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()
@@ -418,6 +439,17 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return self.table(services=True, level=LEVEL).html()
+
+
+def all_systems(n: int) -> str:
+    """Return all of n systems in words.
+
+    Examples
+    --------
+    >>> all_systems(2), all_systems(3)
+    ('both systems', 'all 3 systems')
+    """
+    return "both systems" if n == 2 else f"all {n} systems"
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:

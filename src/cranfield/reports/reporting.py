@@ -76,6 +76,8 @@ def report(
     True
     """
     averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+    if comparison is not None:
+        scores = scores.over_common_lists()
     made: list[Section | None] = [
         verdict(scores, comparison, averaging),
         leaderboard(scores, comparison, averaging=averaging, level=share("level", level)),
