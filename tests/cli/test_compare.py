@@ -154,3 +154,26 @@ def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page
     assert clause in page
     assert all(f'<span class="average">{mean:.4f}</span>' in page for mean in averages.values())
     assert "coverage: reduced to the 20 lists that all 3 systems give" in page
+
+
+@pytest.mark.parametrize("command", ["compare", "evaluate"])
+def test_where_nothing_is_relevant_nobody_is_best_and_the_code_is_2(files, cranfield, command):
+    runs = ("good.csv", "guess.csv", "other.csv")
+    code, out, err = cranfield(command, "--test", "test.csv", *runs, "-m", "P@5", "-m", "RR", "--threshold", "6")
+    assert (code, out) == (2, "")
+    assert "no test rating is 6 or more; the highest is 5; lower --threshold" in err
+
+
+def test_a_metric_of_relevance_beside_others_has_no_winner_where_nothing_is_relevant(files, cranfield):
+    runs = ("good.csv", "guess.csv", "other.csv")
+    arguments = ("--test", "test.csv", *runs, "-m", "P@5", "-m", "nDCG@5", "--threshold", "6")
+    code, out, _ = cranfield("compare", *arguments, "--report", "page.html")
+    said = "P@5: nothing can be said, since no test rating is 6 or more; the highest is 5."
+    assert code == 0
+    assert out.splitlines()[0] == said
+    assert "nDCG@5: good is best" in out
+    assert said in (files / "page.html").read_text()
+    code, out, _ = cranfield("evaluate", *arguments)
+    assert code == 0
+    assert "0.0000" not in out
+    assert "nothing is relevant" in out

@@ -208,6 +208,7 @@ def compare_scores(
 ) -> Comparison:
     """Compare systems as decided; see `compare`."""
     significance, alpha = comparing.significance, comparing.alpha
+    scores.check_measured()
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
@@ -230,6 +231,7 @@ def compare_scores(
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
+        nothing_relevant=scores.nothing_relevant,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 

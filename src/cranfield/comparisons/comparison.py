@@ -45,6 +45,8 @@ class Comparison:
         How it was tested.
     population
         Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
+    nothing_relevant
+        Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
     step
         All decisions, with notes on the users that count.
     """
@@ -59,6 +61,7 @@ class Comparison:
     alpha: float
     baseline: str | None = None
     population: str = ""
+    nothing_relevant: str = ""
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -188,16 +191,19 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Return what a person would say, a sentence a metric."""
-        return [
-            sentence(
-                self.of_metric(metric),
-                f"{metric}, {self.population}" if self.population else metric,
-                self.baseline,
-                self.lower_is_better[m],
-                self._means(m),
-            )
-            for m, metric in enumerate(self.metrics)
-        ]
+        return [self._sentence(m, metric) for m, metric in enumerate(self.metrics)]
+
+    def _sentence(self, m: int, metric: str) -> str:
+        if np.isnan(self.averages[:, m]).all():
+            why = self.nothing_relevant or "it is undefined for every user"
+            return f"{metric}: nothing can be said, since {why}."
+        return sentence(
+            self.of_metric(metric),
+            f"{metric}, {self.population}" if self.population else metric,
+            self.baseline,
+            self.lower_is_better[m],
+            self._means(m),
+        )
 
     def _means(self, m: int) -> dict[str, float]:
         return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}

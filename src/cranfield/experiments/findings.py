@@ -47,8 +47,11 @@ class Findings:
         """What a person would say: the verdict, a sentence a metric."""
         if self.comparison is not None:
             return self.comparison.sentences()
+        why = self.scores.nothing_relevant or "it is undefined for every user"
         return [
-            f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
+            f"{row['metric']}: nothing can be said, since {why}."
+            if np.isnan(row["mean"])
+            else f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
             for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
         ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -76,6 +77,8 @@ class Scores:
     reduced_to
         Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
         count that a system gives.
+    highest_rating
+        The highest rating of the test set, where it is known.
     """
 
     systems: tuple[str, ...]
@@ -101,6 +104,7 @@ class Scores:
     recommended: NDArray[np.int64] | None = None
     longest: int = 0
     reduced_to: NDArray[np.bool_] | None = None
+    highest_rating: float | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -140,9 +144,32 @@ class Scores:
         return self.metrics.index(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
-        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out."""
+        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out.
+
+        A metric that is undefined for every list of every system has no average: 0 would be a result.
+        """
         may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
-        return may and undefined == "zero"
+        return may and undefined == "zero" and not bool(self._undefined_everywhere[m])
+
+    @cached_property
+    def _undefined_everywhere(self) -> NDArray[np.bool_]:
+        """For each metric, whether no list of any system has a value."""
+        return np.isnan(self.values).all(axis=(0, 2))
+
+    @property
+    def nothing_relevant(self) -> str:
+        """Why no list has a relevant item, in a clause; empty where some list has one."""
+        if self.relevant.any() or not self.n_lists:
+            return ""
+        threshold = self.step.settings.get("threshold")
+        highest = "" if self.highest_rating is None else f"; the highest is {self.highest_rating:g}"
+        return f"no test rating is {1 if threshold is None else threshold:g} or more{highest}"
+
+    def check_measured(self) -> None:
+        """Refuse scores that hold no value at all because nothing is relevant."""
+        whole = self.overall is not None and not np.isnan(self.overall).all()
+        if self.nothing_relevant and not whole and self._undefined_everywhere.all():
+            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower --threshold (threshold=...)")
 
     def average(
         self,
