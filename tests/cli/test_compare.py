@@ -132,3 +132,48 @@ def test_the_leaderboard_of_the_page_averages_as_the_comparison_does(run, files)
     best = re.search(r"P@5: good is best \((\d\.\d+)\)", made)[1]
     assert f'<span class="average">{best}</span>' in made
     assert "coverage: reduced" in made
+
+
+def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page(files, cranfield):
+    # "guess" serves the first half of the users alone.
+    kept = [line for line in (files / "guess.csv").read_text().splitlines() if not line.startswith(("u2", "u3"))]
+    (files / "guess.csv").write_text("\n".join(kept) + "\n")
+    base = ("compare", "--test", "test.csv", "good.csv", "guess.csv", "other.csv", "--threshold", "4", "-m", "P@5")
+    reduced = (*base, "--coverage", "reduced")
+    told = json.loads(cranfield(*reduced, "--format", "json")[1])
+    averages = {row["system"]: row["mean"] for row in told["averages"]}
+    code, text, _ = cranfield(*reduced, "--report", "page.html")
+    page = (files / "page.html").read_text()
+    assert code == 0
+    assert {row["n"] for row in told["rows"]} == {20}
+    assert all(row["mean_a"] == pytest.approx(averages[row["system_a"]]) for row in told["rows"])
+    clause = "over the 20 of 40 users that all 3 systems serve"
+    assert told["population"] == clause
+    assert clause in text.splitlines()[0]
+    assert f"good is best ({averages['good']:.4f})" in text
+    assert clause in page
+    assert all(f'<span class="average">{mean:.4f}</span>' in page for mean in averages.values())
+    assert "coverage: reduced to the 20 lists that all 3 systems give" in page
+
+
+@pytest.mark.parametrize("command", ["compare", "evaluate"])
+def test_where_nothing_is_relevant_nobody_is_best_and_the_code_is_2(files, cranfield, command):
+    runs = ("good.csv", "guess.csv", "other.csv")
+    code, out, err = cranfield(command, "--test", "test.csv", *runs, "-m", "P@5", "-m", "RR", "--threshold", "6")
+    assert (code, out) == (2, "")
+    assert "no test rating is 6 or more; the highest is 5; lower --threshold" in err
+
+
+def test_a_metric_of_relevance_beside_others_has_no_winner_where_nothing_is_relevant(files, cranfield):
+    runs = ("good.csv", "guess.csv", "other.csv")
+    arguments = ("--test", "test.csv", *runs, "-m", "P@5", "-m", "nDCG@5", "--threshold", "6")
+    code, out, _ = cranfield("compare", *arguments, "--report", "page.html")
+    said = "P@5: nothing can be said, since no test rating is 6 or more; the highest is 5."
+    assert code == 0
+    assert out.splitlines()[0] == said
+    assert "nDCG@5: good is best" in out
+    assert said in (files / "page.html").read_text()
+    code, out, _ = cranfield("evaluate", *arguments)
+    assert code == 0
+    assert "0.0000" not in out
+    assert "nothing is relevant" in out

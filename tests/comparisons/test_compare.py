@@ -94,20 +94,38 @@ def test_where_lower_is_better_the_lower_system_wins():
     assert errors.equivalence(10.0)["no_worse"].item()
 
 
-def test_common_users_are_those_that_both_systems_serve():
+def test_reduced_coverage_compares_all_pairs_over_the_users_that_every_system_serves():
     values = _world(3, 1)
     covered = np.ones((3, 300), dtype=bool)
     covered[0, :40] = covered[1, 30:60] = False
     values[~covered[:, None, :]] = 0
     full, common = (compare(scores_of(values, covered=covered), coverage=name) for name in ("full", "reduced"))
     assert full.frame()["n"].to_list() == [300] * 3
-    assert common.frame()["n"].to_list() == [240, 260, 270]
-    both = covered[0] & covered[1]
-    d = values[0, 0, both] - values[1, 0, both]
+    assert common.frame()["n"].to_list() == [240] * 3
+    every = covered.all(axis=0)
+    d = values[0, 0, every] - values[1, 0, every]
+    assert common.averages[:, 0] == pytest.approx(values[:, 0, every].mean(axis=1))
     assert common.frame()["difference"][0] == pytest.approx(d.mean())
     assert common.frame()["p"][0] == pytest.approx(compare({"a": d, "b": 0 * d}).frame()["p"].item(), abs=1e-12)
     assert "lists not given: knn 40, pop 30" in str(full)
-    assert "both systems serve" in str(common)
+    assert common.population == "over the 240 of 300 users that all 3 systems serve"
+    assert all(common.population in one for one in (common.sentences()[0], common.caption, str(common)))
+
+
+def test_the_sentence_the_averages_and_the_pairs_are_over_the_same_users():
+    # "pop" is best over its own users, since it serves the easy ones alone; among the users of both it is worst.
+    values = np.array([[[0.5] * 50 + [0.2] * 50], [[0.4] * 50 + [0.9] * 50], [[0.6] * 50 + [0.3] * 50]])
+    values += np.random.default_rng(0).normal(0, 0.01, values.shape)
+    covered = np.ones((3, 100), dtype=bool)
+    covered[0, 50:] = covered[2, 50:] = False
+    result = compare(scores_of(values, covered=covered), coverage="reduced")
+    best, *_ = result.letters()["system"]
+    means = {row["system_a"]: row["mean_a"] for row in result.frame().iter_rows(named=True)}
+    told = {row["system"]: row["mean"] for row in result.as_dict()["averages"]}
+    assert best == result.systems[2]
+    assert f" {best} is best ({told[best]:.4f})" in result.sentences()[0]
+    assert all(told[system] == pytest.approx(mean) for system, mean in means.items())
+    assert result.as_dict()["population"] == result.population
 
 
 def test_undefined_values_count_as_zero_or_are_left_out_and_the_result_says_so():
@@ -358,7 +376,7 @@ def test_weights_of_zero_are_told():
         compare(scores_of(_world(2, 1), judged=np.zeros(300)), average="weighted(by=judged)")
 
 
-def test_a_pair_without_common_users_has_no_p_value():
+def test_systems_without_common_users_have_no_p_value():
     covered = np.array([[True, True, False, False], [False, False, True, True], [True] * 4])
     result = compare(scores_of(np.random.default_rng(0).random((3, 4)), covered=covered), coverage="reduced")
     row = result.frame().row(0, named=True)

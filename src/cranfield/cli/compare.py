@@ -66,7 +66,7 @@ Examples:
 )
 @averaging_options(
     average="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
-    coverage="Users without a list count what an empty one scores, or only users that both systems serve count.",
+    coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
     by="user",
 )
 @renamed_option("--samples", "--resamples")

@@ -75,6 +75,7 @@ def command(
     loaded = measuring.load()
     averaging = Averaging(**decisions)
     scores = loaded.measure(metrics, bounds=bounds)
+    scores.check_measured()
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)

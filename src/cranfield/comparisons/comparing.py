@@ -20,7 +20,7 @@ from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
@@ -153,8 +153,8 @@ def compare(
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
-        ``full``: a list that a system does not give counts what an empty one scores. ``reduced``: a pair is compared
-        over the users that both systems serve.
+        ``full``: a list that a system does not give counts what an empty one scores. ``reduced``: all
+        pairs are compared over the users that every system serves, and the averages are over these users too.
     undefined
         What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Where 0 says something
         (errors, correlations, shares, novelty) it is always left out.
@@ -209,6 +209,7 @@ def compare_scores(
 ) -> Comparison:
     """Compare systems as decided; see `compare`."""
     significance, alpha = comparing.significance, comparing.alpha
+    scores.check_measured()
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
@@ -230,6 +231,8 @@ def compare_scores(
         correction=comparing.correction,
         alpha=alpha,
         baseline=comparing.base,
+        population=population(scores, averaging),
+        nothing_relevant=scores.nothing_relevant,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 

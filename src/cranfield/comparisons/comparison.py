@@ -38,11 +38,15 @@ class Comparison:
     systems, metrics
         Names.
     averages
-        systems × metrics, each over the system's own users.
+        systems × metrics, over the users that are compared.
     lower_is_better
         For each metric, whether a smaller value is the better one.
     significance, correction, alpha, baseline
         How it was tested.
+    population
+        Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
+    nothing_relevant
+        Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
     step
         All decisions, with notes on the users that count.
     """
@@ -56,6 +60,8 @@ class Comparison:
     correction: str
     alpha: float
     baseline: str | None = None
+    population: str = ""
+    nothing_relevant: str = ""
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -185,10 +191,19 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Return what a person would say, a sentence a metric."""
-        return [
-            sentence(self.of_metric(metric), metric, self.baseline, self.lower_is_better[m], self._means(m))
-            for m, metric in enumerate(self.metrics)
-        ]
+        return [self._sentence(m, metric) for m, metric in enumerate(self.metrics)]
+
+    def _sentence(self, m: int, metric: str) -> str:
+        if np.isnan(self.averages[:, m]).all():
+            why = self.nothing_relevant or "it is undefined for every user"
+            return f"{metric}: nothing can be said, since {why}."
+        return sentence(
+            self.of_metric(metric),
+            f"{metric}, {self.population}" if self.population else metric,
+            self.baseline,
+            self.lower_is_better[m],
+            self._means(m),
+        )
 
     def _means(self, m: int) -> dict[str, float]:
         return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}
@@ -202,7 +217,7 @@ class Comparison:
         )
         said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
-        return "; ".join(said)
+        return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
@@ -259,9 +274,19 @@ class Comparison:
         return (self.summary() if self.baseline is None else self.table()).markdown()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings and the rows, ready for JSON (NaN becomes null)."""
+        """Return the settings, the averages (best first) and the rows, ready for JSON (NaN becomes null)."""
         clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
-        return {**self.step.as_dict(), "rows": clean.to_dicts()}
+        averages = [
+            {"metric": metric, "system": system, "mean": None if np.isnan(mean) else mean}
+            for m, metric in enumerate(self.metrics)
+            for system, mean in self._means(m).items()
+        ]
+        return {
+            **self.step.as_dict(),
+            "population": self.population or None,
+            "averages": averages,
+            "rows": clean.to_dicts(),
+        }
 
     @property
     def _is_long(self) -> bool:

@@ -16,7 +16,7 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
-from cranfield.measures.scores import Scores
+from cranfield.measures.scores import Scores, all_systems
 
 # Weights that differ by rounding alone, as a share of the largest, are the same.
 _BALANCED = 1e-12
@@ -31,10 +31,10 @@ def make_samples(
 ) -> tuple[list[Sample], tuple[str, ...]]:
     """Return one sample for each metric, and notes on which users count.
 
-    With reduced coverage a pair is compared over the users that both systems serve. Where groups count equally, a list
-    counts if every system has a value for it, and a user's value and weight are those of `over_groups`: the weighted
-    mean of the users is the mean over groups of the mean within each, so that the test is of the averages that
-    `Scores.frame` reports.
+    With reduced coverage only the lists count that every system gives, whatever the pair, so that all averages and
+    tests are over the same users. Where groups count equally, a list counts if every system has a value for it, and a
+    user's value and weight are those of `over_groups`: the weighted mean of the users is the mean over groups of the
+    mean within each, so that the test is of the averages that `Scores.frame` reports.
     """
     scale = _scale(averaging.kind)
     _check(scores)
@@ -50,7 +50,7 @@ def make_samples(
         if zero:
             values[missing] = 0.0
         if averaging.coverage == "reduced":
-            values[~scores.covered] = np.nan
+            values[:, ~scores.covered.all(axis=0)] = np.nan
         notes.see(scores.metrics[place], missing, zero)
         values, weights = unit(values)
         samples.append(
@@ -66,6 +66,24 @@ def make_samples(
             )
         )
     return samples, notes.sentences()
+
+
+def population(scores: Scores, averaging: Averaging) -> str:
+    """Return which users a comparison is over, in a clause; nothing where all count.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
+    >>> scores = replace(scores, covered=np.array([[True, True], [True, False]]))
+    >>> population(scores, Averaging(coverage="reduced"))
+    'over the 1 of 2 users that both systems serve'
+    """
+    common = scores.covered.all(axis=0)
+    if averaging.coverage == "full" or common.all():
+        return ""
+    users = [len(np.unique(one)) for one in (scores.users[common], scores.users)]
+    return f"over the {users[0]:,} of {users[1]:,} users that {all_systems(len(scores.systems))} serve"
 
 
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
@@ -267,7 +285,7 @@ class _Notes:
         uncovered = (~self._scores.covered).sum(axis=1)
         if uncovered.any():
             told = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
-            rule = "compared over the users that both systems serve"
+            rule = f"compared {population(self._scores, self._averaging)}"
             if self._averaging.coverage == "full":
                 rule = "a list that is not given counts what an empty one scores"
             said.append(f"lists not given: {told}; {rule}")

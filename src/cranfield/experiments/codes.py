@@ -239,6 +239,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "notes": list(scores.notes),
         "group_names": list(scores.group_names),
         "longest": scores.longest,
+        "highest_rating": scores.highest_rating,
         **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
     known = {name: getattr(scores, name) for name in (*_ARRAYS, *_SOME) if getattr(scores, name) is not None}
@@ -260,6 +261,7 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         notes=tuple(facts["notes"]),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
+        highest_rating=facts["highest_rating"],
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
         **read_arrays(path),
         **tables,

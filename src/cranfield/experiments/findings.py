@@ -47,14 +47,17 @@ class Findings:
         """What a person would say: the verdict, a sentence a metric."""
         if self.comparison is not None:
             return self.comparison.sentences()
+        why = self.scores.nothing_relevant or "it is undefined for every user"
         return [
-            f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
+            f"{row['metric']}: nothing can be said, since {why}."
+            if np.isnan(row["mean"])
+            else f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
             for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
         ]
 
     def table(self, decisions: Decisions) -> Table:
         """Return the averages as a table for people."""
-        return self.scores.table(decisions.averaging)
+        return _averaged(self.scores, self.comparison).table(decisions.averaging)
 
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
@@ -105,7 +108,12 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
         data,
         whole,
         compared[0],
-        pl.concat([_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]),
+        pl.concat(
+            [
+                _labelled(_averaged(scores, one).frame(decisions.averaging), data, r, f)
+                for (r, f, scores), one in zip(cases, compared)
+            ]
+        ),
         pl.concat(
             [_labelled(one.frame(), data, r, f) for (r, f, _), one in zip(cases, compared) if one is not None]
             or [pl.DataFrame()]
@@ -117,6 +125,11 @@ def _compared(scores: Scores, decisions: Decisions, seed: int) -> Comparison | N
     if len(scores.systems) < 2 or not np.isfinite(scores.values).any():
         return None
     return compare(scores, seed=seed, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
+
+
+def _averaged(scores: Scores, comparison: Comparison | None) -> Scores:
+    """Return the scores that averages are shown of: beside a comparison these are over the users that it is over."""
+    return scores if comparison is None else scores.over_common_lists()
 
 
 def _labelled(frame: pl.DataFrame, data: str, repetition: int | None, fold: int | None) -> pl.DataFrame:

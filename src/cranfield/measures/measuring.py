@@ -259,6 +259,7 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
         bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
         groups=groups,
         group_names=group_names,
+        highest_rating=judgments.top_grade,
         notes=notes_on(systems, counts, judgments, wanted, measuring.threshold),
     )
 

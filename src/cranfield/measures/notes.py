@@ -120,7 +120,12 @@ def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str
         yield "no threshold was given: every rating of at least 1 counts as relevant, as in trec_eval"
     lists = judgments.n_lists
     none = int((judgments.n_relevant == 0).sum())
-    if none:
+    if none and none == lists:
+        yield (
+            f"no test rating is {judgments.threshold:g} or more (the highest is {judgments.top_grade:g}): nothing is "
+            "relevant, and metrics of relevance are undefined"
+        )
+    elif none:
         yield f"{none:,} of {lists:,} test users have no relevant item: metrics of relevance are undefined for them"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -74,6 +75,11 @@ class Scores:
     recommended, longest
         systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
         system. `Scores.join` needs them.
+    reduced_to
+        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
+        count that a system gives.
+    highest_rating
+        The highest rating of the test set, where it is known.
     """
 
     systems: tuple[str, ...]
@@ -98,6 +104,8 @@ class Scores:
     group_names: tuple[str, ...] = ()
     recommended: NDArray[np.int64] | None = None
     longest: int = 0
+    reduced_to: NDArray[np.bool_] | None = None
+    highest_rating: float | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -116,6 +124,14 @@ class Scores:
         """For each system the share of lists it gives."""
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
 
+    def over_common_lists(self) -> Scores:
+        """Return the same scores with reduced averages over the lists that every system gives.
+
+        Averages of different systems are compared over the same users, or not at all; what a system reaches over the
+        users that it serves itself is another question. Full averages stay as they are.
+        """
+        return replace(self, reduced_to=np.logical_and.reduce(self.covered, axis=0))
+
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
         if name not in self.systems:
@@ -129,9 +145,32 @@ class Scores:
         return self.metrics.index(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
-        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out."""
+        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out.
+
+        A metric that is undefined for every list of every system has no average: 0 would be a result.
+        """
         may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
-        return may and undefined == "zero"
+        return may and undefined == "zero" and not bool(self._undefined_everywhere[m])
+
+    @cached_property
+    def _undefined_everywhere(self) -> NDArray[np.bool_]:
+        """For each metric, whether no list of any system has a value."""
+        return np.isnan(self.values).all(axis=(0, 2))
+
+    @property
+    def nothing_relevant(self) -> str:
+        """Why no list has a relevant item, in a clause; empty where some list has one."""
+        if self.relevant.any() or not self.n_lists:
+            return ""
+        threshold = self.step.settings.get("threshold")
+        highest = "" if self.highest_rating is None else f"; the highest is {self.highest_rating:g}"
+        return f"no test rating is {1 if threshold is None else threshold:g} or more{highest}"
+
+    def check_measured(self) -> None:
+        """Refuse scores that hold no value at all because nothing is relevant."""
+        whole = self.overall is not None and not np.isnan(self.overall).all()
+        if self.nothing_relevant and not whole and self._undefined_everywhere.all():
+            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower --threshold (threshold=...)")
 
     @takes_decisions(Averaging)
     def average(
@@ -221,7 +260,7 @@ class Scores:
             values,
             averaging,
             counts_zero=self.counts_zero(m, averaging.undefined),
-            covered=self.covered[s],
+            covered=self.covered[s] if self.reduced_to is None else self.reduced_to,
             users=self.users,
             weights=self.weights(averaging.kind),
             groups=self.grouped_by() if averaging.groups == "equal" else None,
@@ -261,6 +300,7 @@ class Scores:
             relevant=self.relevant[keep],
             groups=None if self.groups is None else self.groups[keep],
             bounds=None if self.bounds is None else self.bounds[..., keep],
+            reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
             overall=None,
             filled=None,
             unjudged=None,
@@ -397,11 +437,19 @@ class Scores:
             *([] if threshold is None else [f"relevant from {threshold:g}"]),
             f"average: {averaging.average}",
             *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
-            f"coverage: {averaging.coverage}",
+            f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
             f"undefined: {averaging.undefined}",
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
+
+    def _reduced_to(self, averaging: Averaging) -> str:
+        """Return which lists a reduced average of several systems is over, in a clause."""
+        if averaging.coverage == "full" or len(self.systems) < 2:
+            return ""
+        if self.reduced_to is None:
+            return " (each system over the lists that it gives)"
+        return f" to the {np.count_nonzero(self.reduced_to):,} lists that {all_systems(len(self.systems))} give"
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()
@@ -411,6 +459,17 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return self.table(services=True, level=LEVEL).html()
+
+
+def all_systems(n: int) -> str:
+    """Return all of n systems in words.
+
+    Examples
+    --------
+    >>> all_systems(2), all_systems(3)
+    ('both systems', 'all 3 systems')
+    """
+    return "both systems" if n == 2 else f"all {n} systems"
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:

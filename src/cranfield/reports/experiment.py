@@ -67,7 +67,8 @@ def _lists(decisions: Decisions) -> tuple[Kind, ...]:
 def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     found, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = found.scores.metrics[0]
-    charts = {"averages": figures.averages(found.scores, metric, averaging=averaging, style="paper")}
+    scores = found.scores if found.comparison is None else found.scores.over_common_lists()
+    charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:
         charts["wins"] = figures.wins(found.comparison, metric, style="paper")
     paths = {name: folder / "figures" / f"{data}-{name}.svg" for name in charts}

@@ -112,8 +112,8 @@ def explore(
         cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
     averaging
         How the page averages: its kind of average is offered beside `AVERAGES`, and kept if there is no room for all;
-        coverage is varied, and who else counts stays. Where groups count equally, only averages that can be taken of
-        groups are offered.
+        coverage is varied (reduced: over the lists that every system gives), and who else counts stays. Where groups
+        count equally, only averages that can be taken of groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
@@ -122,7 +122,8 @@ def explore(
     policies = ("full",) if all(scores.covered.all() for _, scores in variants) else ("full", "reduced")
     variants, kinds, left_out = _within(variants, len(systems) * len(policies), averaging)
     labels, means, p = [], [], []
-    for test, scores in variants:
+    for test, measured in variants:
+        scores = measured.over_common_lists()
         for kind in kinds:
             for policy in policies:
                 # Where every user has a list, leaving out those without one changes nothing.
@@ -232,7 +233,7 @@ def _said(dimension: str, value: Any) -> str:
     if value is None or value == "":
         return _NONE[dimension]
     if dimension == "coverage":
-        return {"full": "count as 0", "reduced": "are left out"}[value]
+        return {"full": "count as 0", "reduced": "are left out, for all systems"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -68,6 +68,8 @@ def report(
     True
     """
     averaging = Averaging.of(average, **decisions)
+    if comparison is not None:
+        scores = scores.over_common_lists()
     reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps)
     return page(title, sections_of(reported, sections), lead=lead)
 

@@ -36,6 +36,7 @@ class _Scores(Stage[Scores]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         split, test = split_of(line, unit), measured_test(line, unit)
         scores = measure(judged_of(line, unit), **line.decisions.measuring.as_dict(), train=split.train)
+        scores.check_measured()
         path, facts = save_scores(scores, place / "scores.npz")
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
         return [path], {**facts, "removed_test_users": int(removed)}

@@ -48,7 +48,8 @@ def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     if scores.n_lists == 0:
         return ["There are no lists to measure, so nothing can be said."]
     if np.isnan(means).all():
-        return ["No system has a value by any metric, so nothing can be said."]
+        why = scores.nothing_relevant or "no system has a value by any metric"
+        return [f"Nothing can be said: {why}."]
     if len(scores.systems) == 1:
         return [f"There is one system, {scores.systems[0]}, and nothing to compare it with."]
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
@@ -65,7 +66,8 @@ def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     for m, metric in enumerate(scores.metrics):
         best = best_first(means[:, m], scores.lower_is_better[m])[0]
         if np.isnan(means[best, m]):
-            said.append(f"{metric}: no system has a value.")
+            why = scores.nothing_relevant or "it is undefined for every user"
+            said.append(f"{metric}: nothing can be said, since {why}.")
             continue
         said.append(f"{metric}: {scores.systems[best]} has the best average ({means[best, m]:.4f}).")
     return said
