@@ -142,7 +142,7 @@ class Scores:
         groups: GroupPolicy = "pooled",
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
-        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups)
+        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups).with_kind()
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
@@ -178,7 +178,8 @@ class Scores:
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
-        averaging, rows = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups), []
+        averaging = Averaging.of(average, coverage=coverage, undefined=undefined, by=by, groups=groups).with_kind()
+        rows = []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
                 row = self._row(s, m, averaging, level, interval, seed)
