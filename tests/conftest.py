@@ -43,6 +43,14 @@ def _data_folder() -> Path:
     return Path(os.environ.get("CRANFIELD_DATA", beside))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _files_in_memory():
+    """Do not wait for the disk: only a power cut would tell, and experiments would wait as long as they compute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cranfield._files.os.fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_settings():
     """Give back the settings of the process as they were: commands that run in it change them."""

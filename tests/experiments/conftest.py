@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from cranfield.experiments import Experiment, Source, System
+from cranfield.experiments import Experiment, Source, System, run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny():
     """An experiment of a fraction of a second; keywords change it."""
 
@@ -19,6 +22,19 @@ def tiny():
         return Experiment(**{**usual, **changes})  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def _run_of_tiny(tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny") / "out"
+    run(tiny(), folder)
+    return folder
+
+
+@pytest.fixture
+def tiny_folder(_run_of_tiny, tmp_path):
+    """A folder of one's own, as running the experiment `tiny` leaves it."""
+    return Path(shutil.copytree(_run_of_tiny, tmp_path / "out", symlinks=True))
 
 
 @pytest.fixture

@@ -121,11 +121,14 @@ def _differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]
 
 
 if __name__ == "__main__":
+    # What a process has written outlives its kill: only a power cut would ask for more.
+    os.fsync = lambda _: None  # type: ignore[assignment]
     # Before the children, so that none has to.
     import scipy.special  # noqa: F401
 
-    import cranfield.experiments  # noqa: F401
+    from cranfield.experiments.versions import versions
 
+    versions()
     kind, experiment, home, argument, seed, jobs = sys.argv[1:]
     if kind == "times":
         print(json.dumps(at_random_times(Path(experiment), Path(home), int(argument), int(seed), int(jobs))))

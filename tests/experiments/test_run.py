@@ -112,12 +112,11 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
     assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
 
 
-def test_a_second_run_makes_nothing(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*.parquet")}
-    run(tiny(), tmp_path)
-    assert _made(tmp_path) == set()
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*.parquet")} == files
+def test_a_second_run_makes_nothing(tiny, tiny_folder):
+    files = {path: path.stat().st_mtime_ns for path in (tiny_folder / "runs").rglob("*.parquet")}
+    run(tiny(), tiny_folder)
+    assert _made(tiny_folder) == set()
+    assert {path: path.stat().st_mtime_ns for path in (tiny_folder / "runs").rglob("*.parquet")} == files
 
 
 @pytest.mark.parametrize(
@@ -145,18 +144,17 @@ def test_a_second_run_makes_nothing(tiny, tmp_path):
         ),
     ],
 )
-def test_a_change_makes_only_what_depends_on_it(tiny, tmp_path, changes, made):
-    run(tiny(), tmp_path)
+def test_a_change_makes_only_what_depends_on_it(tiny, tiny_folder, changes, made):
     own = {key: value for key, value in changes.items() if key in ("title", "seed")}
     decisions = {key: value for key, value in changes.items() if key not in own}
     changed = tiny(**own, decisions=Decisions(**decisions))
-    planned = plan(changed, tmp_path)
+    planned = plan(changed, tiny_folder)
     assert {task.stage for task in planned.tasks if task.state != "kept"} == made
-    run(changed, tmp_path)
+    run(changed, tiny_folder)
     # What comes out the same is not gone on with.
-    assert _stages(tmp_path) <= made
-    assert ("models" in _stages(tmp_path)) == ("models" in made)
-    assert all(task.state == "kept" for task in plan(changed, tmp_path).tasks)
+    assert _stages(tiny_folder) <= made
+    assert ("models" in _stages(tiny_folder)) == ("models" in made)
+    assert all(task.state == "kept" for task in plan(changed, tiny_folder).tasks)
 
 
 def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
@@ -193,23 +191,22 @@ def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny,
                 "scores/*.parquet", "results/**/averages.parquet", "card.md", "tables/*.tex"]
 )  # fmt: skip
 @pytest.mark.parametrize("harm", ["truncate", "remove"])
-def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tmp_path, pattern, harm):
-    run(tiny(), tmp_path)
-    path = next(iter(sorted(tmp_path.glob(pattern))))
+def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tiny_folder, pattern, harm):
+    path = next(iter(sorted(tiny_folder.glob(pattern))))
     before = path.read_bytes()
     if harm == "truncate":
         path.write_bytes(before[: len(before) // 2])
     else:
         path.unlink()
-    run(tiny(), tmp_path)
+    run(tiny(), tiny_folder)
     assert path.read_bytes() == before
-    assert (len(_exported(tmp_path)), _made(tmp_path)) == (1, set())  # what it is a copy of is in the store
+    assert (len(_exported(tiny_folder)), _made(tiny_folder)) == (1, set())  # what it is a copy of is in the store
 
 
 @pytest.mark.parametrize("stage", ["data", "splits", "models", "runs", "judged", "scores", "results", "card"])
 @pytest.mark.parametrize("harm", ["truncate", "remove"])
-def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tmp_path, stage, harm):
-    results = run(tiny(), tmp_path)
+def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tiny_folder, stage, harm):
+    results = run(tiny(), tiny_folder)
     artifact = next(one for name, one in results.line.artifacts.items() if name.split("/")[0] == stage)
     path = artifact.path()
     before = path.read_bytes()
@@ -217,9 +214,9 @@ def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tmp_path, stage, harm):
         path.write_bytes(before[: len(before) // 2])
     else:
         path.unlink()
-    run(tiny(), tmp_path)
+    run(tiny(), tiny_folder)
     assert path.read_bytes() == before
-    assert _made(tmp_path) == {artifact.name}  # what was made of it has not changed
+    assert _made(tiny_folder) == {artifact.name}  # what was made of it has not changed
 
 
 def test_the_normalised_file_runs_to_the_same_results(tiny_file, tmp_path):

@@ -98,6 +98,16 @@ class Averaging(Decided):
         """The kind of average."""
         return Average.of(self.average)
 
+    def with_kind(self) -> Averaging:
+        """Return the same with the kind of average itself in place of its spelling, which thousands of lists would read.
+
+        Examples
+        --------
+        >>> Averaging(average="median").with_kind().average.method
+        'exact order statistics'
+        """
+        return self.with_(average=self.kind)
+
     @classmethod
     def of(cls, average: str | Average | Averaging, **others: Any) -> Averaging:
         """Return all decisions from a kind of average and the others, or as they were made before.

@@ -155,7 +155,8 @@ class Scores:
     @cached_property
     def _undefined_everywhere(self) -> NDArray[np.bool_]:
         """For each metric, whether no list of any system has a value."""
-        return np.isnan(self.values).all(axis=(0, 2))
+        everywhere: NDArray[np.bool_] = np.isnan(self.values).all(axis=(0, 2))
+        return everywhere
 
     @property
     def nothing_relevant(self) -> str:
@@ -179,7 +180,7 @@ class Scores:
         **decisions: Unpack[AveragingOptions],
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
-        averaging = Averaging.of(average, **decisions)
+        averaging = Averaging.of(average, **decisions).with_kind()
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
@@ -213,7 +214,7 @@ class Scores:
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
-        averaging, rows = Averaging.of(average, **decisions), []
+        averaging, rows = Averaging.of(average, **decisions).with_kind(), []
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
                 row = self._row(s, m, averaging, level, interval, seed)
