@@ -291,9 +291,9 @@ def test_two_hundred_systems_and_fifty_metrics_stay_below_ten_megabytes(many_sco
 def test_metrics_that_no_system_has_a_value_of_are_named(make_scores):
     scores = make_scores(systems=("a", "b"), metrics=("P@5", "RR@10"))
     scores.values[:, 0] = np.nan
-    assert "P@5: no system has a value." in report(scores, undefined="leave out")
+    assert "P@5: nothing can be said, since it is undefined for every user." in report(scores, undefined="leave out")
     scores.values[:] = np.nan
-    assert "No system has a value by any metric" in report(scores, undefined="leave out")
+    assert "Nothing can be said: no system has a value by any metric." in report(scores, undefined="leave out")
 
 
 def test_no_significant_pair_is_said_so(make_scores):

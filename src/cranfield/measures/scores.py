@@ -155,8 +155,7 @@ class Scores:
     @cached_property
     def _undefined_everywhere(self) -> NDArray[np.bool_]:
         """For each metric, whether no list of any system has a value."""
-        everywhere: NDArray[np.bool_] = np.isnan(self.values).all(axis=(0, 2))
-        return everywhere
+        return np.asarray(np.isnan(self.values).all(axis=(0, 2)))
 
     @property
     def nothing_relevant(self) -> str:

@@ -78,6 +78,6 @@ def test_an_unknown_name_is_answered_with_the_nearest(cranfield):
 def test_a_published_test_part_makes_a_split(coat, tmp_path, cranfield):
     found = cranfield("data", "fetch", "coat", "--from", coat, "--no-verify")
     found = cranfield("split", "coat", "--test", "coat", "--out", tmp_path / "parts")
-    assert "Split(given: train 2, test 1)" in found.out
+    assert "Split(predefined: train 2, test 1)" in found.out
     error = cranfield("split", "coat", "--test", "ml-1m", "--out", tmp_path / "others").err
     assert "there is no part 'test' of ml-1m" in error
