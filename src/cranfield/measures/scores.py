@@ -154,7 +154,7 @@ class Scores:
     @cached_property
     def _undefined_everywhere(self) -> NDArray[np.bool_]:
         """For each metric, whether no list of any system has a value."""
-        return np.isnan(self.values).all(axis=(0, 2))
+        return np.logical_and.reduce(np.isnan(self.values), axis=(0, 2))
 
     @property
     def nothing_relevant(self) -> str:
