@@ -134,7 +134,7 @@ def test_show_and_diff_tell_what_is_in_folders(cranfield, experiment, tmp_path):
     assert len(json.loads(cranfield("show", tmp_path / "a", "--format", "json").out)) == 12
     code, out, _ = cranfield("diff", tmp_path / "a", tmp_path / "b")
     assert code == 0
-    assert out.startswith("C2 threshold: 4 → 3\n")
+    assert out.startswith("C2 threshold: auto → 3\n")
     moved = json.loads(cranfield("diff", tmp_path / "a", tmp_path / "b", "--format", "json").out)
     assert {row["system"] for row in moved} == {"popularity", "knn(k=5)"}
     assert cranfield("show", tmp_path / "none").code == 2

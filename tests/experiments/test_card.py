@@ -24,7 +24,7 @@ def results(tiny, tmp_path):
 
 def test_the_card_tells_decisions_versions_seeds_data_coverage_and_parameters(results):
     card = json.loads((results.path / "card.json").read_text())
-    assert card["decisions"] == results.experiment.decisions.as_dict()
+    assert card["decisions"] == {**results.experiment.decisions.as_dict(), "threshold": 4.0}
     assert card["versions"]["cranfield"] == cf.__version__
     assert (card["seed"], card["folds"]) == (4, 2)
     kept = cf.filters.apply(simulate.world(60, 40, 900).ratings, ["min_ratings(user=9)"])

@@ -29,7 +29,7 @@ VALUES = {
     "keep_seen": [False, True],
     "length": [100, 50, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
-    "threshold": [4.0, 3.0, 3.5, 4.25],
+    "threshold": ["auto", 3.0, 3.5, 4.25],
     "undefined": ["zero", "leave out"],
     "average": ["mean", "weighted(by=judged)", "weighted(by=relevant)"],
     "groups": ["pooled", "equal"],
@@ -48,7 +48,7 @@ def test_the_defaults_are_the_starting_configuration_of_the_paper():
     assert start.split == "random(train=0.5)"
     assert (start.min_ratings, start.fill, start.lists) == (1, "none", "full")
     assert start.metrics == ("P@10", "nDCG(gain=binary)@10")
-    assert (start.threshold, start.undefined, start.average, start.coverage) == (4.0, "zero", "mean", "full")
+    assert (start.threshold, start.undefined, start.average, start.coverage) == ("auto", "zero", "mean", "full")
     assert start.significance == "student"
 
 

@@ -34,7 +34,7 @@ def test_decisions_seeds_systems_and_data_that_differ_are_named_and_averages_mov
     found = diff(tmp_path / "a", tmp_path / "b")
     assert found.stated == {
         "lists": ("full", "condensed"),
-        "threshold": (4.0, 3.0),
+        "threshold": ("auto", 3.0),
         "seed": (0, 1),
         "systems.random": ("random", "not there"),
         "systems.near": ("knn(k=5)", "knn(k=9)"),

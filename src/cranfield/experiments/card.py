@@ -12,7 +12,7 @@ from cranfield.experiments.checklist import checklist
 from cranfield.experiments.markdown import COMPARED
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stages.assess import ASSESS
-from cranfield.experiments.stages.data import DATA
+from cranfield.experiments.stages.data import DATA, decided
 from cranfield.experiments.stages.results import RESULTS
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
@@ -23,10 +23,14 @@ from cranfield.experiments.system import System
 def card(line: Pipeline) -> dict[str, Any]:
     """Return the card of an experiment that has gone through all stages, ready for JSON."""
     experiment, sources = line.experiment, line.units("source")
+    decided_on = {unit.place: decided(line, unit) for unit in sources}
+    alike = len(set(decided_on.values())) == 1
+    decisions = next(iter(decided_on.values())) if alike else experiment.decisions
     contents: dict[str, Any] = {
         "title": experiment.title,
-        "phrase": str(experiment.decisions),
-        "decisions": experiment.decisions.as_dict(),
+        "phrase": str(decisions),
+        "decisions": decisions.as_dict(),
+        "thresholds": {name: one.measuring.threshold for name, one in decided_on.items()},
         "seed": experiment.seed,
         "seeds": list(experiment.seeds),
         "repetitions": experiment.repetitions,

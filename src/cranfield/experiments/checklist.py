@@ -98,10 +98,23 @@ def _searched(card: Mapping[str, Any]) -> str | None:
     return "; ".join([*said.values(), *([f"as stated: {', '.join(others)}"] if others else [])]) if said else None
 
 
+def thresholds_text(thresholds: Mapping[str, float]) -> str:
+    """Return the lowest relevant rating in words, by set of ratings where it is not the same for all.
+
+    Examples
+    --------
+    >>> thresholds_text({"films": 4.0}), thresholds_text({"films": 4.0, "clicks": 1.0})
+    ('4 or more', '4 or more (films), 1 or more (clicks)')
+    """
+    if len(set(thresholds.values())) == 1:
+        return f"{next(iter(thresholds.values())):g} or more"
+    return ", ".join(f"{threshold:g} or more ({data})" for data, threshold in thresholds.items())
+
+
 def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
-    yield Item("C2", "the rating that makes an item relevant", f"{decisions['threshold']:g} or more")
+    yield Item("C2", "the rating that makes an item relevant", thresholds_text(card["thresholds"]))
     undefined = {"zero": "they count 0", "leave out": "they are left out"}[decisions["undefined"]]
     yield Item("C2", "users for whom a metric is undefined", undefined)
     yield Item("C3", "how values are aggregated over users", decisions["average"])

@@ -21,6 +21,7 @@ from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.measures import Averaging, Measuring
+from cranfield.measures.measuring import AUTO, usual_threshold
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
@@ -49,7 +50,7 @@ class _Decisions(Decided):
         super().__post_init__()
 
     def _check_together(self) -> None:
-        if self._of("threshold") is None or math.isinf(self._of("threshold")):
+        if self._of("threshold") is None or self._of("threshold") in (math.inf, -math.inf):
             raise SettingError(
                 f"threshold={self._of('threshold')!r} is not a rating; give a number, such as threshold=4"
             )
@@ -72,7 +73,7 @@ class _Decisions(Decided):
         Examples
         --------
         >>> Decisions().differences(Decisions(threshold=5))
-        {'threshold': (4.0, 5.0)}
+        {'threshold': ('auto', 5.0)}
         """
         mine, theirs = self.as_dict(), other.as_dict()
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
@@ -83,7 +84,19 @@ class _Decisions(Decided):
     def group(self, kind: type[Group], **others: Any) -> Group:
         """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
         known = {one.name: self._of(one.name) for one in fields(kind) if one.name in DECISIONS}
+        if known.get("threshold") == AUTO:  # of ratings that nobody has looked at yet
+            known["threshold"] = usual_threshold(math.inf)
         return kind(**{**known, **others})
+
+    def on(self, highest: float) -> Any:
+        """Return the decisions as they are for ratings, of which the highest is known.
+
+        Examples
+        --------
+        >>> print(Decisions().on(highest=1))
+        random 50/50, full lists, P@10 and nDCG@10 with binary gain, plain mean, relevant from 1
+        """
+        return self.with_(threshold=usual_threshold(highest)) if self._of("threshold") == AUTO else self
 
     @property
     def overlap(self) -> str | None:

@@ -103,7 +103,7 @@ def diff(before: str | Path, after: str | Path) -> Difference:
     >>> tiny = (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
     >>> _ = run(Experiment(data=tiny), one), run(Experiment(data=tiny, decisions=Decisions(threshold=3)), other)
     >>> diff(one, other).sentences()[0]
-    'C2 threshold: 4 → 3'
+    'C2 threshold: auto → 3'
     """
     first, second = Results(before), Results(after)
     averages = [_whole(one.averages()) for one in (first, second)]

@@ -101,6 +101,7 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
         Fixes the draws of a test that has some.
     """
     whole = join_folds([scores for _, _, scores in folds])
+    whole.check_measured()
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]
     compared = [_compared(scores, decisions, seed) for _, _, scores in cases]

@@ -61,8 +61,7 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(default, bool):
         yield {"type": "boolean"}
     elif takes(name, 7):
-        if takes(name, "all"):
-            yield {"const": "all"}
+        yield from ({"const": word} for word in ("all", "auto") if takes(name, word))
         shares = isinstance(default, float) or takes(name, 0.5)
         least = {} if takes(name, -1) else {"minimum": 0} if takes(name, 0) else {"minimum": 1}
         yield (

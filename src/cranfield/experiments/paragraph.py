@@ -8,6 +8,7 @@ from typing import Any
 from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
 from cranfield._table import latex_text
+from cranfield.experiments.checklist import thresholds_text
 from cranfield.measures.phrases import average_phrase, metric_phrase
 from cranfield.splits.splitting import split_phrase
 
@@ -104,7 +105,7 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
     metrics = listed([metric_phrase(one) for one in decisions["metrics"]])
     yield (
         f"We report the {average_phrase(decisions['average'])} over users of {metrics}, with ratings of "
-        f"{decisions['threshold']:g} or more as relevant; a user for whom a metric is undefined {undefined}"
+        f"{thresholds_text(card['thresholds'])} as relevant; a user for whom a metric is undefined {undefined}"
     )
     uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
     least = min(one["users"] for by in card["coverage"].values() for one in by.values())

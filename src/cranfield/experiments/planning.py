@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cranfield._spelling import parse
+from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.inputs import (
     about_ratings,
@@ -27,6 +28,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
+from cranfield.measures.measuring import check_relevance
 from cranfield.rankings.serving import Serving, served_test
 from cranfield.splits import Split, predefined
 
@@ -177,15 +179,20 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
+    check_relevance(_tests(line, there, whole), line.decisions.on(float(whole.values.max())).measuring)
+    return Size(whole.n_users, whole.n_items, len(whole))
+
+
+def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[Ratings]:
+    """Yield the test ratings of the users who are served, of each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             made = divided(line.experiment, whole, seed)
         else:
-            made = predefined(there["train"], there["test"])
+            made = predefined(parts["train"], parts["test"])
         for split in [made] if isinstance(made, Split) else made:
             with named(", ".join(Serving.decisions())):
-                served_test(split, line.decisions.serving, seed)
-    return Size(whole.n_users, whole.n_items, len(whole))
+                yield served_test(split, line.decisions.serving, seed)
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:

@@ -42,7 +42,7 @@ def rehearse(line: Pipeline) -> None:
         options = options_of(line.experiment)
         check.whole("samples", options.get("samples", 1))
         with _forgiving():
-            assess(runs, few.test, threshold=decisions.threshold, **{**options, "samples": 1})
+            assess(runs, few.test, threshold=decisions.measuring.threshold, **{**options, "samples": 1})
 
 
 @contextmanager

@@ -16,11 +16,13 @@ from cranfield._spelling import nearest
 from cranfield.assessments import Assessment
 from cranfield.data import Ratings
 from cranfield.experiments.codes import step_of
+from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
 from cranfield.experiments.findings import Findings
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import ASSESS, CARD, DATA, JUDGED, RESULTS, RUNS, SCORES, SPLITS, STAGES, Report
+from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.judged import judged_of
 from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
@@ -83,6 +85,10 @@ class Results:
     def artifacts(self) -> tuple[str, ...]:
         """The names of everything that was made for these results."""
         return tuple(self.line.artifacts)
+
+    def decided(self, data: str) -> Decisions:
+        """Return the decisions as they are for a set of ratings: a threshold that is ``auto`` is a number there."""
+        return decided(self.line, self._source(data))
 
     def sentences(self, data: str) -> list[str]:
         """Return the verdict on a set of ratings, one sentence per metric; then what was found about the metrics."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Shown:
 
     def __str__(self) -> str:
         experiment = self.results.experiment
+        if self.results.finished and len(self.results.data) == 1:
+            experiment = replace(experiment, decisions=self.results.decided(*self.results.data))
         said = [
             experiment.title,
             str(experiment),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
@@ -37,6 +37,10 @@ Kind = Literal["full", "condensed"]
 # The lowest relevant rating where none is given, as in trec_eval.
 _ANY = 1.0
 
+AUTO = "auto"
+"""The threshold that follows from the ratings: see `usual_threshold`."""
+_USUAL = 4.0
+
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 """What options of `measure` were called, and what is written now."""
 
@@ -47,8 +51,39 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
-def _threshold(name: str, value: Any) -> float | None:
-    return None if value is None else check.number(name, value)
+def _threshold(name: str, value: Any) -> float | str | None:
+    return value if value is None or value == AUTO else check.number(name, value)
+
+
+def usual_threshold(highest: float) -> float:
+    """Return the lowest relevant rating of a scale: 4 if the highest rating reaches it, else 1.
+
+    Data without ratings, such as clicks, are all 1: every one is relevant.
+
+    Examples
+    --------
+    >>> usual_threshold(5), usual_threshold(1)
+    (4.0, 1.0)
+    """
+    return _USUAL if highest >= _USUAL else _ANY
+
+
+def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
+    """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
+
+    All test sets are looked at, so that what is wrong with one of them is found out too.
+    """
+    found, test = False, None
+    for test in tests:
+        found = found or measuring.threshold is None or bool((test.values >= measuring.threshold).any())
+    if found or test is None:
+        return
+    user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
+    try:
+        scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
+    except CranfieldError:  # a metric needs more than this list, and may well have a value
+        return
+    scores.check_measured()
 
 
 @dataclass(frozen=True)
@@ -60,7 +95,8 @@ class Measuring(Decided):
     metrics
         As they are spelled; one that is there twice is measured once.
     threshold
-        The lowest rating that makes an item relevant. None: every rating of at least 1 does, as in trec_eval.
+        The lowest rating that makes an item relevant. None: every rating of at least 1 does, as in trec_eval. ``auto``,
+        in an experiment: see `usual_threshold`.
     lists
         ``condensed``: take items without a test rating out of all lists first (decision C1).
 
@@ -78,7 +114,11 @@ class Measuring(Decided):
         phrase=metrics_phrase,
     )
     threshold: Any = decision(
-        "C2", 4.0, "the lowest rating that makes an item relevant", check=_threshold, phrase=threshold_phrase
+        "C2",
+        AUTO,
+        "the lowest rating that makes an item relevant; 'auto': 4 where ratings reach it, else 1",
+        check=_threshold,
+        phrase=threshold_phrase,
     )
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
 

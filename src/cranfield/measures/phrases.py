@@ -48,6 +48,6 @@ def average_phrase(average: str) -> str:
     return _AVERAGES.get(average, average)
 
 
-def threshold_phrase(threshold: float | None) -> str | None:
+def threshold_phrase(threshold: float | str | None) -> str | None:
     """Return the lowest relevant rating in words, unless it is the usual one."""
-    return None if threshold == 4 else f"relevant from {threshold!r}".removesuffix(".0")
+    return None if threshold in (4, "auto") else f"relevant from {threshold!r}".removesuffix(".0")

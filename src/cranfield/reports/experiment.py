@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from cranfield.experiments import Decisions, Results
@@ -25,7 +26,8 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
 
 def _page(results: Results, data: str, folder: Path) -> Path:
     found, parts = results.findings(data), list(results.measured(data))
-    experiment, several = results.experiment, len(results.data) > 1
+    several, decisions = len(results.data) > 1, results.decided(data)
+    experiment = replace(results.experiment, decisions=decisions)
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = found.scores.metrics
@@ -34,15 +36,15 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         found.scores,
         found.comparison,
         results.assessment(data),
-        average=experiment.decisions.averaging,
+        average=decisions.averaging,
         variants=()
         if alone is None
         else other_decisions(
             alone.judged,
             alone.test,
             metrics,
-            thresholds=_thresholds(experiment.decisions),
-            lists=_lists(experiment.decisions),
+            thresholds=_thresholds(decisions),
+            lists=_lists(decisions),
             train=alone.train,
         ),
         title=f"{experiment.title} ({data})" if several else experiment.title,

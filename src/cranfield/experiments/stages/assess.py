@@ -16,6 +16,7 @@ from cranfield.experiments.codes import plain, step_of
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.splits import split_of
@@ -53,7 +54,7 @@ class _Assess(Stage[Assessment]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         from cranfield.assessments import assess_folds
 
-        measuring, parts = line.decisions.measuring, line.units("part", unit)
+        measuring, parts = decided(line, unit).measuring, line.units("part", unit)
         found = assess_folds(
             [(judged_of(line, part), None) for part in parts],
             threshold=measuring.threshold,

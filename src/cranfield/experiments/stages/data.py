@@ -15,6 +15,7 @@ from cranfield.experiments.codes import (
     save_vocabularies,
     step_of,
 )
+from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.inputs import filtered, load, origin, together
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
@@ -76,6 +77,13 @@ class _Data(Stage[dict[str, Ratings]]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.ratings * 1e-6, LEAST)
+
+
+def decided(line: Pipeline, unit: Unit) -> Decisions:
+    """Return the decisions as they are for a set of ratings; what depends on ratings that are yet to be read stays."""
+    histogram = line.artifact(DATA, unit).facts.get("description", {}).get("histogram")
+    decisions: Decisions = line.decisions
+    return decisions.on(max(row["high"] for row in histogram)) if histogram else decisions
 
 
 def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:

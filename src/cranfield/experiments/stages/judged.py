@@ -8,6 +8,7 @@ from typing import Any
 
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
+from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.runs import RUNS, run_digest
 from cranfield.experiments.stages.splits import SPLITS, measured_judgments, serving_of, split_of
 from cranfield.experiments.store import Made
@@ -41,7 +42,7 @@ class _Judged(Stage[Judged]):
             line.artifact(self, unit).path(),
             measured_judgments(line, unit),
             partial(RUNS.read, line, unit),
-            threshold=line.decisions.threshold,
+            threshold=decided(line, unit).measuring.threshold,
             train=split_of(line, unit).train,
         )
 

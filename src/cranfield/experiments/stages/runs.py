@@ -9,7 +9,7 @@ from cranfield.experiments.codes import read_run, save_run
 from cranfield.experiments.inputs import input_checksum
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
-from cranfield.experiments.stages.data import vocabularies
+from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
 from cranfield.experiments.store import Made
@@ -32,7 +32,7 @@ class _Runs(Stage[Run]):
         return unit.system.run is None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
-        ranking, fill = line.decisions.ranking, fill_system(line.decisions.fill, line.seed(unit))
+        ranking, fill = decided(line, unit).ranking, fill_system(line.decisions.fill, line.seed(unit))
         # Only where a list depends on the test part is it made of it.
         test = None if ranking.needs_test is None else [line.artifact(SPLITS, unit).digest, unit.fold]
         return {
@@ -72,7 +72,7 @@ class _Runs(Stage[Run]):
 
 def _ranker(line: Pipeline, unit: Unit) -> Ranker:
     """Return who is served with what on a part: decided, and drawn, once for all systems."""
-    decisions = line.decisions
+    decisions = decided(line, unit)
     return line.remember(
         "ranker",
         unit.at("part").place,

@@ -11,7 +11,7 @@ from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_scores, save_scores, scores_table
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
-from cranfield.experiments.stages.data import vocabularies
+from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_of, split_of
 from cranfield.experiments.store import Made
@@ -28,15 +28,14 @@ class _Scores(Stage[Scores]):
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
-            "measuring": line.decisions.measuring.as_dict(),
+            "measuring": decided(line, unit).measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics),
             "served": serving_of(line, unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         split, test = split_of(line, unit), measured_test(line, unit)
-        scores = measure(judged_of(line, unit), **line.decisions.measuring.as_dict(), train=split.train)
-        scores.check_measured()
+        scores = measure(judged_of(line, unit), **decided(line, unit).measuring.as_dict(), train=split.train)
         path, facts = save_scores(scores, place / "scores.npz")
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
         return [path], {**facts, "removed_test_users": int(removed)}

@@ -11,6 +11,7 @@ from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.searching import search
 from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.splits import SPLITS, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.tuning import Tuning
@@ -27,7 +28,7 @@ class _Searches(Stage[None]):
         return unit.system.tuning is not None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
-        tuning, decisions = _tuning(unit), line.decisions
+        tuning, decisions = _tuning(unit), decided(line, unit)
         metric = tuning.metric or decisions.metrics[0]
         return {
             "split": line.artifact(SPLITS, unit).digest,
@@ -39,7 +40,7 @@ class _Searches(Stage[None]):
             "asked": {
                 **decisions.serving.as_dict(),
                 **decisions.ranking.as_dict(),
-                "threshold": decisions.threshold,
+                "threshold": decisions.measuring.threshold,
             },
             "seed": line.seed(unit),
         }

@@ -13,10 +13,11 @@ from cranfield.experiments.codes import read_split, save_splits, step_of
 from cranfield.experiments.inputs import divided, named
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
-from cranfield.experiments.stages.data import DATA, draws
+from cranfield.experiments.stages.data import DATA, decided, draws
 from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
 from cranfield.measures.judgments import Judgments
+from cranfield.measures.measuring import check_relevance
 from cranfield.rankings.serving import Serving, served_test
 from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
@@ -61,13 +62,16 @@ class _Splits(Stage[Sequence[Split]]):
         return [path for path in sorted(home.rglob("*")) if path.is_file()]
 
     def check(self, line: Pipeline) -> None:
-        """Refuse an experiment that leaves nobody to measure in some part, before anything is trained."""
-        for part in line.units("part"):
-            split = line.artifact(self, part)
-            # A split that is yet to be made cannot be read, and who was measured before can be again.
-            asked = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
-            if split.home is not None and not line.store.was_made(f"scores/{part.place}", asked):
-                measured_test(line, part)
+        """Refuse, before training, what leaves nobody to measure in some part, or nothing relevant in any."""
+        for source in line.units("source"):
+            unmeasured = [part for part in line.units("part", source) if self._is_unmeasured(line, part)]
+            check_relevance((measured_test(line, part) for part in unmeasured), decided(line, source).measuring)
+
+    def _is_unmeasured(self, line: Pipeline, part: Unit) -> bool:
+        """Whether a split was made and not measured: one that is yet to be made cannot be read."""
+        split = line.artifact(self, part)
+        asked = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
+        return split.home is not None and not line.store.was_made(f"scores/{part.place}", asked)
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.ratings * 1e-6, LEAST)
@@ -125,10 +129,14 @@ def measured_test(line: Pipeline, unit: Unit) -> Ratings:
         return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
 
 
+def _judgments(line: Pipeline, unit: Unit) -> Judgments:
+    return Judgments.of(measured_test(line, unit), decided(line, unit).measuring.threshold)
+
+
 def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:
     """Return the test side of a part's measurement, the same object for every system."""
     key = f"{unit.at('part').place} {serving_of(line, unit)}"
-    return line.remember("judgments", key, lambda: Judgments.of(measured_test(line, unit), line.decisions.threshold))
+    return line.remember("judgments", key, lambda: _judgments(line, unit))
 
 
 SPLITS = _Splits()
