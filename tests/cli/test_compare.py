@@ -99,7 +99,7 @@ def test_a_file_can_be_written(run, files):
         (("good.csv",), "1 system to compare"),
         (("good.csv", "guess.csv", "--significance", "wilcoxson"), "did you mean 'wilcoxon'?"),
         (("good.csv", "guess.csv", "--baseline", "godo"), "did you mean 'good'?"),
-        (("good.csv", "guess.csv", "--alpha", "2"), "alpha=2.0 is not a share"),
+        (("good.csv", "guess.csv", "--alpha", "2"), "alpha=2 is not a share"),
         (("good.csv", "guess.csv", "--margin", "1", "--format", "latex"), "have no latex"),
         (("good.csv", "guess.csv", "--margin", "1", "--power", "1"), "exclude each other"),
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),

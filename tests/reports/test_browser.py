@@ -198,7 +198,13 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
     scores = measured if lists == "full" else variants[0]
     best, *others = order(page)
     coverage = "full" if policy == "count as 0" else "reduced"
-    options = {"test": "student", "baseline": best, "average": average, "coverage": coverage, "metrics": ["P@5"]}
+    options = {
+        "significance": "student",
+        "baseline": best,
+        "average": average,
+        "coverage": coverage,
+        "metrics": ["P@5"],
+    }
     found = cf.compare(scores, **options).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
     back = pl.read_csv(download(page, page.locator("#explorer-save"), tmp_path))
