@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from click.testing import CliRunner
 
 import cranfield as cf
+from cranfield import _renamed
 from cranfield.cli import cranfield
+from cranfield.experiments import Decisions
 from cranfield.reports import other_decisions
 
 VALUES = {"a": [0.1, 0.2, 0.3], "b": [0.3, 0.2, 0.2]}
@@ -20,6 +24,8 @@ RUNS, TEST = {"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, cf.Ratings.of(["ann"], 
         (lambda: cf.compare(VALUES, samples=10), "samples= is now resamples=...; write that instead"),
         (lambda: cf.compare(VALUES, coverage="common"), "coverage='common' is now coverage='reduced'"),
         (lambda: cf.compare(VALUES, significance="permutation(samples=10)"), "did you mean 'resamples'"),
+        (lambda: Decisions(coverage="common"), "coverage='common' is now coverage='reduced'; write that instead"),
+        (lambda: Decisions(split="given"), "split='given' is now 'predefined'; write that instead"),
         (lambda: cf.discriminative_power(VALUES, test="t"), "test= is now significance=..."),
         (
             lambda: cf.discriminative_power(VALUES, samples=9),
@@ -61,3 +67,24 @@ def test_the_command_line_answers_an_old_option_too(arguments, told, tmp_path):
     found = CliRunner().invoke(cranfield, [arguments[0], "--test", str(path), str(path), *arguments[1:]])
     assert found.exit_code == 2
     assert told in found.output
+
+
+@pytest.mark.parametrize(("old", "new"), [*_renamed.PACKAGES.items()])
+def test_a_package_that_has_another_name_now_is_answered_with_it(old, new):
+    importlib.import_module(f"cranfield.{new}")
+    for name in (f"cranfield.{old}", f"cranfield.{old}.files"):
+        with pytest.raises(ModuleNotFoundError, match=rf"^cranfield.{old} is now cranfield.{new}$"):
+            importlib.import_module(name)
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'cranfield.measurs'$"):
+        importlib.import_module("cranfield.measurs")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("split", "splits"), ("experiment", "experiments"), ("dialects", "across_tools")]
+)
+def test_a_name_of_the_package_that_is_another_now_is_answered_with_it(old, new):
+    assert getattr(cf, new)
+    with pytest.raises(AttributeError, match=rf"has no attribute '{old}'; it is now cranfield.{new}$"):
+        getattr(cf, old)
+    with pytest.raises(AttributeError, match=r"has no attribute 'splitts'$"):
+        cf.splitts  # noqa: B018

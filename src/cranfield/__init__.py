@@ -23,6 +23,7 @@ from cranfield._errors import (
     MissingExtraError,
     SettingError,
 )
+from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
@@ -118,9 +119,12 @@ _LATER = {
 }
 
 
+answer_imports()
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
+        raise missing(name)
     module, attribute = _LATER[name]
     found = importlib.import_module(module)
     return found if attribute is None else getattr(found, attribute)

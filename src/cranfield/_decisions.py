@@ -41,6 +41,7 @@ def decision(
     says: str,
     *,
     choices: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
     check: Check | None = None,
     phrase: Callable[[Any], str | None] | None = None,
     help: str | None = None,
@@ -57,6 +58,8 @@ def decision(
         What it decides, for files and tables.
     choices
         The words that it may be, where it is a word.
+    renamed
+        What words are called now that it could be before.
     check
         What makes one form of every value that is allowed, and refuses the others.
     phrase
@@ -64,7 +67,14 @@ def decision(
     help
         What the command line says of the option, where that is not ``says``.
     """
-    about = {"letter": letter, "says": says, "choices": tuple(choices), "check": check, "phrase": phrase}
+    about = {
+        "letter": letter,
+        "says": says,
+        "choices": tuple(choices),
+        "renamed": renamed or {},
+        "check": check,
+        "phrase": phrase,
+    }
     return field(default=default, metadata={**about, "help": help or says})
 
 
@@ -83,6 +93,7 @@ class Decided:
     def __post_init__(self) -> None:
         for one in fields(self):
             value = getattr(self, one.name)
+            check.not_renamed(one.name, value, one.metadata.get("renamed", {}))
             if one.metadata.get("choices"):
                 value = check.one_of(one.name, value, one.metadata["choices"])
             if one.metadata.get("check"):

@@ -73,12 +73,13 @@ def _experiment(name: str, home: Path, world: Path) -> None:
 
 
 def _contents(home: Path, name: str) -> dict[str, bytes]:
-    """Return the tables that the line wrote; what states names or times, and the store, are left aside."""
-    paths = {path.relative_to(home).as_posix().replace(name, "NAME"): path for path in home.rglob("*")}
+    """Return the tables that the line wrote; what states names or times, as places in the store do, is left aside."""
+    written = [path for path in home.rglob("*") if ".cranfield" not in path.parts]
+    paths = {path.relative_to(home).as_posix().replace(name, "NAME"): path for path in written}
     return {
         at: path.read_bytes()
         for at, path in sorted(paths.items())
-        if path.is_file() and path.suffix in (".parquet", ".csv", ".tsv", ".trec", ".qrels") and "/store/" not in at
+        if path.is_file() and path.suffix in (".parquet", ".csv", ".tsv", ".trec", ".qrels")
     }
 
 

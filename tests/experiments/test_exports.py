@@ -86,13 +86,13 @@ def test_a_file_that_was_changed_since_is_not_removed(store):
     assert _files(store) == {"runs/a.txt": "changed"}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3, "artifacts": {}}'])
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff{", b'{"files": 3, "artifacts": {}}'])
 def test_a_damaged_table_is_made_again_from_files_that_are_as_they_would_be_written(store, text):
     contents = {"runs/a": ("one", ["runs/a.txt"])}
     _publish(store, contents)
     table = store.path / ".cranfield" / "exports.json"
     before = table.read_text()
-    table.write_text(text)
+    table.write_bytes(text)
     exports = _publish(store, contents)
     assert json.loads(table.read_text()) == json.loads(before)
     assert list(exports.files("runs/a")) == ["runs/a.txt"]

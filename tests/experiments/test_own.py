@@ -52,10 +52,16 @@ def _test(k):
         return student(samples) if k > 5 else wilcoxon(samples)
 
 
+def _gain(k):
+    @cf.gain("my_gain")
+    def my_gain(ratings):
+        return ratings**k
+
+
 @pytest.fixture
 def defined():
     """Functions of one's own, forgotten after the test."""
-    for define in (_filter, _split, _metric, _test):
+    for define in (_filter, _split, _metric, _test, _gain):
         define(5)
 
 
@@ -68,6 +74,15 @@ def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path)
         define(7)
         run(experiment, tmp_path)
         assert _first_made(tmp_path) == stage
+
+
+@pytest.mark.usefixtures("defined")
+def test_a_gain_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
+    experiment = tiny(systems=_TWO, decisions=Decisions(metrics=("nDCG(gain=my_gain)@5",)))
+    run(experiment, tmp_path)
+    _gain(7)
+    run(experiment, tmp_path)
+    assert _first_made(tmp_path) == "scores"
 
 
 @pytest.mark.usefixtures("defined")

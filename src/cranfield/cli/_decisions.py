@@ -12,6 +12,7 @@ import click
 from cranfield._decisions import Decided
 from cranfield._errors import SettingError
 from cranfield.cli._group import Command
+from cranfield.cli._renamed import Choice
 
 
 class Decision(click.ParamType[Any]):
@@ -45,7 +46,7 @@ def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command],
     if isinstance(declared.default, bool):
         options |= {"is_flag": True, "show_default": False}
     elif declared.metadata["choices"]:
-        options["type"] = click.Choice(declared.metadata["choices"])
+        options["type"] = Choice(declared.metadata["choices"], declared.metadata["renamed"])
     elif declared.metadata["check"]:
         options["type"] = Decision(declared)
     return click.option(f"--{declared.name.replace('_', '-')}", **{**options, **changes})

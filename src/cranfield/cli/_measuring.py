@@ -16,8 +16,8 @@ from cranfield.cli._decisions import decision_options
 from cranfield.cli._group import unpack_option
 from cranfield.cli._output import say_line
 from cranfield.cli._reading import repeated_option
-from cranfield.cli._renamed import Choice, renamed_option
-from cranfield.measures.averaging import Averaging, By, Coverage
+from cranfield.cli._renamed import renamed_option
+from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind
 
@@ -188,11 +188,8 @@ def averaging_options(average: str, coverage: str, by: str) -> Callable[[Command
             show_default=True,
             help="Take lists, or users after averaging each user's lists.",
         )(command)
-        coverages = Choice(get_args(Coverage), renamed={"common": "reduced"})
         return decision_options(
-            Averaging,
-            average={"metavar": "AVERAGE", "help": average},
-            coverage={"type": coverages, "help": coverage},
+            Averaging, average={"metavar": "AVERAGE", "help": average}, coverage={"help": coverage}
         )(command)
 
     return add

@@ -114,7 +114,7 @@ class ComparingOptions(TypedDict, total=False):
     subset_size: float
 
 
-class _Options(ComparingOptions, AveragingOptions, total=False):
+class CompareOptions(ComparingOptions, AveragingOptions, total=False):
     """The decisions that `compare` takes as keyword arguments."""
 
 
@@ -130,7 +130,7 @@ def compare(
     average: str = "mean",
     resamples: int | None = None,
     seed: int = 0,
-    **decisions: Unpack[_Options],
+    **decisions: Unpack[CompareOptions],
 ) -> Comparison:
     """Test, for every metric, every pair of systems, or each system against a baseline (decision D).
 

@@ -52,7 +52,7 @@ class Exports:
         stated = {"artifacts": dict(sorted(self._artifacts.items())), "files": dict(sorted(self._files.items()))}
         text = json.dumps(stated, indent=1, ensure_ascii=False) + "\n"
         with suppress(OSError):
-            if self._path.read_text(encoding="utf-8") == text:
+            if self._path.read_bytes() == text.encode():
                 return
         write_text(self._path, text)
 

@@ -276,7 +276,7 @@ class Store:
         """Return the lines of the log; one that was cut off is left out."""
         entries = []
         with suppress(OSError):
-            for line in (self.path / LOG).read_text(encoding="utf-8").splitlines():
+            for line in (self.path / LOG).read_text(encoding="utf-8", errors="replace").splitlines():
                 with suppress(ValueError):
                     entries.append(json.loads(line))
         return entries

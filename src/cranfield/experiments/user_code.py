@@ -10,6 +10,7 @@ from cranfield._code_hash import is_ours, made_of
 from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.measures import Metric
+from cranfield.measures.metrics.gains import GAINS
 
 
 def own(*functions: Callable[..., Any]) -> list[str]:
@@ -29,11 +30,9 @@ def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
 
 
 def own_metrics(spellings: Iterable[str]) -> list[str]:
-    """Return a hash of each metric that is not ours: of its function, and of what it was said to be."""
-    definitions = [Metric.of(one).definition for one in spellings]
-    return [
-        made_of(getattr(definition, one.name))
-        for definition in definitions
-        if not is_ours(definition.function)
-        for one in fields(definition)
-    ]
+    """Return a hash of each metric that is not ours, of what it was said to be, and of each gain that is not ours."""
+    metrics = [Metric.of(one) for one in spellings]
+    definitions = [one.definition for one in metrics if not is_ours(one.definition.function)]
+    said = [made_of(getattr(one, about.name)) for one in definitions for about in fields(one)]
+    named = [value for one in metrics for name, value in parse(str(one)).parameters if name == "gain"]
+    return [*said, *own_of(GAINS, named)]

@@ -78,13 +78,10 @@ class Averaging(Decided):
         "full",
         "users without a list count 0, or are left out",
         choices=("full", "reduced"),
+        renamed={"common": "reduced"},
         phrase=unless("full", "covered users only"),
     )
     by: Any = borrowed("list", partial(check.one_of, choices=("list", "user")))
-
-    def __post_init__(self) -> None:
-        check.not_renamed("coverage", self.coverage, {"common": "reduced"})
-        super().__post_init__()
 
     def _check_together(self) -> None:
         if self.groups == "equal" and self.kind.spelling.name not in _OF_GROUPS:

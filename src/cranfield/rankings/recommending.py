@@ -23,7 +23,7 @@ from cranfield.splits.split import Split
 __all__ = ["fit_each", "jobs_for", "rank", "recommend", "recommend_each", "timed_each"]
 
 
-class _Options(ServingOptions, RankingOptions, total=False):
+class RecommendOptions(ServingOptions, RankingOptions, total=False):
     """The decisions that `recommend` takes as keyword arguments."""
 
 
@@ -36,7 +36,7 @@ def recommend(
     threshold: float | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    **decisions: Unpack[_Options],
+    **decisions: Unpack[RecommendOptions],
 ) -> list[Run]:
     """Train systems and rank items for users: one run per system.
 
@@ -92,7 +92,7 @@ def recommend_each(
     threshold: float | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    **decisions: Unpack[_Options],
+    **decisions: Unpack[RecommendOptions],
 ) -> Iterator[Run]:
     """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once.
 
