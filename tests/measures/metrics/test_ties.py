@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,18 @@ def _orders(scores):
     condensed=st.booleans(),
 )
 def test_each_equals_its_mean_over_all_orders(scores, profile, n, condensed, judged_of, same):
+    _check_means_over_all_orders(scores, profile, n, condensed, judged_of, same)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_equals_its_mean_over_all_orders_of_lists_with_many_relevant_items(seed, judged_of, same):
+    rng = np.random.default_rng(seed)
+    scores = dict(enumerate(rng.choice([1.0, 2.0], 5).tolist()))
+    profile = {item: int(rng.integers(0, 6)) for item in range(7) if item == seed % 5 or rng.random() < 0.6}
+    _check_means_over_all_orders(scores, profile, int(rng.integers(1, 6)), bool(seed % 2), judged_of, same)
+
+
+def _check_means_over_all_orders(scores, profile, n, condensed, judged_of, same):
     orders = list(_orders(scores))
     runs = {user: {item: float(-k) for k, item in enumerate(order)} for user, order in enumerate(orders)}
     every = judged_of(runs, dict.fromkeys(range(len(orders)), profile), 3, train=TRAIN)
