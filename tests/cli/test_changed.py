@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import shutil
+from pathlib import Path
+
 import pytest
+
+from cranfield.cli import main
 
 SMALL = ("--users", 40, "--items", 30, "--ratings", 600)
 
 
-@pytest.fixture
-def made(tmp_path, cranfield):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     """What simulate, filter, split and recommend write, as Parquet and as text."""
+    folder = tmp_path_factory.mktemp("written")
     for form in ("parquet", "tsv"):
-        home = tmp_path / form
+        home = folder / form
         world = home / f"world.{form}"
         lines = [
             ("data", "simulate", "--out", world, "--truth", home / f"truth.{form}", *SMALL),
@@ -21,10 +29,17 @@ def made(tmp_path, cranfield):
             ("recommend", "--train", home / "parts" / f"train.{form}", "-s", "random", "--out", home, "--format", form),
         ]
         for line in lines:
-            found = cranfield(*line)
-            assert found.code == 0, found.err
-            assert "note: " not in found.err.replace("note: There", "")
-    return tmp_path
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+                main([str(argument) for argument in line])
+            assert "note: " not in said.getvalue().replace("note: There", "")
+    return folder
+
+
+@pytest.fixture
+def made(written, tmp_path):
+    """A copy of one's own of what the commands wrote."""
+    return Path(shutil.copytree(written, tmp_path / "made"))
 
 
 def _change(path):

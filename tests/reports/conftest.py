@@ -7,6 +7,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.assessments import assess
+from cranfield.reports.demonstration import SIZES
 
 EVIL = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "</style><img src=x onerror=alert(2)>")
 
@@ -57,3 +58,10 @@ def assessment():
 @pytest.fixture(scope="session")
 def comparison(scores):
     return cf.compare(scores)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Return the name of a size of the demo that takes a second."""
+    monkeypatch.setitem(SIZES, "tiny", {"users": 80, "items": 60, "ratings": 1_500})
+    return "tiny"

@@ -97,8 +97,8 @@ def test_results_show_themselves(split, runs, assessment):
         assert "<svg" in assessment.plot()._repr_mimebundle_()["image/svg+xml"]
 
 
-def test_a_world_and_the_demo_show_themselves():
-    found = demo("small")
+def test_a_world_and_the_demo_show_themselves(tiny):
+    found = demo(tiny)
     assert rows_shown(found.world) == 5
     assert rows_shown(found) == 16
 

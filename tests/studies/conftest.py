@@ -29,11 +29,11 @@ def run_again(small, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def of_2018(run_again):
-    """Return the study of 2018."""
-    return run_again("valcarce2018")
+    """Return the study of 2018, with its figures."""
+    return run_again("valcarce2018", figures=True)
 
 
 @pytest.fixture(scope="session")
 def of_2020(run_again):
-    """Return the study of 2020."""
+    """Return the study of 2020, without figures."""
     return run_again("valcarce2020")

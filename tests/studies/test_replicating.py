@@ -31,14 +31,13 @@ def test_every_table_is_written_in_three_formats_and_every_figure_has_its_number
         assert names == set(figures)
 
 
-def test_figures_are_drawn_in_three_formats_and_stand_in_the_page(run_again, tmp_path):
-    found = run_again("valcarce2018", tmp_path / "out", figures=True)
+def test_figures_are_drawn_in_three_formats_and_stand_in_the_page(of_2018):
     for number in range(1, 9):
         for ending, start in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
-            assert (found.folder / "figures" / f"figure-{number}.{ending}").read_bytes().startswith(start)
-    page = (found.folder / "report.html").read_text()
+            assert (of_2018.folder / "figures" / f"figure-{number}.{ending}").read_bytes().startswith(start)
+    page = (of_2018.folder / "report.html").read_text()
     assert all(f'id="figure-figure-{number}"' in page for number in range(1, 9))
-    assert "figures/figure-8.svg" in (found.folder / "report.md").read_text()
+    assert "figures/figure-8.svg" in (of_2018.folder / "report.md").read_text()
 
 
 def test_the_page_holds_every_table_and_claim(of_2020):

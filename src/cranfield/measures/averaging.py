@@ -96,7 +96,7 @@ class Averaging(Decided):
         return Average.of(self.average)
 
     def with_kind(self) -> Averaging:
-        """Return the same with the kind of average itself in place of its spelling, which many lists would read again.
+        """Return the same with the kind of average in place of its spelling, so that this is read only once.
 
         Examples
         --------
