@@ -110,19 +110,24 @@ def themed(chart: Any, style: Style = "screen") -> Any:
     """Return any chart in the fonts and colours of a style."""
     own = look(style)
     small = own["size"] - 1
-    return (
-        chart.configure(font=own["font"], background="transparent",
-                        padding={"left": 12, "right": 8, "top": 4, "bottom": 4})
-        .configure_view(stroke=None, step=own["step"])
-        .configure_axis(
-            labelColor=MUTED, titleColor=INK, domainColor=MUTED, tickColor=MUTED, gridColor=RULE, labelFontSize=small,
-            titleFontSize=own["size"], titleFontWeight="normal", labelLimit=own["name"],
+    # All at once: each further `configure` would copy the chart again.
+    return chart.configure(
+        font=own["font"],
+        background="transparent",
+        padding={"left": 12, "right": 8, "top": 4, "bottom": 4},
+        view={"stroke": None, "step": own["step"]},
+        axis={
+            "labelColor": MUTED, "titleColor": INK, "domainColor": MUTED, "tickColor": MUTED, "gridColor": RULE,
+            "labelFontSize": small, "titleFontSize": own["size"], "titleFontWeight": "normal",
+            "labelLimit": own["name"],
             # A label stands under its tick, also at the ends of an axis, and never touches the next one.
-            labelFlush=False, labelSeparation=small / 2,
-        )
-        .configure_legend(labelColor=INK, titleColor=MUTED, labelFontSize=small, titleFontSize=small,
-                          titleFontWeight="normal", labelLimit=own["name"], titleLimit=1.5 * own["name"])
-        .configure_title(color=INK, fontSize=own["size"], fontWeight="normal", anchor="start")
+            "labelFlush": False, "labelSeparation": small / 2,
+        },
+        legend={
+            "labelColor": INK, "titleColor": MUTED, "labelFontSize": small, "titleFontSize": small,
+            "titleFontWeight": "normal", "labelLimit": own["name"], "titleLimit": 1.5 * own["name"],
+        },
+        title={"color": INK, "fontSize": own["size"], "fontWeight": "normal", "anchor": "start"},
     )  # fmt: skip
 
 
