@@ -279,6 +279,12 @@ class TestDisplay:
     def test_the_level_of_the_intervals_is_told_as_it_was_asked_for(self, alpha, level):
         assert f"{level} interval" in self.result(alpha=alpha).table().header
 
+    def test_the_table_shows_effects_with_two_decimals(self):
+        result = compare({"a": [0.5, 0.7, 0.9, 0.4], "b": [0.1, 0.5, 0.8, 0.6]})
+        d = np.array([0.4, 0.2, 0.1, -0.2])
+        shown = result.table().rows[0][result.table().header.index("d_z")]
+        assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
+
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
             self.result(baseline="pop").letters()
