@@ -96,6 +96,13 @@ def test_systems_are_equivalent_exactly_when_the_90_percent_interval_lies_inside
         assert row["equivalent"] == (row["lower"] > -0.1 and row["upper"] < 0.1)
 
 
+def test_a_p_value_of_alpha_itself_shows_neither_equivalence_nor_being_no_worse():
+    row = compare(_two()).equivalence(0.02).row(0, named=True)
+    for name, p in (("equivalent", row["p_equivalent"]), ("no_worse", row["p_no_worse"])):
+        at, above = (compare(_two(), alpha=alpha).equivalence(0.02)[name].item() for alpha in (p, np.nextafter(p, 1)))
+        assert (at, above) == (False, True)
+
+
 def test_a_relative_margin_is_a_share_of_the_second_mean():
     result = compare(_two())
     assert result.equivalence(0.05, relative=True)["margin"].item() == pytest.approx(
