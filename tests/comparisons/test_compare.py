@@ -245,7 +245,8 @@ class TestDisplay:
         assert "300 users: better for" in said
 
     def test_no_difference_is_said_as_such(self):
-        assert "no significant difference between" in compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
+        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        assert "no significant difference between b (0.2000) and a (0.1500): " in said
 
     def test_a_baseline_is_named(self):
         assert "are significantly better than pop and 0 worse" in self.result(baseline="pop").sentences()[0]
