@@ -264,6 +264,8 @@ def verdict(mutant: Mutant, tests: list[str], project: Path, seconds: float) -> 
     """Return whether the tests find a mutant: a few of them, which find most, and then the others."""
     if not tests:
         return "not covered"
+    # To compile a mutant takes longer than to interpret it in the few small tests that find it.
+    os.environ["NUMBA_DISABLE_JIT"] = str(int(mutant.compiled))
     file = project / mutant.path
     before = file.read_text(encoding="utf-8")
     try:

@@ -263,7 +263,8 @@ class TestDisplay:
         assert "300 users: better for" in said
 
     def test_no_difference_is_said_as_such(self):
-        assert "no significant difference between" in compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
+        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        assert "no significant difference between b (0.2000) and a (0.1500): " in said
 
     def test_a_baseline_is_named(self):
         assert "are significantly better than pop and 0 worse" in self.result(baseline="pop").sentences()[0]
@@ -296,6 +297,12 @@ class TestDisplay:
     @pytest.mark.parametrize(("alpha", "level"), [(0.05, "95%"), (0.005, "99.5%")])
     def test_the_level_of_the_intervals_is_told_as_it_was_asked_for(self, alpha, level):
         assert f"{level} interval" in self.result(alpha=alpha).table().header
+
+    def test_the_table_shows_effects_with_two_decimals(self):
+        result = compare({"a": [0.5, 0.7, 0.9, 0.4], "b": [0.1, 0.5, 0.8, 0.6]})
+        d = np.array([0.4, 0.2, 0.1, -0.2])
+        shown = result.table().rows[0][result.table().header.index("d_z")]
+        assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
 
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):

@@ -266,6 +266,26 @@ def test_a_lattice_by_all_nodes_equals_a_lattice_by_few():
     assert inversion.invert_further(np.sort(np.abs(d[d != 0])), s[0], 1.0, 0.0)[0] == pytest.approx(full[0], abs=1e-12)
 
 
+@pytest.mark.parametrize("scale", [0.1, 0.5, 4.0])
+def test_more_nodes_on_a_lattice_of_any_step_give_the_same_p(scale):
+    d = np.sort(np.random.default_rng(3).integers(1, 10, 80).astype(float))
+    sizes, counts = np.unique(d, return_counts=True)
+    s, sigma = np.array([50.0 + d.sum() % 2]), np.sqrt((d**2).sum(keepdims=True))
+    full = inversion.invert_lattice(counts[None].astype(float), sizes, s, inversion.lattice_nodes(s, sigma))
+    p, _ = inversion.invert_further(scale * d, scale * s[0], scale, 0.0)
+    assert p == pytest.approx(full[0], abs=1e-12)
+
+
+def test_what_is_left_over_sees_the_characteristic_function_return():
+    # All of the 120 cosines are 1 again at θ = π / 0.02.
+    ordered = np.array([0.02] * 120 + [0.9, 1.0])
+    end = inversion.REACH / np.sqrt((ordered**2).sum())
+    theta = np.linspace(end, 64 * np.pi, 400_000)
+    phi = np.abs(np.cos(0.02 * theta) ** 120 * np.cos(0.9 * theta) * np.cos(theta))
+    missed = 2 / np.pi * (phi / theta).sum() * (theta[1] - theta[0])
+    assert missed <= inversion.left_over(ordered, end) <= 20 * missed
+
+
 def test_differences_of_one_size_are_a_binomial_test():
     from scipy.stats import binomtest
 

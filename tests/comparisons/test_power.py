@@ -55,6 +55,13 @@ def test_users_needed_is_the_smallest_number_with_the_wanted_power():
     assert np.all(power(n - 1, [0.37, 0.05]) < 0.8)
 
 
+@pytest.mark.parametrize("effect", [0.2, 0.5, 1.0, 3.0, 1000.0])
+@pytest.mark.parametrize(("alpha", "wanted"), [(0.05, 0.8), (0.01, 0.99), (0.5, 0.01), (0.3, 0.2)])
+def test_users_needed_are_found_by_trying_one_number_after_the_other(effect, alpha, wanted):
+    first = next(n for n in range(1, 1000) if power(n, effect, alpha) >= wanted)
+    assert users_needed([effect], alpha, wanted).item() == first
+
+
 def test_a_hopeless_effect_needs_a_great_many_users_and_no_effect_infinitely_many():
     assert users_needed([1e-5]).item() == pytest.approx((1.959964 + 0.841621) ** 2 * 1e10, rel=1e-3)
     assert users_needed([0.0]).item() == np.inf
@@ -94,6 +101,13 @@ def test_systems_are_equivalent_exactly_when_the_90_percent_interval_lies_inside
         values = {"a": rng.random(50), "b": rng.random(50)}
         row = compare(values).equivalence(0.1).row(0, named=True)
         assert row["equivalent"] == (row["lower"] > -0.1 and row["upper"] < 0.1)
+
+
+def test_a_p_value_of_alpha_itself_shows_neither_equivalence_nor_being_no_worse():
+    row = compare(_two()).equivalence(0.02).row(0, named=True)
+    for name, p in (("equivalent", row["p_equivalent"]), ("no_worse", row["p_no_worse"])):
+        at, above = (compare(_two(), alpha=alpha).equivalence(0.02)[name].item() for alpha in (p, np.nextafter(p, 1)))
+        assert (at, above) == (False, True)
 
 
 def test_a_relative_margin_is_a_share_of_the_second_mean():

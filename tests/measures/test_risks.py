@@ -35,6 +35,12 @@ def test_trisk_without_aversion_is_the_paired_t_statistic():
     assert trisk(differences, 0.0) == pytest.approx(stats.ttest_1samp(differences, 0).statistic)
 
 
+def test_trisk_does_not_depend_on_the_unit_of_the_metric():
+    differences = np.random.default_rng(0).normal(size=50)
+    for unit in (1e-30, 1e30):
+        assert trisk(unit * differences, 1.0) == pytest.approx(trisk(differences, 1.0))
+
+
 def test_georisk_follows_its_definition():
     x, alpha = np.random.default_rng(1).random((3, 5)), 5.0
     expected = []

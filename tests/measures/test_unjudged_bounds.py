@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cranfield import SettingError
-from cranfield.measures import Metric, bounds
+from cranfield import Ratings, SettingError
+from cranfield.measures import Metric, bounds, measure
 
 THRESHOLD = 3
 NAMES = ["P", "Recall", "F1", "HitRate", "RR", "AP", "AUC", "nDCG", "nDCG(gain=exp)", "ERR", "RBP", "bpref", "infAP"]
@@ -84,3 +85,10 @@ def test_other_metrics_have_no_bounds(judged_of):
     for name in ("MAE", "Gini", "Tau"):
         with pytest.raises(SettingError, match="has no bounds from missing judgments"):
             bounds(name, judged)
+
+
+def test_errors_of_predictions_have_no_bounds():
+    test = Ratings.of(["u", "u"], ["a", "b"], [5, 3])
+    run = pl.DataFrame({"user": ["u", "u"], "item": ["a", "c"], "prediction": [4.0, 2.0]})
+    frame = measure({"s": run}, test, ["P@2", "MAE"], bounds=True, threshold=4).frame()
+    assert frame.select("metric", "least", "most").rows() == [("P@2", 0.5, 1.0), ("MAE", None, None)]

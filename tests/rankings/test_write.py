@@ -44,6 +44,14 @@ def test_impossible_ranks_are_named_by_row(tmp_path, rank, length, problem):
     assert "row 3" in str(raised.value)
 
 
+def test_ranks_and_lengths_go_up_to_two_to_the_31st():
+    rows = {"user": ["a", "b"], "item": ["x", "y"], "rank": [1, 100_000], "length": [5, 2**31 - 1]}
+    run = cf.read_run(pl.DataFrame(rows))
+    assert (run.ranks.tolist(), run.list_lengths.tolist()) == ([1, 100_000], [5, 2**31 - 1])
+    with pytest.raises(cf.InputError, match="is not a length"):
+        cf.read_run(pl.DataFrame({**rows, "length": [5, 2**31]}))
+
+
 def test_a_column_called_length_is_no_design_of_its_own():
     films = pl.DataFrame({"user": [1, 1], "item": [5, 6], "rank": [1, 2], "score": [0.9, 0.5], "length": [90, 120]})
     assert not cf.read_run(films).one_relevant

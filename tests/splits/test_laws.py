@@ -246,3 +246,14 @@ def _grid(times=True):
         [1 + (u + i) % 5 for u, i in pairs],
         [(u * 31 + i * 17) % 23 // 6 for u, i in pairs] if times else None,
     )
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if not method.startswith("temporal")])
+def test_without_a_seed_the_seed_is_0(method):
+    rng = np.random.default_rng(1)
+    rows = [(user, item, 5, int(rng.integers(9))) for user in range(20) for item in range(12) if rng.random() < 0.7]
+    without, with_it = (splits.registry.call(method, _ratings(rows), **seed) for seed in ({}, {"seed": 0}))
+    if not method.startswith("k_fold"):
+        without, with_it = [without], [with_it]
+    for one, other in zip(without, with_it, strict=True):
+        assert one.test.frame().equals(other.test.frame())

@@ -105,3 +105,12 @@ def test_a_run_without_predictions_and_scores_is_an_error():
         Metric.of("SDCSE")(judged)
     with pytest.raises(SettingError, match="margin=-1"):
         Metric.of("UpSell(margin=-1)")(_judged([1, 5], [1, 3]))
+
+
+def test_a_list_without_a_judged_item_has_no_error_rather_than_one_of_0():
+    test = Ratings.of(["u", "v"], ["a", "a"], [5, 5])
+    run = pl.DataFrame({"user": ["u", "v"], "item": ["a", "b"], "prediction": [4.0, 4.0]})
+    names = ["MAE", "RMSE", "CSE", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell"]
+    scores = measure({"s": run}, test, names)
+    assert np.isnan(scores.values[0, :, 1]).all()
+    assert scores.average(undefined="zero")[0] == pytest.approx(scores.values[0, :, 0])

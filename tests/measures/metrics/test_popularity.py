@@ -153,3 +153,9 @@ def test_a_test_item_without_training_ratings_is_of_the_least_popular_group(of, 
     frame = by_popularity({"mine": {1: {77: 2.0}}}, test, "Recall", train=train, groups=3, of=of)
     assert frame["ratings"].to_list() == [1, 0, 2]
     assert frame["mean"].to_list()[::2] == [0.0, 0.5]
+
+
+def test_shares_of_popularity_groups_are_shares_also_where_they_sum_to_1(ratings_of):
+    train, test = ratings_of({1: {1: 5}}), ratings_of({1: {1: 5}})
+    with pytest.raises(SettingError, match=r"head=1\.5"):
+        by_popularity({"mine": {1: [1]}}, test, "Recall", train=train, groups={"head": 1.5, "tail": -0.5})
