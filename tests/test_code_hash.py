@@ -65,3 +65,46 @@ def test_another_process_finds_the_same_hash():
     found = {subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(found) == 1
     assert found != {""}
+
+
+_CLASS = """
+from dataclasses import dataclass
+import numpy as np
+from cranfield._code_hash import made_of
+from cranfield.recommenders import Model, setting
+
+class Parent(Model):
+    def _score(self, users):
+        return np.tile(self._scores, (len(users), {tiles}))
+
+@dataclass
+class Mine(Parent):
+    weight: float = setting(1.0, low=0)
+    kind = "{kind}"
+
+    def _fit(self, train):
+        self._scores = train.item_counts * {factor}
+
+    @property
+    def double(self):
+        return self.weight * 2
+
+    @staticmethod
+    def half(x):
+        return x / {part}
+
+print(made_of(Mine))
+"""
+
+
+def _hash_of_class(**changes):
+    usual = {"tiles": 1, "kind": "a", "factor": 2, "part": 2}
+    text = _CLASS.format(**{**usual, **changes})
+    return subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_class_has_one_hash_in_every_process_and_another_when_a_method_or_a_value_changes():
+    usual = _hash_of_class()
+    assert _hash_of_class() == usual
+    changes = ({"tiles": 2}, {"kind": "b"}, {"factor": 3}, {"part": 3})
+    assert len({usual, *(_hash_of_class(**change) for change in changes)}) == 5

@@ -16,7 +16,7 @@ def made_of(what: Any) -> str:
     """Return a hash of a value, or of all that the result of a function hangs on as far as its code tells.
 
     That is its instructions and the names and constants in them, its defaults, the variables it closes over, and what
-    its names mean in its own module. What cannot be told has another hash every time, so it is never taken for known.
+    its names mean in its own module; of a class, all its methods and values. What cannot be told has another hash every time, so it is never taken for known.
 
     Examples
     --------
@@ -44,6 +44,11 @@ def _parts(what: Any, seen: set[int]) -> Iterator[bytes]:
             yield from _parts(what.__code__, seen)
             for value in _reached(what):
                 yield from _parts(value, seen)
+    elif isinstance(what, type):
+        if id(what) not in seen:
+            seen.add(id(what))
+            for value in _members(what):
+                yield from _parts(value, seen)
     elif isinstance(what, CodeType):
         yield from (what.co_code, repr((what.co_names, what.co_freevars)).encode())
         for constant in what.co_consts:
@@ -61,12 +66,26 @@ def _reached(function: FunctionType) -> Iterator[Any]:
     closed = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     named = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]
     for value in (function.__defaults__, function.__kwdefaults__, *closed, *named):
-        if isinstance(value, FunctionType) and value.__module__ != function.__module__:
+        if isinstance(value, FunctionType | type) and value.__module__ != function.__module__:
             yield f"{value.__module__}.{value.__qualname__}"
         elif isinstance(value, ModuleType):
             yield value.__name__
         else:
             yield value
+
+
+def _members(kind: type) -> Iterator[Any]:
+    """Go through the methods and values of a class and of its parents; parents of other modules by their names."""
+    for parent in kind.__mro__:
+        yield f"{parent.__module__}.{parent.__qualname__}"
+        if parent.__module__ != kind.__module__:
+            continue
+        for name, value in sorted(vars(parent).items()):
+            held = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            # Other names of two underscores, and what abstract classes remember, are Python's own.
+            if isinstance(held, FunctionType) or not name.startswith(("__", "_abc_")):
+                yield name
+                yield held
 
 
 def _is_filled(cell: CellType) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
 from cranfield.experiments import Decisions, Source, System, run, store
 from cranfield.experiments.tuning import Tuning
+from cranfield.recommenders import Model, register
 from cranfield.splits import registry as split_registry
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
@@ -134,3 +136,22 @@ def test_the_card_tells_every_version_that_something_was_made_with(tiny, tmp_pat
     assert versions_after("2.1") == "2.1"
     assert versions_after("2.2") == "2.1"
     assert versions_after("2.2", decisions=Decisions(threshold=3)) == "2.1, 2.2"
+
+
+def test_the_lists_of_a_model_that_cannot_be_kept_are_kept(tiny, tmp_path):
+    @register("odd", replace=True)
+    @dataclass
+    class Odd(Model):
+        def _fit(self, train):
+            self._counts = {"of items": train.item_counts.astype(float)}
+
+        def _score(self, users):
+            return np.tile(self._counts["of items"], (len(users), 1))
+
+    systems = (System("odd", "odd"), _TWO[0])
+    run(tiny(systems=systems), tmp_path)
+    run(tiny(systems=systems, decisions=Decisions(threshold=3)), tmp_path)
+    log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [one["did"] for one in log if one.get("artifact") == "runs/tiny/odd"] == ["made", "exported", "kept"]
+    first, second = (pl.read_parquet(tmp_path / "runs" / "tiny" / f"{one.name}.parquet") for one in systems)
+    assert first.equals(second)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from cranfield import CranfieldError, InputError, SettingError
 from cranfield.data import Ratings
-from cranfield.recommenders import SYSTEMS, can_be_kept, read_model, recommender, save_model
+from cranfield.recommenders import SYSTEMS, Model, can_be_kept, read_model, recommender, save_model
 
 QUICK = {
     "svd": "svd(epochs=2)", "bprmf": "bprmf(epochs=2)", "lda": "lda(iterations=3)", "plsa": "plsa(iterations=3)",
@@ -168,3 +169,36 @@ def test_a_system_of_ones_own_is_kept_if_it_offers_save_and_load(tmp_path):
         read_model(path, Mine(), train)
     with pytest.raises(InputError, match="there is no such file"):
         read_model(tmp_path / "missing", Keeping(), train)
+
+
+@dataclass
+class Odd(Model):
+    """A model that learns what arrays do not hold."""
+
+    name = "odd"
+
+    def _fit(self, train):
+        self._counts = {"of items": train.item_counts}
+
+    def _score(self, users):
+        return np.tile(self._counts["of items"], (len(users), 1))
+
+
+@dataclass
+class OddKeeping(Odd):
+    """A model that keeps itself."""
+
+    def save(self, path):
+        path.write_text(json.dumps(self._counts["of items"].tolist()))
+
+    def load(self, path):
+        self._counts = {"of items": np.array(json.loads(path.read_text()))}
+
+
+def test_a_model_of_ones_own_that_learns_more_than_arrays_keeps_itself_or_is_refused(tmp_path):
+    train = Ratings.of(["a", "b"], ["x", "x"])
+    with pytest.raises(SettingError, match=r"^_counts is a dict, which cannot be kept as arrays; give the system save"):
+        save_model(Odd().fit(train), tmp_path / "odd.npz")
+    assert list(tmp_path.iterdir()) == []
+    path = save_model(OddKeeping().fit(train), tmp_path / "odd.json")
+    assert read_model(path, OddKeeping(), train).score([0]).tolist() == [[2]]

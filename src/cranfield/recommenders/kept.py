@@ -27,7 +27,9 @@ _DAMAGED = (OSError, EOFError, ValueError, KeyError, NotImplementedError, Memory
 
 
 def can_be_kept(system: Any) -> bool:
-    """Whether `save_model` can keep a system: one of this package, or one that offers ``save`` and ``load``.
+    """Whether `save_model` can keep a system: a `Model` by its arrays, or one that offers ``save`` and ``load``.
+
+    A `Model` of your own that learns something other than arrays and plain values needs ``save`` and ``load`` too.
 
     Examples
     --------
@@ -35,7 +37,11 @@ def can_be_kept(system: Any) -> bool:
     >>> can_be_kept(recommender("knn")), can_be_kept(lambda train, users: None)
     (True, False)
     """
-    return isinstance(system, Model) or all(callable(getattr(system, name, None)) for name in ("save", "load"))
+    return isinstance(system, Model) or _keeps_itself(system)
+
+
+def _keeps_itself(system: Any) -> bool:
+    return all(callable(getattr(system, name, None)) for name in ("save", "load"))
 
 
 def save_model(model: Recommender, path: str | Path) -> Path:
@@ -64,7 +70,7 @@ def save_model(model: Recommender, path: str | Path) -> Path:
             f"{type(model).__name__} cannot be kept; give it save(path) and load(path), or keep its lists"
         )
     with whole_file(path) as temporary:
-        if isinstance(model, Model):
+        if isinstance(model, Model) and not _keeps_itself(model):
             arrays: dict[str, Any] = {_ABOUT: np.array(json.dumps(_about(model, model.train))), **model.state()}
             # In one order: the same numbers are the same bytes, wherever they were learned.
             arrays = {name: np.asarray(values, order="C") for name, values in sorted(arrays.items())}
@@ -93,11 +99,14 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
     system, path = as_recommender(spelling, seed), Path(path)
     if not can_be_kept(system):
         raise SettingError(f"{type(system).__name__} has no load(path) to read {path} with; train it again")
-    if not isinstance(system, Model):
+    if _keeps_itself(system):
         if not path.is_file():
             raise InputError("there is no such file", source=path, remedy=_AGAIN)
         system.load(path)  # type: ignore[attr-defined]
+        if isinstance(system, Model):
+            system.fitted_on(train)
         return system
+    assert isinstance(system, Model)
     arrays = _arrays(path)
     _check_same(path, arrays.pop(_ABOUT, None), _about(system, train))
     try:

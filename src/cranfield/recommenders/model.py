@@ -70,8 +70,7 @@ class Model:
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
         self._fit(train)
-        self._train = train
-        return self
+        return self.fitted_on(train)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
@@ -91,6 +90,10 @@ class Model:
         [[0.71, 0.71]]
         """
         vars(self).update(unpack(state, train, type(self)))
+        return self.fitted_on(train)
+
+    def fitted_on(self, train: Ratings) -> Self:
+        """Take it that all there is to learn from these ratings is learned."""
         self._train = train
         return self
 

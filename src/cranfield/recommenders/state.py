@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError
+from cranfield._errors import InputError, SettingError
 from cranfield.data import Ratings
 
 PLAN = "plan"
@@ -30,6 +30,15 @@ _OF_TRAIN: Mapping[str, Callable[[Ratings], NDArray[Any]]] = {
     "item_counts": lambda train: train.item_counts,
     "ones": lambda train: np.ones(len(train)),
 }
+
+
+class CannotKeepError(SettingError):
+    """What a model has learned is not only arrays and plain values."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}, which cannot be kept as arrays; give the system save(path) and load(path), or keep its lists"
+        )
 
 
 def pack(attributes: Mapping[str, Any], train: Ratings) -> dict[str, NDArray[Any]]:
@@ -66,11 +75,11 @@ class _Packer:
         if is_dataclass(value):
             inside = {one.name: self.planned(f"{name}.{one.name}", getattr(value, one.name)) for one in fields(value)}
             return {"object": type(value).__name__, "fields": inside}
-        raise TypeError(f"{name} is a {type(value).__name__}, which a model cannot keep")
+        raise CannotKeepError(f"{name} is a {type(value).__name__}")
 
     def _array(self, name: str, value: NDArray[Any]) -> dict[str, Any]:
         if value.dtype.hasobject:
-            raise TypeError(f"{name} holds Python objects, which a model cannot keep")
+            raise CannotKeepError(f"{name} holds Python objects")
         for known, array in self._train_arrays.items():
             if value.shape == array.shape and np.array_equal(value, array):
                 return {"train": known, "dtype": value.dtype.str}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.recommenders import recommender
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
 from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.state import CannotKeepError
 
 _FILE = "model.npz"
 
@@ -75,10 +77,11 @@ class _Models(Stage[Recommender]):
 
 
 def _save(system: Recommender, place: Path) -> Made:
-    if not can_be_kept(system):
-        # What is made of it depends on what it is made of.
-        return [], {"instead": place.name}
-    return [save_model(system, place / _FILE)], {}
+    with suppress(CannotKeepError):
+        if can_be_kept(system):
+            return [save_model(system, place / _FILE)], {}
+    # What is made of it depends on what it is made of.
+    return [], {"instead": place.name}
 
 
 MODELS = _Models()
