@@ -18,15 +18,15 @@ def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
     return DASH if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
 
 
-def percent_text(value: float | None, unit: str = "%") -> str:
-    """Return a share as a percentage with one decimal.
+def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
+    """Return a share as a percentage with one decimal, and its sign where ``sign`` is ``"+"``.
 
     Examples
     --------
     >>> percent_text(0.1234), percent_text(0.1234, " %"), percent_text(None)
     ('12.3%', '12.3 %', '–')
     """
-    return DASH if value is None or math.isnan(value) else f"{100 * value:.1f}{unit}"
+    return DASH if value is None or math.isnan(value) else f"{100 * value:{sign}.1f}{unit}"
 
 
 def amount_text(value: float) -> str:

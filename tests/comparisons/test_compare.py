@@ -251,10 +251,10 @@ class TestDisplay:
         return compare(scores_of(_world()), **options)
 
     def test_the_sentence_names_the_best_and_whom_it_beats(self):
-        said = self.result().sentences()
-        assert said[0].startswith("P@10: ")
-        assert "significantly better than" in said[0]
-        assert "of 3 others" in said[0]
+        overall, first, _ = self.result().sentences()
+        assert overall == "slim, mf and knn are level at the top by both metrics."
+        assert first.startswith("P@10: slim, mf and knn are level at the top (")
+        assert "they beat pop by at least 0.0" in first
 
     def test_two_systems_get_one_whole_sentence(self):
         said = compare(scores_of(_world(2, 1))).sentences()[0]
@@ -263,11 +263,15 @@ class TestDisplay:
         assert "300 users: better for" in said
 
     def test_no_difference_is_said_as_such(self):
-        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
-        assert "no significant difference between b (0.2000) and a (0.1500): " in said
+        said = compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
+        assert "a (0.1500) and b (0.1500) are level" in said
+        assert "with power 0.8 a single test of these users shows a difference of" in said
+        assert "b (0.2000) and a (0.1500) are level" in compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
 
     def test_a_baseline_is_named(self):
-        assert "are significantly better than pop and 0 worse" in self.result(baseline="pop").sentences()[0]
+        overall, first, _ = self.result(baseline="pop").sentences()
+        assert overall.startswith("better than pop, of 2 metrics: knn by 2")
+        assert "of 3 systems 3 are better than pop and 0 worse; better: knn (" in first
 
     def test_many_pairs_are_shown_by_system_with_letters(self):
         rng = np.random.default_rng(0)

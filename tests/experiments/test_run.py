@@ -81,7 +81,10 @@ def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, c
     assert_frame_equal(_whole(results.averages()), scores.over_common_lists().frame(decisions.averaging))
     comparison = cf.compare(scores, seed=5, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
     assert_frame_equal(_whole(results.comparisons()), comparison.frame())
-    assert results.sentences("tiny") == comparison.sentences()
+    comparison = replace(comparison, trained_once=("random",))
+    assert results.sentences("tiny") == comparison.verdict
+    assert results.card()["results"]["tiny"]["sentences"] == comparison.verdict
+    assert "random draws at random and was trained once" in comparison.verdict[-1]
     found = results.findings("tiny")
     np.testing.assert_array_equal(found.scores.values, scores.values)
 
@@ -424,7 +427,7 @@ def test_several_data_sets_are_kept_apart(tiny, tmp_path):
     assert results.data == ("tiny", "other")
     assert results.sentences("tiny") == alone.sentences("tiny")
     assert results.averages()["data"].unique(maintain_order=True).to_list() == ["tiny", "other"]
-    assert str(results).splitlines()[0].startswith("tiny: P@10: ")
+    assert str(results).splitlines()[1].startswith("tiny: P@10: ")
 
 
 def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
@@ -453,8 +456,8 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
 def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
     asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
     results = run(tiny(assess=asked), tmp_path)
-    assert len(results.sentences("tiny")) > 2
-    assert results.sentences("tiny")[2:] == results.card()["results"]["tiny"]["assessed"]
+    assert len(results.sentences("tiny")) > 4
+    assert results.sentences("tiny")[4:] == results.card()["results"]["tiny"]["assessed"]
     assert "Of the metrics:" in (tmp_path / "card.md").read_text()
     frame = pl.read_parquet(tmp_path / "results" / "tiny" / "assess-robustness.parquet")
     assert set(frame["metric"]) == set(Decisions().metrics)

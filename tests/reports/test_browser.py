@@ -208,7 +208,7 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
     found = cf.compare(scores, **options).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
     back = pl.read_csv(download(page, page.locator("#explorer-save"), tmp_path))
-    assert back["p_corrected"].to_list() == [None, *(pytest.approx(p[one], rel=1e-6) for one in others)]
+    assert back["p_against_best"].to_list() == [None, *(pytest.approx(p[one], rel=1e-6) for one in others)]
     for k, system in enumerate(others, start=1):
         shown = page.locator(".ranking li").nth(k).get_attribute("class")
         assert ("level" in shown) == (p[system] >= 0.05), system

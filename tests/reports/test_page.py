@@ -260,7 +260,7 @@ def test_without_a_comparison_nothing_is_said_of_significance(scores):
 
 def test_a_comparison_with_a_baseline_has_a_page(scores, evil):
     made = report(scores, cf.compare(scores, baseline=evil[0]))
-    assert "significantly better than" in "".join(read(made).texts)
+    assert f"are better than {evil[0]} and" in "".join(read(made).texts)
 
 
 def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
@@ -294,6 +294,17 @@ def test_metrics_that_no_system_has_a_value_of_are_named(make_scores):
     assert "P@5: nothing can be said, since it is undefined for every user." in report(scores, undefined="leave out")
     scores.values[:] = np.nan
     assert "Nothing can be said: no system has a value by any metric." in report(scores, undefined="leave out")
+
+
+def test_a_line_says_that_tests_are_paired_where_intervals_overlap_and_letters_differ(make_scores):
+    scores = make_scores(systems=("a", "b"), metrics=("P@5",), users=200)
+    scores.values[:] = np.random.default_rng(0).random(200)
+    line = "Tests are paired by user"
+    assert line not in report(scores, cf.compare(scores))
+    scores.values[0] += 0.01 + 0.001 * np.arange(200) / 200
+    assert line in report(scores, cf.compare(scores))
+    scores.values[0] += 5
+    assert line not in report(scores, cf.compare(scores))
 
 
 def test_no_significant_pair_is_said_so(make_scores):

@@ -19,6 +19,7 @@ from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
+from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.comparisons.subsampling import rejected_share
@@ -183,8 +184,8 @@ def compare(
     >>> result = compare({"a": [0.9, 0.8, 0.7, 0.9, 0.6, 0.8], "b": [0.1, 0.2, 0.6, 0.3, 0.5, 0.2]})
     >>> result.frame()["p"].item(), result.frame()["method"].item()
     (0.03125, 'enumeration')
-    >>> print(result.sentences()[0])  # doctest: +ELLIPSIS
-    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756] (p = 0.0312; 6 users: better for 6, ...
+    >>> print(result.verdict[0])  # doctest: +ELLIPSIS
+    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
     """
     comparing, averaging = of_groups((Comparing, Averaging), {"by": "user", **decisions}, "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
@@ -216,7 +217,8 @@ def compare_scores(
         data = [sample.of_common_users() for sample in data]
     run = partial(significance_tests.call, significance, seed=seed, alpha=alpha)
     verdicts: list[Verdict] = run(data)
-    rows = [_rows(sample, verdict, comparing) for sample, verdict in zip(data, verdicts)]
+    relative = relative_differences(data, alpha, seed)
+    rows = [_rows(*one, comparing) for one in zip(data, verdicts, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -255,7 +257,7 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def _rows(sample: Sample, verdict: Verdict, comparing: Comparing) -> pl.DataFrame:
+def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
     effect = effects(sample, comparing.alpha)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
@@ -278,6 +280,9 @@ def _rows(sample: Sample, verdict: Verdict, comparing: Comparing) -> pl.DataFram
             "lower": effect.lower if verdict.lower is None else verdict.lower,
             "upper": effect.upper if verdict.upper is None else verdict.upper,
             "standard_error": effect.standard_error,
+            "relative": relative.difference,
+            "relative_lower": relative.lower,
+            "relative_upper": relative.upper,
             "effect": effect.effect,
             "effect_lower": effect.effect_lower,
             "effect_upper": effect.effect_upper,

@@ -11,16 +11,16 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._numbers import DASH, number_text
+from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._record import Step
-from cranfield._spelling import nearest
+from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.equivalence import two_one_sided
 from cranfield.comparisons.letters import compact_letters
 from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats
-from cranfield.comparisons.sentences import p_text, sentence
+from cranfield.comparisons.sentences import MetricFacts, p_text, trained_once, verdict
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -45,6 +45,8 @@ class Comparison:
         How it was tested.
     population
         Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
+    trained_once
+        Systems that draw at random and were trained once, where that is known.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
     step
@@ -62,17 +64,20 @@ class Comparison:
     baseline: str | None = None
     population: str = ""
     nothing_relevant: str = ""
+    trained_once: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
         """Return one row a metric and pair of systems.
 
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper`` and ``standard_error``; ``effect`` (d_z) with ``effect_lower, effect_upper``; for how
-        many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` = (wins + ties/2) / n;
-        ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if significant), ``n`` users;
-        ``test, method`` and ``error_bound``, how p was found and how far it may be off; ``rejected``, the share
-        of user subsets that reject, if asked for.
+        interval ``lower, upper`` and ``standard_error``; ``relative`` = difference / mean_b with its bootstrap interval
+        ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with ``effect_lower, effect_upper``;
+        for how many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` =
+        (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
+        significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
+        ``rejected``, the share of user subsets that reject, if asked for. Intervals are of each pair alone, except
+        those of Tukey's test.
         """
         return self.rows
 
@@ -189,20 +194,36 @@ class Comparison:
             n=self.rows["n"],
         )
 
-    def sentences(self) -> list[str]:
-        """Return what a person would say, a sentence a metric."""
-        return [self._sentence(m, metric) for m, metric in enumerate(self.metrics)]
+    @cached_property
+    def verdict(self) -> list[str]:
+        """What a person would say: over several metrics one sentence first, then the sentences of each metric.
 
-    def _sentence(self, m: int, metric: str) -> str:
+        Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
+        the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
+        verdict says how large a difference these users could have shown.
+        """
+        return self.sentences()
+
+    def sentences(self, most: int | None = None) -> list[str]:
+        """Return the verdict, with the sentences of no more than so many metrics."""
+        smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
+        rows = self.rows.with_columns(smallest_difference=smallest)
+        facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
+        once = [trained_once(self.trained_once)] if self.trained_once else []
+        return verdict(facts, self.baseline, most) + once
+
+    def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
+        nothing = ""
         if np.isnan(self.averages[:, m]).all():
-            why = self.nothing_relevant or "it is undefined for every user"
-            return f"{metric}: nothing can be said, since {why}."
-        return sentence(
-            self.of_metric(metric),
-            f"{metric}, {self.population}" if self.population else metric,
-            self.baseline,
-            self.lower_is_better[m],
+            nobody = f"there is no user{self.population.removeprefix('over the 0').partition('users')[2]}"
+            nothing = self.nothing_relevant or (nobody if self.population else "it is undefined for every user")
+        return MetricFacts(
+            self.metrics[m],
+            self.population,
+            tuple(rows.iter_rows(named=True)),
             self._means(m),
+            self.lower_is_better[m],
+            nothing,
         )
 
     def _means(self, m: int) -> dict[str, float]:
@@ -219,6 +240,15 @@ class Comparison:
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
+    @property
+    def intervals(self) -> str:
+        """What the intervals of differences are, in a line: those of Tukey's test hold together, others alone."""
+        level = f"{100 * (1 - self.alpha):g} % intervals"
+        if parse(self.significance).name == "tukey":
+            return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
+        corrected = "" if self.correction == "none" else ", while p-values are corrected for all pairs"
+        return f"{level}, each for its pair alone{corrected}"
+
     def table(self) -> Table:
         """Return the pairs as a table for people."""
         rows = []
@@ -231,6 +261,7 @@ class Comparison:
                     number_text(row["mean_a"]),
                     number_text(row["mean_b"]),
                     number_text(row["difference"], sign="+"),
+                    percent_text(row["relative"], " %", sign="+"),
                     f"[{number_text(row['lower'], sign='+')}, {number_text(row['upper'], sign='+')}]",
                     number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
@@ -240,8 +271,21 @@ class Comparison:
                 ]
             )
         interval = f"{100 * (1 - self.alpha):g}% interval"
-        header = ["metric", "a", "b", "mean a", "mean b", "a - b", interval, "d_z", "better/equal/worse", "p"]
-        return Table([*header, "p corrected", "better"], rows, self.caption, self.step.notes)
+        header = [
+            "metric",
+            "a",
+            "b",
+            "mean a",
+            "mean b",
+            "a - b",
+            "relative",
+            interval,
+            "d_z",
+            "better/equal/worse",
+            "p",
+        ]
+        notes = (f"in brackets: {self.intervals}", *self.step.notes)
+        return Table([*header, "p corrected", "better"], rows, self.caption, notes)
 
     def summary(self) -> Table:
         """Return systems × metrics with the letters of each system; best in bold, second underlined."""
@@ -283,6 +327,7 @@ class Comparison:
         ]
         return {
             **self.step.as_dict(),
+            "verdict": self.verdict,
             "population": self.population or None,
             "averages": averages,
             "rows": clean.to_dicts(),

@@ -1,14 +1,18 @@
-"""What a person would say of a comparison."""
+"""The verdict: what a person would say of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from cranfield._numbers import DASH, number_text
+from cranfield._phrases import listed
+from cranfield.comparisons.tiers import Row, Tiers, tiers
+
+_MOST_NAMES = 4
 
 
 def p_text(p: float | None) -> str:
@@ -24,74 +28,261 @@ def p_text(p: float | None) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.3g}"
 
 
-def sentence(
-    rows: pl.DataFrame, metric: str, baseline: str | None, lower_is_better: bool, means: Mapping[str, float]
-) -> str:
-    """Return the sentence for one metric; ``means`` are the averages of the systems, best first."""
-    if len(rows) == 1:
-        return f"{metric}: {_of_two(rows.row(0, named=True), lower_is_better)}"
-    if baseline is not None:
-        return f"{metric}: {_against(rows.to_dicts(), baseline)}"
-    return f"{metric}: {_of_many(rows, means)}"
+@dataclass(frozen=True)
+class MetricFacts:
+    """What is known of one metric.
+
+    Parameters
+    ----------
+    name
+        The metric.
+    population
+        Over which users, if not over all.
+    rows
+        Its pairs as `Comparison.frame` has them, each with the ``smallest_difference`` that its users can show.
+    means
+        The averages of the systems, best first.
+    lower_is_better
+        Whether a smaller value is the better one.
+    nothing
+        Why nothing can be said; empty where something can.
+    """
+
+    name: str
+    population: str
+    rows: tuple[Row, ...]
+    means: Mapping[str, float]
+    lower_is_better: bool
+    nothing: str = ""
+
+    def pair(self, first: str, second: str) -> Lead:
+        """Return by how much the first of two systems leads."""
+        for row in self.rows:
+            if (row["system_a"], row["system_b"]) == (first, second):
+                return Lead(row, self.lower_is_better, forward=True)
+            if (row["system_a"], row["system_b"]) == (second, first):
+                return Lead(row, self.lower_is_better, forward=False)
+        raise KeyError((first, second))
+
+    @property
+    def tiers(self) -> Tiers:
+        """Who is level at the top, and whom these beat."""
+        return tiers(self.rows, list(self.means))
 
 
-def _of_two(row: Mapping[str, Any], lower_is_better: bool) -> str:
+class Lead:
+    """How far one system of a pair is ahead of the other: absolute, relative, with intervals."""
+
+    def __init__(self, row: Row, lower_is_better: bool, *, forward: bool) -> None:
+        self.row = row
+        sign = 1 if forward != lower_is_better else -1
+        self.base = row["mean_b" if forward else "mean_a"]
+        self.gain = sign * row["difference"]
+        self.interval = sorted(sign * row[end] for end in ("lower", "upper"))
+        ratios = [1 + row[name] for name in ("relative", "relative_lower", "relative_upper")]
+        if not forward:
+            ratios = [1 / one if one > 0 else np.nan for one in ratios]
+        better = -1 if lower_is_better else 1
+        self.share = better * (ratios[0] - 1)
+        self.share_interval = sorted(better * (one - 1) for one in ratios[1:])
+
+    def __str__(self) -> str:
+        share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
+        return f"{self.gain:.4f} [{', '.join(number_text(end) for end in self.interval)}]{share}"
+
+    @property
+    def short(self) -> str:
+        """The lead without intervals."""
+        return f"{self.gain:.4f}" + ("" if np.isnan(self.share) else f", {_percent(self.share, sign='+')}")
+
+    @property
+    def could_show(self) -> str:
+        """What the users of the pair could have shown."""
+        row, smallest = self.row, self.row["smallest_difference"]
+        ties = f"equal for {row['ties']:,} of {row['n']:,} users"
+        if smallest is None or np.isnan(smallest):
+            return ties
+        share = "" if np.isnan(self.share) or not self.base > 0 else f" ({_percent(smallest / self.base)})"
+        return f"{ties}; with power 0.8 a single test of these users shows a difference of {smallest:.4f}{share}"
+
+
+def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | None = None) -> list[str]:
+    """Return the verdict: over several metrics one sentence first, then what there is to say of each, or of the first.
+
+    The first sentence is over all metrics, however many are told one by one.
+    """
+    said = [_of_metric(one, baseline) for one in metrics[:most]]
+    known = [one for one in metrics if not one.nothing]
+    return said if len(known) < 2 else [_overall(known, baseline), *said]
+
+
+def trained_once(systems: Sequence[str]) -> str:
+    """Return what to keep in mind of systems that draw at random and were trained once.
+
+    Examples
+    --------
+    >>> trained_once(["mf"])
+    'mf draws at random and was trained once: what another seed would change is not in intervals and p-values.'
+    """
+    one = len(systems) == 1
+    return (
+        f"{_names(systems)} {'draws' if one else 'draw'} at random and {'was' if one else 'were'} trained once: what "
+        "another seed would change is not in intervals and p-values."
+    )
+
+
+def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
+    name = f"{metric.name}, {metric.population}" if metric.population else metric.name
+    if metric.nothing:
+        return f"{metric.name}: nothing can be said, since {metric.nothing}."
+    if len(metric.rows) == 1:
+        return f"{name}: {_of_two(metric)}"
+    return f"{name}: {_of_many(metric) if baseline is None else _against(metric, baseline)}"
+
+
+def _of_two(metric: MetricFacts) -> str:
+    row = metric.rows[0]
     if row["n"] == 0:
         return f"{row['system_a']} and {row['system_b']} have no users in common."
-    a_leads = row["difference"] == 0 or (row["difference"] < 0) == lower_is_better
-    if row["better"] is not None:
-        a_leads = row["better"] == row["system_a"]
-    first, second = ("a", "b") if a_leads else ("b", "a")
-    by = _gain(row, 1 if a_leads != lower_is_better else -1)
-    users = (
-        f"{row['n']:,} users: better for {row['wins' if a_leads else 'losses']:,}, equal for {row['ties']:,}, "
-        f"worse for {row['losses' if a_leads else 'wins']:,}"
-    )
-    names = [f"{row[f'system_{one}']} ({row[f'mean_{one}']:.4f})" for one in (first, second)]
+    first, second = metric.means
+    if row["better"] is not None:  # a test of ranks may find the other one better
+        first, second = row["better"], row["system_a"] if row["better"] == row["system_b"] else row["system_b"]
+    lead = metric.pair(first, second)
+    names = [f"{one} ({metric.means[one]:.4f})" for one in (first, second)]
+    wins, losses = ("wins", "losses") if first == row["system_a"] else ("losses", "wins")
+    p, better, worse = _p(row), f"better for {row[wins]:,}", f"worse for {row[losses]:,}"
     if row["significant"]:
-        return f"{names[0]} is better than {names[1]} by {by} (p {_equals(row['p_corrected'])}; {users})."
-    return (
-        f"no significant difference between {names[0]} and {names[1]}: {by} (p {_equals(row['p_corrected'])}; {users})."
-    )
+        users = f"{row['n']:,} users: {better}, equal for {row['ties']:,}, {worse}"
+        return f"{names[0]} is better than {names[1]} by {lead} ({p}; {users})."
+    return f"{names[0]} and {names[1]} are level: {lead} ({p}; {better}, {worse}, {lead.could_show})."
 
 
-def _of_many(rows: pl.DataFrame, means: Mapping[str, float]) -> str:
-    best = next(iter(means))
-    others = rows.filter((pl.col("system_a") == best) | (pl.col("system_b") == best)).to_dicts()
-    level = [row for row in others if not row["significant"]]
-    beaten = f"{len(others) - len(level)} of {len(others)} others"
-    said = f"{best} is best ({means[best]:.4f}), significantly better than {beaten}"
+def _of_many(metric: MetricFacts) -> str:
+    found = metric.tiers
+    said = [_top(metric, found)]
+    if found.beaten:
+        said.append(_beats(metric, found))
+    if found.between:
+        said.append(f"{_names(found.between)} {_is(found.between)} level with some of them only")
+    text = "; ".join(said) + "."
+    if len(found.top) == 1:
+        return text
+    largest = _largest(metric, found.top)
+    ends = " and ".join((largest.row["system_a"], largest.row["system_b"]))
+    return f"{text} The largest difference, between {ends}: {largest} ({_p(largest.row)}; {largest.could_show})."
+
+
+def _top(metric: MetricFacts, found: Tiers) -> str:
+    best = found.top[0]
+    if len(found.top) == 1:
+        return f"{best} is best ({metric.means[best]:.4f})"
+    largest = f"largest difference {_largest(metric, found.top).short}"
+    if not found.beaten and not found.between:
+        average = f"{best} has the best average, {metric.means[best]:.4f}"
+        return f"all {len(found.top)} systems are level ({largest}; {average})"
+    return f"{_names(found.top)} are level at the top ({metric.means[best]:.4f}; {largest})"
+
+
+def _largest(metric: MetricFacts, systems: Sequence[str]) -> Lead:
+    """Return the largest difference among systems, by the averages over the users of each pair."""
+    pairs = [metric.pair(a, b) for place, a in enumerate(systems) for b in systems[place + 1 :]]
+    return max(pairs, key=lambda one: abs(np.nan_to_num(one.gain)))
+
+
+def _beats(metric: MetricFacts, found: Tiers) -> str:
+    leads = [metric.pair(one, other) for one in found.top for other in found.beaten]
+    least = min(leads, key=lambda one: one.gain)
+    who = "it beats" if len(found.top) == 1 else "they beat"
+    others = len(found.beaten)
+    whom = _names(found.beaten) if others <= _MOST_NAMES else f"the other {others}"
+    return f"{who} {whom} by {'at least ' if len(leads) > 1 else ''}{least}"
+
+
+def _against(metric: MetricFacts, baseline: str) -> str:
+    pairs = {row["system_a"]: row for row in metric.rows}
+    better = [one for one, row in pairs.items() if row["better"] == one]
+    worse = [one for one, row in pairs.items() if row["better"] == baseline]
+    level = [one for one in pairs if one not in better and one not in worse]
+    said = [f"of {len(pairs)} systems {len(better)} are better than {baseline} and {len(worse)} worse"]
+    for word, group in (("better", better), ("worse", worse)):
+        named = [f"{one} ({metric.pair(one, baseline)}, {_p(pairs[one])})" for one in group]
+        if named:
+            said.append(f"{word}: {_names(named)}")
     if level:
         named = [
-            f"{row['system_b' if row['system_a'] == best else 'system_a']} (p {_equals(row['p_corrected'])})"
-            for row in level
+            f"{one} ({metric.pair(one, baseline)}, {_p(pairs[one])}; {metric.pair(one, baseline).could_show})"
+            for one in level
         ]
-        said += f"; not than {_listed(named)}"
-    return f"{said}. Of {len(rows)} pairs {rows['significant'].sum()} differ significantly."
-
-
-def _against(rows: list[dict[str, Any]], baseline: str) -> str:
-    better = [row for row in rows if row["better"] == row["system_a"]]
-    worse = [row for row in rows if row["better"] == baseline]
-    said = [f"of {len(rows)} systems {len(better)} are significantly better than {baseline} and {len(worse)} worse"]
-    for name, group in (("better", better), ("worse", worse)):
-        if group:
-            told = [f"{row['system_a']} ({row['difference']:+.4f}, p {_equals(row['p_corrected'])})" for row in group]
-            said.append(f"{name}: {_listed(told)}")
+        said.append(f"level with it: {_names(named)}")
     return "; ".join(said) + "."
 
 
-def _gain(row: Mapping[str, Any], sign: int) -> str:
-    """Return what the better system gains, with its interval."""
-    ends = sorted(sign * row[end] for end in ("lower", "upper"))
-    interval = ", ".join(number_text(end) for end in ends)
-    return f"{sign * row['difference']:.4f} [{interval}]"
+def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
+    """Return one sentence over several metrics: who is first by how many, level by which, behind by which."""
+    if baseline is not None:
+        return _overall_against(metrics, baseline)
+    found = {one.name: one.tiers.top for one in metrics}
+    leaders = [one for one in metrics[0].means if all(one in top for top in found.values())]
+    if len(leaders) > 1:
+        return f"{_names(leaders)} are level at the top by {_all(metrics)}."
+    alone = {one: sum(top == (one,) for top in found.values()) for one in metrics[0].means}
+    level = {one: sum(one in top for top in found.values()) for one in metrics[0].means}
+    best = max(alone, key=lambda one: (level[one], alone[one]))
+    if alone[best] == len(metrics):
+        return f"{best} is best by {_all(metrics)}."
+    said = [f"{best} is first by {alone[best]} of {len(metrics)} metrics"]
+    with_whom: dict[tuple[str, ...], list[str]] = {}
+    for name, top in found.items():
+        if best in top and len(top) > 1:
+            with_whom.setdefault(tuple(one for one in top if one != best), []).append(name)
+    said += [f"level with {_names(others)} by {_names(names)}" for others, names in with_whom.items()]
+    behind = [name for name, top in found.items() if best not in top]
+    if behind:
+        said.append(f"and not at the top by {_names(behind)}")
+    return ", ".join(said) + "."
 
 
-def _listed(names: list[str], most: int = 4) -> str:
-    if len(names) > most:
-        names = [*names[:most], f"{len(names) - most} more"]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
+    counts: dict[str, list[int]] = {}
+    for metric in metrics:
+        for row in metric.rows:
+            count = counts.setdefault(row["system_a"], [0, 0])
+            count[0] += row["better"] == row["system_a"]
+            count[1] += row["better"] == baseline
+    named = [f"{one} by {better} (worse by {worse})" for one, (better, worse) in counts.items()]
+    return f"better than {baseline}, of {len(metrics)} metrics: {_names(named)}."
+
+
+def _all(metrics: Sequence[MetricFacts]) -> str:
+    return "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
+
+
+def _percent(share: float, sign: str = "") -> str:
+    return f"{100 * share:{sign}.{0 if abs(share) >= 0.0995 else 1}f} %"
+
+
+def _percents(ends: Sequence[float]) -> str:
+    if any(np.isnan(end) for end in ends):
+        return ""
+    digits = 0 if max(abs(end) for end in ends) >= 0.0995 else 1
+    return f" [{', '.join(f'{100 * end:.{digits}f}' for end in ends)}]"
+
+
+def _names(names: Sequence[Any]) -> str:
+    kept = list(names)
+    return listed(kept if len(kept) <= _MOST_NAMES else [*kept[:_MOST_NAMES], f"{len(kept) - _MOST_NAMES} more"])
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _p(row: Row) -> str:
+    """Return the p-value of a pair, and the corrected one where that is another."""
+    single, corrected = row["p"], row["p_corrected"]
+    if p_text(single) == p_text(corrected):
+        return f"p {_equals(corrected)}"
+    return f"p {_equals(single)}, corrected for all pairs {p_text(corrected)}"
 
 
 def _equals(p: float | None) -> str:

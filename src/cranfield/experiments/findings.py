@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,14 @@ class Findings:
         }
 
 
-def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Decisions, *, seed: int = 0) -> Findings:
+def findings(
+    data: str,
+    folds: Sequence[tuple[int, int, Scores]],
+    decisions: Decisions,
+    *,
+    seed: int = 0,
+    trained_once: tuple[str, ...] = (),
+) -> Findings:
     """Average and compare, each fold by itself and all together.
 
     Parameters
@@ -99,16 +106,19 @@ def findings(data: str, folds: Sequence[tuple[int, int, Scores]], decisions: Dec
         C3, C4 and D are taken here.
     seed
         Fixes the draws of a test that has some.
+    trained_once
+        Systems that draw at random and were trained once.
     """
     whole = join_folds([scores for _, _, scores in folds])
     whole.check_measured()
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]
     compared = [_compared(scores, decisions, seed) for _, _, scores in cases]
+    main = None if compared[0] is None else replace(compared[0], trained_once=trained_once)
     return Findings(
         data,
         whole,
-        compared[0],
+        main,
         pl.concat(
             [
                 _labelled(_averaged(scores, one).frame(decisions.averaging), data, r, f)

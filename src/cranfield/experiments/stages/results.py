@@ -16,6 +16,7 @@ from cranfield.experiments.findings import Findings, findings
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
 from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.searches import parameters_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
 
@@ -37,13 +38,15 @@ class _Results(Stage[Findings]):
                 *own_of(significance_tests, [decisions.significance]),
                 *own_of(corrections, [decisions.correction]),
             ],
+            "once": list(_trained_once(line, unit)),
             "seed": line.experiment.seed,
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         parts = line.units("part", unit)
         folds = [(part.repetition, part.fold, line.read(SCORES, part)) for part in parts]
-        found = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed)
+        once = _trained_once(line, unit)
+        found = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed, trained_once=once)
         paths = found.write(place / OUT, line.decisions)
         facts: dict[str, Any] = {"sentences": found.sentences, "comparison": None}
         if found.comparison is not None:
@@ -63,6 +66,14 @@ class _Results(Stage[Findings]):
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
         )
+
+
+def _trained_once(line: Pipeline, unit: Unit) -> tuple[str, ...]:
+    """Return the systems that draw at random, unless they are trained with several seeds."""
+    if line.experiment.repetitions > 1:
+        return ()
+    cells = line.units("cell", line.units("part", unit)[0])
+    return tuple(cell.system.name for cell in cells if cell.system.run is None and "seed" in parameters_of(line, cell))
 
 
 RESULTS = _Results()

@@ -156,7 +156,7 @@
     const row = rowOf.get(keyOf(choice)), now = ranked(row), taken = dimensions.map((one, d) => one.options[choice[d]]);
     const digits = (value) => (value === null || Number.isNaN(value) ? "" : Number(value.toPrecision(7)));
     const lines = now.order.map((s, k) => [k + 1, systems[s], digits(now.values[s]), digits(p[row * n + s]), ...taken]);
-    return [["place", "system", "average", "p_corrected", ...dimensions.map((one) => one.name)], ...lines]
+    return [["place", "system", "average", "p_against_best", ...dimensions.map((one) => one.name)], ...lines]
       .map((line) => `${line.map(csvCell).join(",")}\n`).join("");
   }
   show();

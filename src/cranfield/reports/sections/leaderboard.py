@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ from cranfield.reports.tables import leaderboard_frame, leaderboard_table, lette
 
 _SHOWN = 5
 _KEY = '<p class="key">The best value of a metric is blue and bold, the second underlined.</p>'
+
+_PAIRED = (
+    '<p class="key">Tests are paired by user: systems with other letters can differ significantly although the '
+    "intervals of their averages overlap, which are each for its system alone.</p>"
+)
 
 
 def leaderboard(
@@ -54,13 +60,23 @@ def leaderboard(
         said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
-    markup = _chooser(scores.metrics, hidden) + shown + _KEY + drawn + notes(scores.notes)
+    paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
+    markup = _chooser(scores.metrics, hidden) + shown + _KEY + paired + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
 @on_page(20)
 def _on_page(reported: Reported) -> Section:
     return leaderboard(reported.scores, reported.comparison, averaging=reported.averaging, level=reported.level)
+
+
+def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
+    """Say whether the intervals of two systems overlap that differ significantly."""
+    for metric, *pair in comparison.rows.filter("significant").select("metric", "system_a", "system_b").iter_rows():
+        ends = [(rows[one, metric]["lower"], rows[one, metric]["upper"]) for one in pair]
+        if all(None not in one for one in ends) and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
+            return True
+    return False
 
 
 def _columns(scores: Scores) -> list[Column]:

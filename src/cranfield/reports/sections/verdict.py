@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,11 +24,10 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
         if others > 0:
             said.append(f"The other {others} metric{'s are' if others > 1 else ' is'} in the tables below.")
     metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
-    compared = (
-        f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}"
-        + (f"; {comparison.caption}" if comparison is not None else "; not tested for significance")
-        + "."
-    )
+    tested = "not tested for significance"
+    if comparison is not None:
+        tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
+    compared = f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}; {tested}."
     return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
 
 
@@ -58,7 +55,7 @@ def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
 
 
 def _tested(comparison: Comparison) -> list[str]:
-    return replace(comparison, metrics=comparison.metrics[:_MOST_METRICS]).sentences()
+    return comparison.sentences(_MOST_METRICS)
 
 
 def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:

@@ -1,0 +1,111 @@
+"""Relative differences: by what share one average is above another, with bootstrap intervals of the ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+from cranfield.comparisons.sample import Floats, Sample
+
+_RESAMPLES = 1000
+# More users than these are put at random into so many blocks, and blocks are drawn: their sums are spread alike.
+_MOST_BLOCKS = 10_000
+_PAIRS_AT_ONCE = 256
+# More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
+_MOST_PAIRS = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class Relative:
+    """(mean_a − mean_b) / mean_b of every pair of a sample, and its interval.
+
+    NaN where it says nothing: where the second average is 0, or a value is negative.
+    """
+
+    difference: Floats
+    lower: Floats
+    upper: Floats
+
+
+def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
+    """Return the relative differences of every pair, with percentile intervals of the ratio.
+
+    Users are drawn with replacement 1,000 times, both averages are taken anew each time, and the interval holds the
+    middle 1 − α of the ratios. All pairs and metrics see the same draws. More than 5,000 pairs of a metric get none.
+    """
+    # Users that count may differ from metric to metric where groups count equally.
+    draws = {n: _draws(n, seed) for n in {sample.values.shape[1] for sample in data}}
+    return [_relative(sample, draws[sample.values.shape[1]], alpha) for sample in data]
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """How often each block of users is drawn, resamples × blocks, and the block of each user."""
+
+    counts: Floats
+    block: NDArray[np.intp]
+
+    def sums(self, rows: Floats) -> Floats:
+        """Return, rows × resamples, the sums over the users that were drawn."""
+        blocks = self.counts.shape[1]
+        if blocks < rows.shape[1]:
+            rows = np.stack([np.bincount(self.block, row, blocks) for row in rows])
+        sums: Floats = rows @ self.counts.T
+        return sums
+
+
+def _draws(n_users: int, seed: int) -> _Draws:
+    random = stream(seed, "compare", "relative")
+    blocks = min(n_users, _MOST_BLOCKS)
+    block = np.arange(n_users)
+    if blocks < n_users:
+        block = np.argsort(random.random(n_users), kind="stable") % blocks
+    counts = np.stack(
+        [
+            np.bincount((random.random(blocks) * blocks).astype(np.intp), minlength=blocks).astype(np.float64)
+            for _ in range(_RESAMPLES)
+        ]
+    )
+    return _Draws(counts, block)
+
+
+def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
+    a, b = sample.averages(slice(0, sample.n_pairs))
+    least = np.fmin.reduce(sample.values, axis=1, initial=np.inf)
+    says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
+    ends = np.full((2, sample.n_pairs), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = np.where(says, (a - b) / b, np.nan)
+        for pairs, ratio in _ratios(sample, draws) if sample.n_pairs <= _MOST_PAIRS else ():
+            # No user of a pair in a resample, or averages that are both 0: no ratio.
+            known = says[pairs] & ~np.isnan(ratio).any(axis=1)
+            if known.any():
+                ends[:, pairs[known]] = np.quantile(ratio[known], [alpha / 2, 1 - alpha / 2], axis=1) - 1
+    ends[~np.isfinite(ends)] = np.nan
+    return Relative(difference, ends[0], ends[1])
+
+
+def _ratios(sample: Sample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Yield some pairs at a time, and the ratio of their averages in every resample, pairs × resamples."""
+    if not sample.same_users:
+        for pair, (a, b) in enumerate(zip(sample.first, sample.second)):
+            first, second = _means(sample, np.array([a, b]), sample.counted[a] & sample.counted[b], draws)
+            yield np.array([pair]), (first / second)[None]
+        return
+    means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
+    for start in range(0, sample.n_pairs, _PAIRS_AT_ONCE):
+        pairs = np.arange(start, min(start + _PAIRS_AT_ONCE, sample.n_pairs))
+        yield pairs, means[sample.first[pairs]] / means[sample.second[pairs]]
+
+
+def _means(sample: Sample, systems: NDArray[np.intp], counted: NDArray[np.bool_], draws: _Draws) -> Floats:
+    """Return systems × resamples: the averages over the users that count, in each resample."""
+    weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
+    values = np.where(counted, (sample.tested if sample.geometric else sample.values)[systems], 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means: Floats = draws.sums(values * weights) / draws.sums(weights[None])
+    return np.exp(means) - sample.shift if sample.geometric else means

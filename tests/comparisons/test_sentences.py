@@ -1,0 +1,117 @@
+"""The verdict: tiers, relative differences, and what a null result could have shown."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cranfield.comparisons import compare
+
+RNG = np.random.default_rng(3)
+HARD = RNG.beta(2, 5, 600)
+NOISE = {name: RNG.normal(0, 0.02, 600) for name in ("ease", "svd", "tuned", "popularity")}
+VALUES = {
+    name: np.clip(HARD * skill + NOISE[name], 0, 1)
+    for name, skill in (("ease", 1.0), ("svd", 1.0), ("tuned", 1.0), ("popularity", 0.75))
+}
+
+
+def test_systems_that_do_not_differ_are_level_and_beat_the_others_together():
+    (said,) = compare(VALUES).verdict
+    opening, _, rest = said.partition("; they beat ")
+    assert all(name in opening for name in ("ease", "svd", "tuned", "are level at the top"))
+    assert "largest difference 0.00" in opening
+    assert rest.startswith("popularity by at least 0.0")
+    assert "is best" not in said
+
+
+def test_relative_differences_are_those_of_the_averages_and_their_intervals_hold_them():
+    row = compare({name: VALUES[name] for name in ("ease", "popularity")}).frame().row(0, named=True)
+    assert row["relative"] == pytest.approx(row["difference"] / row["mean_b"])
+    assert row["relative_lower"] < row["relative"] < row["relative_upper"]
+    # Near the interval by the delta method.
+    a, b = VALUES["ease"], VALUES["popularity"]
+    error = (a / b.mean() - a.mean() * b / b.mean() ** 2).std(ddof=1) / np.sqrt(600)
+    assert row["relative_upper"] - row["relative_lower"] == pytest.approx(2 * 1.96 * error, rel=0.15)
+
+
+def test_relative_intervals_are_the_same_for_the_same_seed_and_hold_as_often_as_they_say():
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        b = rng.beta(2, 5, 200)
+        a = np.clip(b * rng.gamma(20, 0.06, 200), 0, None)
+        row = compare({"a": a, "b": b}, significance="t").frame().row(0, named=True)
+        held += row["relative_lower"] <= 0.2 <= row["relative_upper"]
+    assert held / 200 == pytest.approx(0.95, abs=0.05)
+    one, other = (compare(VALUES, seed=5).frame() for _ in range(2))
+    assert one["relative_lower"].to_list() == other["relative_lower"].to_list()
+
+
+def test_many_users_are_drawn_in_blocks_with_the_interval_of_the_users(monkeypatch):
+    from cranfield.comparisons import relative
+
+    whole = compare(VALUES).frame()
+    monkeypatch.setattr(relative, "_MOST_BLOCKS", 200)
+    blocks = compare(VALUES).frame()
+    widths = [frame["relative_upper"] - frame["relative_lower"] for frame in (whole, blocks)]
+    assert widths[0].to_list() == pytest.approx(widths[1].to_list(), rel=0.2)
+
+
+def test_there_is_no_relative_difference_where_the_base_is_0_or_values_are_negative():
+    zero = compare({"a": [0.5, 0.2, 0.9], "b": [0.0, 0.0, 0.0]})
+    below = compare({"a": [0.5, 0.2, 0.9], "b": [0.4, -0.1, 0.3]})
+    for result in (zero, below):
+        assert np.isnan(result.frame()["relative"].item())
+        assert "%" not in result.verdict[0]
+
+
+def test_a_null_result_says_its_interval_how_many_users_tie_and_what_could_have_been_seen():
+    values = {name: np.round(VALUES[name], 1) for name in ("ease", "svd")}
+    result = compare(values)
+    row, smallest = result.frame().row(0, named=True), result.power()["smallest_difference"].item()
+    (said,) = result.verdict
+    assert "are level" in said
+    assert f"equal for {row['ties']} of 600 users" in said
+    assert f"with power 0.8 a single test of these users shows a difference of {smallest:.4f} (" in said
+    assert "not significant" not in said
+
+
+def test_over_several_metrics_one_sentence_stands_first():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    scores = as_scores({name: VALUES[name] for name in ("ease", "svd", "popularity")})
+    clear = scores.values.copy()
+    clear[1] *= 0.9
+    both = replace(
+        scores,
+        metrics=("P@10", "RR"),
+        values=np.concatenate([clear, scores.values], axis=1),
+        lower_is_better=(False, False),
+    )
+    result = compare(both)
+    overall, first, second = result.verdict
+    assert overall == "ease is first by 1 of 2 metrics, level with svd by RR."
+    assert first.startswith("P@10: ease is best (")
+    assert second.startswith("RR: ")
+
+
+def test_where_lower_is_better_the_lead_is_how_much_lower():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    scores = replace(as_scores({"a": VALUES["ease"], "b": VALUES["popularity"]}), lower_is_better=(True,))
+    (said,) = compare(scores).verdict
+    row = compare(scores).frame().row(0, named=True)
+    share = 1 - row["mean_b"] / row["mean_a"]
+    assert f"b ({row['mean_b']:.4f}) is better than a ({row['mean_a']:.4f}) by {row['difference']:.4f} [" in said
+    assert f", {100 * share:.0f} % [" in said
+
+
+def test_json_holds_the_verdict():
+    result = compare(VALUES)
+    assert json.loads(json.dumps(result.as_dict()))["verdict"] == result.verdict == result.sentences()
