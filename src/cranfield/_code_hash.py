@@ -16,7 +16,8 @@ def made_of(what: Any) -> str:
     """Return a hash of a value, or of all that the result of a function hangs on as far as its code tells.
 
     That is its instructions and the names and constants in them, its defaults, the variables it closes over, and what
-    its names mean in its own module; of a class, all its methods and values. What cannot be told has another hash every time, so it is never taken for known.
+    its names mean in its own module; of a class, all its methods and values. What cannot be told has another hash every
+    time, so it is never taken for known.
 
     Examples
     --------

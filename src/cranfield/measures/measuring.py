@@ -47,10 +47,6 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
-def _threshold(name: str, value: Any) -> float | None:
-    return None if value is None else check.number(name, value)
-
-
 @dataclass(frozen=True)
 class Measuring(Decided):
     """What is measured on judged lists.
@@ -78,7 +74,7 @@ class Measuring(Decided):
         phrase=metrics_phrase,
     )
     threshold: Any = decision(
-        "C2", 4.0, "the lowest rating that makes an item relevant", check=_threshold, phrase=threshold_phrase
+        "C2", 4.0, "the lowest rating that makes an item relevant", check=check.number_or_none, phrase=threshold_phrase
     )
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
 
