@@ -74,6 +74,11 @@ def number(name: str, value: object) -> float:
     return float(number)
 
 
+def number_or_none(name: str, value: object) -> float | None:
+    """Return ``value`` if it is a number (not NaN), or None."""
+    return None if value is None else number(name, value)
+
+
 def flag(name: str, value: object) -> bool:
     """Return ``value`` if it is true or false.
 

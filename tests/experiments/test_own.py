@@ -155,3 +155,20 @@ def test_the_lists_of_a_model_that_cannot_be_kept_are_kept(tiny, tmp_path):
     assert [one["did"] for one in log if one.get("artifact") == "runs/tiny/odd"] == ["made", "exported", "kept"]
     first, second = (pl.read_parquet(tmp_path / "runs" / "tiny" / f"{one.name}.parquet") for one in systems)
     assert first.equals(second)
+
+
+def test_a_model_that_cannot_be_kept_is_trained_once_in_a_run(tiny, tmp_path):
+    fitted = []
+
+    @register("odd", replace=True)
+    @dataclass
+    class Odd(Model):
+        def _fit(self, train):
+            fitted.append(len(train))
+            self._counts = {"of items": train.item_counts.astype(float)}
+
+        def _score(self, users):
+            return np.tile(self._counts["of items"], (len(users), 1))
+
+    run(tiny(systems=(System("odd", "odd"), _TWO[0])), tmp_path)
+    assert fitted.count(max(fitted)) == 1

@@ -1,6 +1,6 @@
 """Measuring: judged lists, metrics, averages and coverage (decisions C2, C3 and C4)."""
 
-from cranfield.measures.averages import Average, known_averages
+from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.definition import Metric, known_metrics, metric
 from cranfield.measures.judged import Judged
@@ -28,7 +28,6 @@ __all__ = [
     "by_popularity",
     "gain",
     "judge",
-    "known_averages",
     "known_metrics",
     "measure",
     "metric",

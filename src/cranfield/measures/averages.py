@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -221,11 +221,6 @@ def _trimmed(spelling: Spelling, share: Annotated[float, Limits(low=0, below=0.5
         _interval_in_reach(interval),
         "Student's t, winsorised (Tukey-McLaughlin)",
     )
-
-
-def known_averages() -> Mapping[str, str]:
-    """Return every average by name, with what it is."""
-    return {name: entry.summary for name, entry in AVERAGES.entries().items()}
 
 
 def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:

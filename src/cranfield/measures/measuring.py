@@ -52,7 +52,7 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
 
 
 def _threshold(name: str, value: Any) -> float | str | None:
-    return value if value is None or value == AUTO else check.number(name, value)
+    return AUTO if value == AUTO else check.number_or_none(name, value)
 
 
 def usual_threshold(highest: float) -> float:

@@ -24,10 +24,6 @@ def _fill(name: str, value: Any) -> Any:
     return str(parse(value)) if isinstance(value, str) else value
 
 
-def _threshold(name: str, value: object) -> float | None:
-    return None if value is None else check.number(name, value)
-
-
 @dataclass(frozen=True)
 class Ranking(Decided):
     """How scores become lists.
@@ -104,7 +100,7 @@ class Ranking(Decided):
         phrase=unless(100, "lists of {}"),
         help="The length of the lists, or all.",
     )
-    threshold: float | None = borrowed(None, _threshold)
+    threshold: float | None = borrowed(None, check.number_or_none)
 
     @property
     def one_relevant(self) -> bool:

@@ -55,17 +55,18 @@ class _Models(Stage[Recommender]):
                 continue
             spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
             for done in fit_each(split_of(line, part).train, spelled, seed=line.seed(part), jobs=line.jobs):
-                yield wanted[done.place], partial(_save, done.result), done.seconds
+                name = wanted[done.place]
+                yield name, partial(_save, line, missing[name], done.result), done.seconds
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Train one system."""
-        return _save(self._fitted(line, unit), place)
+        return _save(line, unit, self._fitted(line, unit), place)
 
     def read(self, line: Pipeline, unit: Unit) -> Recommender:
-        """Return a fitted system; one that cannot be kept is trained again."""
+        """Return a fitted system; one that cannot be kept is trained again in a later run."""
         artifact = line.artifact(self, unit)
         if not artifact.files:
-            return self._fitted(line, unit)
+            return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
         train = split_of(line, unit).train
         return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
 
@@ -76,12 +77,18 @@ class _Models(Stage[Recommender]):
         return training_time(line.decisions, str(unit.system.spelling), size)
 
 
-def _save(system: Recommender, place: Path) -> Made:
+def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
     with suppress(CannotKeepError):
         if can_be_kept(system):
             return [save_model(system, place / _FILE)], {}
+    # Its lists are made in this run, if there are none.
+    line.remember(_unkept(unit), place.name, lambda: system)
     # What is made of it depends on what it is made of.
     return [], {"instead": place.name}
+
+
+def _unkept(unit: Unit) -> str:
+    return f"model of {unit.place}"
 
 
 MODELS = _Models()
