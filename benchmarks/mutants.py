@@ -40,10 +40,11 @@ from pathlib import Path
 
 import pytest
 from coverage import CoverageData
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/cranfield")
-LIBRARIES = ("hypothesis", "numpy", "polars")
+LIBRARIES = ("numpy", "polars")
 FIRST = 25
 MEMORY = 8 << 30
 
@@ -216,6 +217,12 @@ class FirstFailure:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+
+    def pytest_sessionstart(self) -> None:
+        """Keep hypothesis from looking for a simpler example: any that fails will do."""
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("cranfield"), phases=phases)
+        settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write the name of a test that fails."""

@@ -150,3 +150,9 @@ def test_a_metric_that_orders_nothing_agrees_with_nothing():
     advice = advise(nothing)
     assert advice.frame()["score"].item() == 0.0
     assert "agreement" not in advice.criteria
+
+
+def test_few_samples_are_not_thinned(evidence):
+    thinned = evidence.thinned()
+    assert np.array_equal(thinned.samples["ratings"], evidence.samples["ratings"])
+    assert np.array_equal(thinned.folds["ratings"], evidence.folds["ratings"])

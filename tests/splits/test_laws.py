@@ -257,3 +257,14 @@ def test_without_a_seed_the_seed_is_0(method):
         without, with_it = [without], [with_it]
     for one, other in zip(without, with_it, strict=True):
         assert one.test.frame().equals(other.test.frame())
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if not method.startswith("percentiles")])
+def test_cold_users_and_items_are_those_of_the_test_part_that_training_does_not_have(method):
+    rng = np.random.default_rng(2)
+    rows = [(user, item, 5, int(rng.integers(9))) for user in range(20) for item in range(12) if rng.random() < 0.4]
+    rows += [(20 + number, 12 + number, 5, number) for number in range(9)]
+    for one in splits.apply(_ratings(rows), method, validation=_validation(method)):
+        train, test = one.train.frame(), one.test.frame()
+        cold = {name: len(set(test[name]) - set(train[name])) for name in ("user", "item")}
+        assert (one.step.effect["cold_users"], one.step.effect["cold_items"]) == (cold["user"], cold["item"])
