@@ -156,7 +156,7 @@ def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page
     assert "coverage: reduced to the 20 lists that all 3 systems give" in page
 
 
-@pytest.mark.parametrize("command", ["compare", "evaluate"])
+@pytest.mark.parametrize("command", ["compare", "evaluate", "assess"])
 def test_where_nothing_is_relevant_nobody_is_best_and_the_code_is_2(files, cranfield, command):
     runs = ("good.csv", "guess.csv", "other.csv")
     code, out, err = cranfield(command, "--test", "test.csv", *runs, "-m", "P@5", "-m", "RR", "--threshold", "6")

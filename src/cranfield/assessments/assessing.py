@@ -213,6 +213,8 @@ def assess_folds(
         for (runs, test), train in zip(folds, _trains(trains, len(folds)))
     ]  # fmt: skip
     _same_systems(prepared)
+    if not any(fold.scores.relevant.any() for fold in prepared):
+        prepared[0].scores.check_measured()
     found = _samples(prepared, ways, grids, chunks)
     power, curves = _power(
         [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed

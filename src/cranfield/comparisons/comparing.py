@@ -197,7 +197,9 @@ def compare(
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
-    return compare_scores(as_scores(scores), comparing, averaging, metrics=chosen, seed=seed)
+    measured = as_scores(scores)
+    measured.check_measured()
+    return compare_scores(measured, comparing, averaging, metrics=chosen, seed=seed)
 
 
 def compare_scores(
@@ -210,7 +212,6 @@ def compare_scores(
 ) -> Comparison:
     """Compare systems as decided; see `compare`."""
     significance, alpha = comparing.significance, comparing.alpha
-    scores.check_measured()
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
