@@ -88,3 +88,8 @@ def test_a_name_of_the_package_that_is_another_now_is_answered_with_it(old, new)
         getattr(cf, old)
     with pytest.raises(AttributeError, match=r"has no attribute 'splitts'$"):
         cf.splitts  # noqa: B018
+
+
+def test_the_split_that_was_called_given_is_answered():
+    with pytest.raises(AttributeError, match=r"it is now cranfield\.splits\.predefined"):
+        _ = cf.splits.given
