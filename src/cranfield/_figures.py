@@ -185,7 +185,8 @@ def save(chart: Any, *paths: str | Path) -> None:
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
     ".pdf": lambda _, drawn: bytes(vl_convert().svg_to_pdf(drawn)),
-    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn, scale=3)),
+    # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
+    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=3)),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
 

@@ -54,6 +54,18 @@ def stand_ins(text: str) -> dict[int, int]:
     return table
 
 
+def boxes(text: str) -> dict[int, str]:
+    """Return a table for `str.translate`: a box for each character that our fonts lack, nothing for marks on others.
+
+    Examples
+    --------
+    >>> "日本 τ".translate(boxes("日本 τ"))
+    '□□ τ'
+    """
+    lacking = {letter for letter in set(text) if ord(letter) not in _covered() and not letter.isspace()}
+    return {ord(letter): "" if _width_of(letter) is _NO_WIDTH else "□" for letter in lacking}
+
+
 def _width_of(letter: str) -> range:
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return _NO_WIDTH
