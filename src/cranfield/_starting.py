@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
 from types import FrameType, TracebackType
@@ -14,10 +13,9 @@ SHORT_OF_MEMORY = "memory is short{}; ask for less, or run one system at a time"
 
 _COMMAND = ("cranfield", "cranfield.exe", "cranfield-script.py")
 # What the system's loader, Python's threads and Rust's libraries say where there is no memory left.
-_SHORT = re.compile(
-    r"allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
-    r"|ThreadPoolBuildError|os error 1[12]\b",
-    re.IGNORECASE,
+_SHORT = (
+    r"(?i)allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
+    r"|ThreadPoolBuildError|os error 1[12]\b"
 )
 
 
@@ -45,7 +43,10 @@ def is_short_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or bool(_SHORT.search(str(error)))
+    # Until the guard stands Ctrl-C shows a traceback, so nothing is imported before it that can wait.
+    import re
+
+    return isinstance(error, MemoryError) or bool(re.search(_SHORT, str(error)))
 
 
 def _is_command() -> bool:
