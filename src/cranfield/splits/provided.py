@@ -46,7 +46,7 @@ def predefined(
     >>> test = Ratings.of(["bob", "cid"], ["y", "x"], [4, 4])
     >>> split = predefined(train, test)
     >>> split, split.train.n_users
-    (Split(given: train 2, test 2), 3)
+    (Split(predefined: train 2, test 2), 3)
     """
     overlap = check.one_of("overlap", overlap, ("error", "test", "train"))
     seed = check.whole("seed", seed, at_least=0)
