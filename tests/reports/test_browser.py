@@ -184,7 +184,7 @@ def numbers(frame: pl.DataFrame) -> dict[str, list[float | None]]:
     ("lists", "average", "policy"),
     [
         ("full", "mean", "count as 0"),
-        ("condensed", "mean", "are left out, for all systems"),
+        ("condensed", "mean", "are left out"),
         ("full", "geometric(form=adjusted, epsilon=0.01)", "count as 0"),
     ],
 )
@@ -260,7 +260,7 @@ def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path
     best = order(page)[0]
     found = cf.compare(measured, significance="student", baseline=best, metrics=["P@5"]).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
-    assert back["p_corrected"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
+    assert back["p_against_best"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
     assert back["metric"].unique().to_list() == ["P"]
 
 

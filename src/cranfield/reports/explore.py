@@ -233,7 +233,7 @@ def _said(dimension: str, value: Any) -> str:
     if value is None or value == "":
         return _NONE[dimension]
     if dimension == "coverage":
-        return {"full": "count as 0", "reduced": "are left out, for all systems"}[value]
+        return {"full": "count as 0", "reduced": "are left out"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
