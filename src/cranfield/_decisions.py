@@ -83,6 +83,16 @@ def borrowed(default: Any, check: Check) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+def in_one_form(declared: Field[Any], value: Any) -> Any:
+    """Return the value of a decision in its one form, or say what is wrong with it."""
+    check.not_renamed(declared.name, value, declared.metadata.get("renamed", {}))
+    if declared.metadata.get("choices"):
+        value = check.one_of(declared.name, value, declared.metadata["choices"])
+    if declared.metadata.get("check"):
+        value = declared.metadata["check"](declared.name, value)
+    return value
+
+
 @dataclass(frozen=True)
 class Decided:
     """The base of a group of decisions: a frozen dataclass that brings each of its fields into one form.
@@ -91,14 +101,8 @@ class Decided:
     """
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            check.not_renamed(one.name, value, one.metadata.get("renamed", {}))
-            if one.metadata.get("choices"):
-                value = check.one_of(one.name, value, one.metadata["choices"])
-            if one.metadata.get("check"):
-                value = one.metadata["check"](one.name, value)
-            object.__setattr__(self, one.name, value)
+        for declared in fields(self):
+            object.__setattr__(self, declared.name, in_one_form(declared, getattr(self, declared.name)))
         self._check_together()
 
     def _check_together(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cranfield import _checks as check
 from cranfield import splits
-from cranfield._decisions import Decided
+from cranfield._decisions import Decided, in_one_form
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
@@ -203,6 +203,18 @@ def known_decision(name: str) -> Field[Any]:
     if name not in DECISIONS:
         raise SettingError(f"there is no decision {name!r}{nearest(name, DECISIONS)}")
     return DECISIONS[name]
+
+
+def checked_value(name: str, value: Any) -> Any:
+    """Return the value of a decision in its one form, or say what is wrong with it, whatever else is decided.
+
+    Examples
+    --------
+    >>> checked_value("split", "random( train=0.8 )"), checked_value("filters", "k_core(k=5)")
+    ('random(train=0.8)', ('k_core(k=5)',))
+    """
+    declared = known_decision(name)
+    return in_one_form(declared, _written(name, value, declared))
 
 
 def described() -> str:
