@@ -19,6 +19,9 @@ from cranfield.experiments.system import System
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
+AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights")
+"""The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
+
 NOTES = ("data", "tuning")
 """What an experiment may say beside, for the card."""
 
@@ -51,6 +54,8 @@ class Experiment:
         How often the ratings are split anew; a user's values are averaged over folds and repetitions.
     assess
         Options of `assess`; None if the metrics are not assessed.
+    audit
+        The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
         What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
         (``tuning``).
@@ -70,6 +75,7 @@ class Experiment:
     seed: int = 0
     repetitions: int = 1
     assess: Mapping[str, Any] | None = None
+    audit: Mapping[str, Any] | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
     base: Path = field(default=Path(), compare=False)
 
@@ -90,6 +96,8 @@ class Experiment:
                 raise SettingError(f"notes.{name}={text!r} is not text; write it in quotes")
         if self.assess is not None:
             _check_assess(self.assess, len(self.systems))
+        if self.audit is not None:
+            _check_audit(self.audit, len(self.systems))
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -168,3 +176,13 @@ def _check_assess(asked: Mapping[str, Any], systems: int) -> None:
             raise SettingError(f"assess: {name}={asked[name]!r} is not a list of names; write {name} = ['...', '...']")
     if systems < 2:
         raise SettingError("assess compares orders of systems; name at least two systems")
+
+
+def _check_audit(table: Mapping[str, Any], systems: int) -> None:
+    for name, value in table.items():
+        if name not in AUDITING:
+            raise SettingError(f"audit has no key {name!r}{nearest(name, AUDITING)}")
+        if name not in ("preset", "budget") and not isinstance(value, Mapping):
+            raise SettingError(f"audit.{name}={value!r} is not a table; write [audit.{name}] and below it key = value")
+    if systems < 2:
+        raise SettingError("audit asks which of several systems is better; name at least two systems")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cranfield.experiments.decisions import DECISIONS, takes
-from cranfield.experiments.experiment import ASSESSING, NOTES
+from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES
 from cranfield.experiments.source import READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -35,6 +35,7 @@ def schema() -> dict[str, Any]:
                 "systems": _systems(),
                 "notes": _table(dict.fromkeys(NOTES, _TEXT)),
                 "assess": _table({name: {} for name in ASSESSING}),
+                "audit": _table({name: {} for name in AUDITING}),
             }
         ),
     }

@@ -66,6 +66,13 @@ class Stage(ABC, Generic[T]):
         """Return what it makes an artifact for."""
         return [unit for unit in line.units(self.level) if self.wants(line, unit)]
 
+    def steps(self, line: Pipeline) -> int:
+        """Return how many steps it takes, for people who wait."""
+        return len(self.units(line))
+
+    def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
+        """Make what its artifacts are made of beside those of other stages; each ``advance`` is a step."""
+
     def name_for(self, unit: Unit) -> str:
         """Return the name of the artifact for a unit."""
         return f"{self.name}/{unit.place}" if unit.place else self.name

@@ -1,0 +1,106 @@
+"""`Children`: the experiments behind an audit, one for each set-up, in the store of the experiment that is audited.
+
+What two set-ups have in common lies in the store once: a model belongs to a training set and a system, whatever is
+ranked with it, and judged lists to a set of targets, whatever is measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cranfield._errors import CranfieldError
+from cranfield.audits.asking import menu_of
+from cranfield.audits.computing import UserPlaces
+from cranfield.audits.condensing import condensed_lists
+from cranfield.audits.crossing import Crossing, cross
+from cranfield.audits.setups import Setup
+from cranfield.audits.universes import Lists
+from cranfield.experiments.pipeline import Pipeline
+from cranfield.experiments.stage import Stage
+from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
+from cranfield.experiments.stages.judged import judged_of
+from cranfield.measures.judged import Judged
+
+STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
+"""What every set-up goes through; the rest is a view."""
+
+
+class Children:
+    """The experiments of all set-ups of an audit.
+
+    Parameters
+    ----------
+    line
+        The experiment that is audited; its data are read.
+    """
+
+    def __init__(self, line: Pipeline) -> None:
+        self.crossing: Crossing = cross(menu_of(line.experiment, highest=_highest(line)))
+        self.lines = [_child(line, setup) for setup in self.crossing.setups]
+        self.reasons: dict[int, str] = {}
+
+    @property
+    def steps(self) -> int:
+        """How many steps `go` takes."""
+        return len(self.lines) * len(STAGES)
+
+    def go(self, advance: Callable[[], None]) -> None:
+        """Train, rank and judge what is not there yet; a set-up that fails keeps its reason."""
+        for number, line in enumerate(self.lines):
+            for stage in STAGES:
+                if number not in self.reasons:
+                    self._take(number, line, stage)
+                advance()
+            line.forget()
+
+    def _take(self, number: int, line: Pipeline, stage: Stage[Any]) -> None:
+        try:
+            line.take(stage)
+        except CranfieldError as error:
+            if isinstance(error.__cause__, OSError):  # the folder cannot be written, whatever the set-up
+                raise
+            self.reasons[number] = str(error)
+
+    def digests(self) -> list[Any]:
+        """Return for each set-up the digests of its judged lists, or why there are none."""
+        return [
+            self.reasons.get(number) or [line.artifact(JUDGED, cell).digest for cell in line.units("cell")]
+            for number, line in enumerate(self.lines)
+        ]
+
+    def lists(self, number: int, places: UserPlaces) -> Lists:
+        """Return the judged lists of a set-up, or raise the reason why there are none."""
+        if number in self.reasons:
+            raise CranfieldError(self.reasons[number])
+        line = self.lines[number]
+        start, data = self.crossing.menu.experiment.decisions, line.experiment.data[0].name
+        parts = [judged_of(line, part) for part in line.units("part")]
+        lists = Lists(
+            parts,
+            [places.of(data, _ids(part[0])) for part in parts],
+            None if isinstance(start.length, str) else start.length,
+        )
+        line.forget()
+        return condensed_lists(lists, _given(line)) if line.decisions.measuring.lists == "condensed" else lists
+
+
+def _child(line: Pipeline, setup: Setup) -> Pipeline:
+    return Pipeline(setup.experiment, line.store, STAGES, line.jobs, within=f"audit/{setup.name}")
+
+
+def _highest(line: Pipeline) -> float | None:
+    """Return the highest rating of the first set of ratings; None if it is not read yet."""
+    artifact = line.made(DATA, line.units("source")[0])
+    histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
+    return max(row["high"] for row in histogram) if histogram else None
+
+
+def _given(line: Pipeline) -> list[bool]:
+    """Return for each system whether its lists come from a file."""
+    return [system.run is not None for system in line.experiment.systems]
+
+
+def _ids(judged: Judged) -> list[Any]:
+    judgments = judged.judgments
+    return list(judgments.user_ids.ids(judgments.users))
