@@ -6,7 +6,7 @@ ranked with it, and judged lists to a set of targets, whatever is measured on th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from cranfield._errors import CranfieldError
@@ -16,7 +16,7 @@ from cranfield.audits.condensing import condensed_lists
 from cranfield.audits.crossing import Crossing, cross
 from cranfield.audits.setups import Setup
 from cranfield.audits.universes import Lists
-from cranfield.experiments.pipeline import Pipeline
+from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
 from cranfield.experiments.stages.judged import judged_of
@@ -37,6 +37,7 @@ class Children:
 
     def __init__(self, line: Pipeline) -> None:
         self.crossing: Crossing = cross(menu_of(line.experiment, highest=_highest(line)))
+        self.outer = line
         self.lines = [_child(line, setup) for setup in self.crossing.setups]
         self.reasons: dict[int, str] = {}
 
@@ -62,6 +63,18 @@ class Children:
                 raise
             self.reasons[number] = str(error)
 
+    def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+        """Give what all set-ups make beside the experiment itself, and what several have in common once."""
+        outer = self.outer
+        seen = {_work(outer, stage, unit) for stage in STAGES for unit in stage.units(outer)}
+        for line in self.lines:
+            for stage in STAGES:
+                for unit in stage.units(line):
+                    work = _work(line, stage, unit)
+                    if work not in seen and stage.name_for(unit) in line.artifacts:
+                        seen.add(work)
+                        yield line, stage, unit
+
     def digests(self) -> list[Any]:
         """Return for each set-up the digests of its judged lists, or why there are none."""
         return [
@@ -83,6 +96,18 @@ class Children:
         )
         line.forget()
         return condensed_lists(lists, _given(line)) if line.decisions.measuring.lists == "condensed" else lists
+
+
+def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
+    """Return what an artifact depends on, as far as set-ups can differ in it."""
+    decisions = line.experiment.decisions
+    work = (stage.name, unit.repetition, unit.fold, unit.source.name, decisions.filters)
+    if stage is DATA:
+        return work
+    if stage is SPLITS:
+        return (*work, decisions.split)
+    trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
+    return trained if stage is MODELS else (*trained, decisions.serving, decisions.ranking)
 
 
 def _child(line: Pipeline, setup: Setup) -> Pipeline:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._spelling import parse
+from cranfield.audits.answers import Audit
 from cranfield.audits.crossing import Crossing, Universe
 from cranfield.audits.grid import Grid
 from cranfield.audits.terms import Terms
@@ -31,6 +33,8 @@ class Computed:
         Their names.
     averages
         Systems × universes, as they are reported.
+    lower_is_better
+        For each universe whether a smaller average is better.
     terms
         What each user adds.
     users
@@ -40,8 +44,15 @@ class Computed:
     grid: Grid
     systems: tuple[str, ...]
     averages: Floats
+    lower_is_better: NDArray[np.bool_]
     terms: Terms
     users: tuple[tuple[str, Hashable], ...]
+
+    def audit(self, **options: Any) -> Audit:
+        """Return what it answers; the options are those of `Audit.of`."""
+        return Audit.of(
+            self.grid, self.systems, self.averages, self.terms, lower_is_better=self.lower_is_better, **options
+        )
 
 
 @dataclass(eq=False)
@@ -99,7 +110,8 @@ def compute(
     grid, representative = crossing.grid(digests, reasons)
     kept = [distinct[str(digests[number])] for number in representative.tolist()]
     averages = np.stack([universe.averages for universe in kept], axis=1)
-    return Computed(grid, systems, averages, _terms(kept, len(systems), len(places)), places.users)
+    lower = np.array([universe.lower_is_better for universe in kept])
+    return Computed(grid, systems, averages, lower, _terms(kept, len(systems), len(places)), places.users)
 
 
 def _by_setup(crossing: Crossing) -> list[tuple[int, list[int]]]:

@@ -13,6 +13,10 @@ Floats = NDArray[np.float64]
 Transform = Callable[[Floats], Floats]
 
 
+LINEAR = ("mean", "weighted", "geometric")
+"""The averages that are sums of what each user adds, on some scale; all others are left out of joint tests."""
+
+
 def transform_of(kind: Average) -> Transform | None:
     """Return what turns the values of a geometric mean into those of an arithmetic one; None where nothing does.
 

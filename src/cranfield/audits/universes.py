@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.audits.linear import transform_of
+from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
@@ -213,8 +213,8 @@ class Averaged:
         Systems × users: the weights of covered users, for a reduced average that leaves somebody out; else None.
     users
         How many users count.
-    linear
-        Whether the average is a sum of terms.
+    linear, lower_is_better
+        Whether the average is a sum of terms, and whether a smaller one is better.
     digest
         A hash of values and weights: universes with the same one are equal.
     """
@@ -225,6 +225,7 @@ class Averaged:
     reduced: NDArray[np.float32] | None
     users: int
     linear: bool
+    lower_is_better: bool
     digest: str
 
 
@@ -258,7 +259,8 @@ def averaged(
         (factor * scaled).astype(np.float32),
         None if alike else factor.astype(np.float32),
         int(np.count_nonzero(counts)),
-        averaging.kind.spelling.name in ("mean", "weighted", "geometric"),
+        kind.spelling.name in LINEAR,
+        lower_is_better,
         _digest(
             digest,
             places.tobytes(),

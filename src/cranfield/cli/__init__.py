@@ -25,6 +25,7 @@ _COMMANDS = {
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",
     "assess": "Say which metric can be trusted on these data.",
+    "audit": "Say whether the winner survives other decisions.",
     "new": "Write a commented experiment file to start from.",
     "run": "Run an experiment file from data to report; stop and go on at will.",
     "show": "Say what is in an experiment's folder.",

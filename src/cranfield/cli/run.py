@@ -10,6 +10,8 @@ import click
 
 from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
+from cranfield.audits.auditing import audit_of
+from cranfield.audits.stage import AUDITED
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option, unpack_option
 from cranfield.cli._output import say, say_line
@@ -50,10 +52,12 @@ def command(
         refuse_idle("with --no-report", "show")
     asked = seed if is_given("seed") else None
     if dry_run:
-        say(plan(experiment, out, seed=asked, report=wanted))
+        say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted))
         return
-    results = run(experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted))
+    results = run(experiment, out, seed=asked, jobs=jobs, stages=stages, further=(AUDITED,), report=_reporter(wanted))
     say(results)
+    if results.experiment.audit is not None:
+        say(audit_of(results))
     if (missing := results.missing()) and not settings.quiet:
         say(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.rehearse import rehearse
 from cranfield.experiments.running import experiment_and_folder
 from cranfield.experiments.source import Source
-from cranfield.experiments.stage import Size
+from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
 from cranfield.measures.measuring import check_relevance
@@ -49,6 +49,11 @@ class Task:
     def stage(self) -> str:
         """The stage that it belongs to."""
         return self.name.split("/", 1)[0]
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it belongs to an experiment inside, as those of an audit do."""
+        return self.name.split("/")[1:2] == ["audit"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Plan:
                 lines += [
                     f"  {task.name.removeprefix(f'{stage}/')}: {about(task.seconds)}"
                     for task in tasks
-                    if task.state != "kept"
+                    if task.state != "kept" and not task.is_inner
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
@@ -104,9 +109,10 @@ def plan(
     out: str | Path | None = None,
     *,
     seed: int | None = None,
+    further: Sequence[Stage[Any]] = (),
     report: bool = False,
 ) -> Plan:
-    """Say what `run` would do, with a ``report`` or without; nothing is written.
+    """Say what `run` would do, with ``further`` stages and a ``report`` or without; nothing is written.
 
     What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
     folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
@@ -124,7 +130,7 @@ def plan(
     check_inputs(experiment)
     check_folder(out)
     store = _Rehearsal(out)
-    line = Pipeline(experiment, store, (*STAGES, Report()) if report else STAGES)
+    line = Pipeline(experiment, store, (*STAGES, *further, *((Report(),) if report else ())))
     rehearse(line)
     line.go()
     for stage in line.stages:
@@ -139,15 +145,24 @@ def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
     """Return every artifact with the time that it took, or a guess where it is to be made and never took any."""
     took, sizes = store.took(), _sizes(line, store)
     tasks = []
-    for stage in line.stages:
-        for unit in stage.units(line):
-            name = stage.name_for(unit)
-            state, seconds = store.seen[name], took.get(name)
-            if state != "kept" and seconds is None:
-                # All sets of ratings count where an artifact is for all of them.
-                seconds = stage.seconds(line, unit, sizes.get(unit.place.split("/")[0], _sum(sizes)))
-            tasks.append(Task(name, state, seconds))
+    for inner, stage, unit in _artifacts(line):
+        name = stage.name_for(unit)
+        state, seconds = store.seen[name], took.get(name)
+        if state != "kept" and seconds is None:
+            # All sets of ratings count where an artifact is for all of them.
+            size = _sum(sizes) if unit.level == "experiment" else sizes[unit.source.name]
+            seconds = stage.seconds(inner, unit, size)
+        tasks.append(Task(name, state, seconds))
     return tasks
+
+
+def _artifacts(line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+    """Give every artifact: its experiment, which may be one inside, its stage and its unit."""
+    for stage in line.stages:
+        units = stage.units(line)
+        if units:
+            yield from stage.inner(line)
+        yield from ((line, stage, unit) for unit in units)
 
 
 def _sizes(line: Pipeline, store: _Rehearsal) -> dict[str, Size]:

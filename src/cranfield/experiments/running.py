@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldWarning, SettingError
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.file import read_experiment
 from cranfield.experiments.inputs import check_inputs
@@ -15,6 +17,7 @@ from cranfield.experiments.pipeline import Pipeline, Stages, silent
 from cranfield.experiments.rehearse import rehearse
 from cranfield.experiments.results import Results
 from cranfield.experiments.source import Source  # noqa: F401  (an example names it)
+from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
@@ -27,6 +30,7 @@ def run(
     seed: int | None = None,
     jobs: int | None = None,
     stages: Stages = silent,
+    further: Sequence[Stage[Any]] = (),
     report: Callable[[Results, Path], list[Path]] | None = None,
 ) -> Results:
     """Run an experiment from data to results.
@@ -47,6 +51,8 @@ def run(
         How many systems are trained at a time; see `recommend`.
     stages
         Shows how far the run is.
+    further
+        Stages of the line to the right of experiments, such as the audit; they come before the report.
     report
         Writes what is made of the results into a folder, and returns the files.
 
@@ -67,8 +73,13 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
+    if experiment.audit is not None and not further:
+        warnings.warn(
+            "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2
+        )
     with open_store(out) as store:
-        line = Pipeline(experiment, store, STAGES if report is None else (*STAGES, Report(report)), jobs)
+        last = () if report is None else (Report(report),)
+        line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs)
         store.begin(experiment.title, stated(line))
         rehearse(line)
         line.go(stages)

@@ -73,6 +73,10 @@ class Stage(ABC, Generic[T]):
     def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
         """Make what its artifacts are made of beside those of other stages; each ``advance`` is a step."""
 
+    def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:  # noqa: ARG002
+        """Give what `prepare` makes, for a plan: the experiment, the stage and the unit of each artifact, once."""
+        yield from ()
+
     def name_for(self, unit: Unit) -> str:
         """Return the name of the artifact for a unit."""
         return f"{self.name}/{unit.place}" if unit.place else self.name
