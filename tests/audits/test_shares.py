@@ -28,9 +28,9 @@ def _shares(terms, first, second, scope):
     x = terms.between(first, second)
     averages = terms.values[[first, second]].mean(axis=2, dtype=np.float64)
     leads = leads_of(x, terms, averages, np.zeros(terms.n_universes, dtype=bool))
-    chance = joint_tests(x, terms.users, [scope], draws=99)[0].often
+    joint = joint_tests(x, terms.users, [scope], draws=99)[0]
     drawn = resampled(x, terms, user_counts(USERS, 60))
-    return leads, {(one.over, one.what): one for one in lead_shares(leads, drawn, terms, scope, 0.05, chance)}
+    return leads, {(one.over, one.what): one for one in lead_shares(leads, drawn, terms, scope, scope, 0.05, joint)}
 
 
 def test_shares_of_cells_have_the_weights_and_those_of_universes_have_none(terms):

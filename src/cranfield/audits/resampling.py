@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ from cranfield._random import stream
 from cranfield.audits.leads import Floats, effect_of
 from cranfield.audits.terms import Singles, Terms
 from cranfield.recommenders.work import blas_threads, in_threads
+
+Result = TypeVar("Result")
 
 RESAMPLES = 200
 """How many times the users are drawn again, by default."""
@@ -57,12 +61,16 @@ def resampled(x: Singles, terms: Terms, counts: Singles) -> Resampled:
     return Resampled(effect_of(z, terms.users), np.sign(sums).astype(np.int8))
 
 
+def _sums(values: Singles, counts: Singles) -> Singles:
+    """Return resamples × universes: Σ of the values of the drawn users."""
+    return np.concatenate(_in_blocks(lambda rows: counts @ values[rows].T, len(values)), axis=1)
+
+
 def resampled_averages(terms: Terms, counts: Singles) -> Floats:
     """Return systems × resamples × universes: numbers that order the systems as their averages would be ordered."""
     averages = []
     for values in terms.values:
-        parts = _in_blocks(lambda rows, own=values: counts @ own[rows].T, len(values))
-        averages.append(np.concatenate(parts, axis=1).astype(np.float64))
+        averages.append(_sums(values, counts).astype(np.float64))
     for universe, covered in terms.reduced.items():
         for system, weights in enumerate(covered):
             total = (counts @ weights).astype(np.float64)
@@ -71,13 +79,22 @@ def resampled_averages(terms: Terms, counts: Singles) -> Floats:
     return np.stack(averages)
 
 
-def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Return the middle ``level`` of resampled values."""
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+def interval(observed: float, drawn: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Return an interval of a share: the middle ``level`` of its resampled values, their median moved to the observed.
+
+    Resampled users carry the noise of the users twice. It pulls shares towards one half and influences towards each
+    other, and that pull is what the move takes out.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in interval(0.5, np.array([0.2, 0.3, 0.4]))]
+    [0.405, 0.595]
+    """
+    low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
+    return float(max(observed + low - middle, 0.0)), float(min(observed + high - middle, 1.0))
 
 
-def _in_blocks(function, n_universes: int) -> list:  # type: ignore[no-untyped-def, type-arg]
+def _in_blocks(function: Callable[[slice], Result], n_universes: int) -> list[Result]:
     rows = [slice(start, min(start + _BLOCK, n_universes)) for start in range(0, n_universes, _BLOCK)]
     with progress("Resampling users", total=len(rows), unit="blocks") as bar, blas_threads(1):
         return in_threads(function, rows, bar)

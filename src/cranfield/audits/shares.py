@@ -5,14 +5,14 @@ A share is a property of the menu: of the options that were opened and of their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.audits.joint import Scope
+from cranfield.audits.joint import JointTest, Scope
 from cranfield.audits.leads import Floats, Leads, p_of
 from cranfield.audits.resampling import Resampled, interval
 from cranfield.audits.terms import Terms
@@ -33,7 +33,7 @@ class LeadShare:
         ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
         of the pair), or ``"significant"`` (one way or the other).
     share, lower, upper
-        The share, and the middle 95 % of it over resampled users.
+        The share, and its 95 % interval over resampled users (`interval`).
     chance
         Under the null of the joint test, such a share, whichever system it is for, is this or more in 5 % of the cases.
         None for ``"equal"``.
@@ -57,20 +57,36 @@ _CHANCE = {
 
 
 def lead_shares(
-    leads: Leads, resamples: Resampled, terms: Terms, scope: Scope, alpha: float, chances: Mapping[str, float]
+    leads: Leads,
+    resamples: Resampled,
+    terms: Terms,
+    scope: Scope,
+    tested: Scope | None,
+    alpha: float,
+    joint: JointTest | None,
 ) -> list[LeadShare]:
-    """Return all shares of one pair of systems in a scope, beside what chance gives (`JointTest.often`)."""
-    own = scope.universes
-    seen = _events(leads.lead[own], leads.significant[own])
-    users = terms.users[own]
-    drawn = _events(resamples.sign[:, own], p_of(resamples.d_z[:, own], users) < alpha)
+    """Return all shares of one pair of systems in a scope, beside what chance gives.
+
+    Intervals and chance are those of the ``tested`` universes; without any, intervals are NaN and chance is None.
+    """
+    seen = _events(leads.lead[scope.universes], leads.significant[scope.universes])
+    drawn = {}
+    if tested is not None:
+        own = tested.universes
+        drawn = _events(resamples.sign[:, own], p_of(resamples.d_z[:, own], terms.users[own]) < alpha)
     shares = []
-    for over, weights in (("cells", scope.weights), ("universes", np.full(len(own), 1 / len(own)))):
+    for over in ("cells", "universes"):
+        weights = _weights(scope, over)
         for what, event in seen.items():
-            low, high = interval(drawn[what] @ weights)
-            chance = chances[f"{_CHANCE[what]} of {over}"] if what in _CHANCE else None
-            shares.append(LeadShare(over, what, float(event @ weights), low, high, chance))
+            share = float(event @ weights)
+            ends = (np.nan, np.nan) if tested is None else interval(share, drawn[what] @ _weights(tested, over))
+            chance = joint.often[f"{_CHANCE[what]} of {over}"] if joint is not None and what in _CHANCE else None
+            shares.append(LeadShare(over, what, share, *ends, chance))
     return shares
+
+
+def _weights(scope: Scope, over: str) -> Floats:
+    return scope.weights if over == "cells" else np.full(len(scope.universes), 1 / len(scope.universes))
 
 
 def _events(lead: NDArray[np.int8], significant: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
@@ -119,7 +135,7 @@ def rank_shares(
     rows = []
     for place, system in enumerate(systems):
         for rank in range(1, len(systems) + 1):
-            low, high = interval((drawn[place] == rank) @ scope.weights)
             share = float((ranks[place] == rank) @ scope.weights)
+            low, high = interval(share, (drawn[place] == rank) @ scope.weights)
             rows.append({"system": system, "rank": rank, "share": share, "lower": low, "upper": high})
     return rows
