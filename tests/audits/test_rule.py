@@ -1,0 +1,111 @@
+"""The tree that says when the other system wins."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cranfield.audits import Grid, Opened
+from cranfield.audits.conditions import conditions_of, ordered
+from cranfield.audits.rule import rule_of
+
+SPLIT = Opened("split", "question", tuple(f"random(train=0.{share})" for share in (2, 4, 6, 8)))
+METRIC = Opened("metric", "equivalent", ("P", "nDCG", "AP"))
+AVERAGE = Opened("average", "equivalent", ("mean", "geometric"))
+SEED = Opened("seed", "chance", ("0", "1"))
+
+
+@pytest.fixture
+def grid() -> Grid:
+    return Grid.product([SPLIT, METRIC, AVERAGE, SEED])
+
+
+def _brute_force(grid, lead):
+    """The best accuracy of all trees of at most three conditions, each made and applied."""
+    masks = [condition.of(grid.cells) for condition in conditions_of(grid)]
+
+    def best(region, n):
+        weights = [grid.weights[region & (lead == sign)].sum() for sign in (1, -1)]
+        scores = [max(weights)]
+        if n:
+            for mask, left in product(masks, range(n)):
+                scores.append(best(region & mask, left) + best(region & ~mask, n - 1 - left))
+        return max(scores)
+
+    return [best(np.ones(grid.n_cells, dtype=bool), n) for n in range(4)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_tree_of_three_conditions_is_better(seed):
+    grid = Grid.product([SPLIT, Opened("metric", "equivalent", ("P", "AP", "RR"), (1.0, 2.0, 1.5)), AVERAGE])
+    lead = np.random.default_rng(seed).choice([-1, 1, 1, 0], grid.n_cells).astype(np.int8)
+    best = _brute_force(grid, lead)
+    rule = rule_of(grid, lead)
+    assert best[3] - 0.01 - 1e-12 <= rule.accuracy <= best[3] + 1e-12
+    assert rule.accuracy == pytest.approx(best[rule.n_conditions])
+    assert rule.majority == pytest.approx(best[0])
+    assert grid.weights[rule.leads(grid.cells) == lead].sum() == pytest.approx(rule.accuracy)
+
+
+def test_a_threshold_is_found_and_reads_in_words(grid):
+    lead = np.where(grid.cells[:, 0] >= 2, 1, -1).astype(np.int8)
+    rule = rule_of(grid, lead)
+    assert rule.paths(1) == [("train of 0.6 or more",)]
+    assert rule.paths(-1) == [("train below 0.6",)]
+    assert (rule.accuracy, rule.majority) == (pytest.approx(1), pytest.approx(0.5))
+
+
+def test_a_chain_of_three_conditions_is_found(grid):
+    split, metric, average, _ = grid.cells.T
+    lead = np.where((split >= 2) & (metric == 1) & (average == 0), 1, -1).astype(np.int8)
+    rule = rule_of(grid, lead)
+    assert rule.n_conditions == 3
+    assert rule.accuracy == pytest.approx(1)
+    assert [set(path) for path in rule.paths(1)] == [{"train of 0.6 or more", "metric nDCG", "average mean"}]
+
+
+def test_one_winner_everywhere_needs_no_condition(grid):
+    rule = rule_of(grid, np.ones(grid.n_cells, dtype=np.int8))
+    assert rule.n_conditions == 0
+    assert rule.paths(1) == [()]
+    assert rule.accuracy == rule.majority == pytest.approx(1)
+
+
+def test_a_condition_that_adds_less_than_one_per_cent_is_left_out():
+    grid = Grid.product([Opened("a", "equivalent", tuple(f"o{k}" for k in range(101))), AVERAGE])
+    lead = np.ones(grid.n_cells, dtype=np.int8)
+    lead[grid.cells[:, 0] == 3] = -1
+    assert rule_of(grid, lead).n_conditions == 0
+
+
+def test_chance_is_no_condition(grid):
+    lead = np.where(grid.cells[:, 3] == 0, 1, -1).astype(np.int8)
+    rule = rule_of(grid, lead)
+    assert rule.n_conditions == 0
+    assert rule.accuracy == pytest.approx(0.5)
+
+
+def test_sets_hold_options_that_are_no_numbers_and_each_division_comes_once():
+    four = Opened("gain", "equivalent", ("linear", "exp", "binary", "log"))
+    found = conditions_of(Grid.product([four]))
+    divisions = [frozenset([condition.options, frozenset(range(4)) - condition.options]) for condition in found]
+    assert len(divisions) == len(set(divisions)) == 7
+    assert found[0].holds == "gain linear"
+    assert found[0].fails == "gain one of exp, binary and log"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("5", "10"), ("k", [5, 10])),
+        (("random(train=0.5, seed=3)", "random(train=0.9, seed=3)"), ("train", [0.5, 0.9])),
+        (("random(train=0.5, seed=3)", "random(train=0.9, seed=4)"), None),
+        (("random(train=0.5)", "per_user(train=0.5)"), None),
+        (("full", "reduced"), None),
+        (("nDCG@10", "nDCG@5"), ("cut-off", [10, 5])),
+    ],
+)
+def test_options_are_ordered_where_one_number_tells_them_apart(options, expected):
+    assert ordered(Opened("k", "equivalent", options)) == expected
