@@ -15,7 +15,7 @@ from cranfield.audits.computing import UserPlaces
 from cranfield.audits.condensing import condensed_lists
 from cranfield.audits.crossing import Crossing, cross
 from cranfield.audits.setups import Setup
-from cranfield.audits.universes import Lists
+from cranfield.audits.universes import SetupLists
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
@@ -82,14 +82,14 @@ class Children:
             for number, line in enumerate(self.lines)
         ]
 
-    def lists(self, number: int, places: UserPlaces) -> Lists:
+    def lists(self, number: int, places: UserPlaces) -> SetupLists:
         """Return the judged lists of a set-up, or raise the reason why there are none."""
         if number in self.reasons:
             raise CranfieldError(self.reasons[number])
         line = self.lines[number]
         start, data = self.crossing.menu.experiment.decisions, line.experiment.data[0].name
         parts = [judged_of(line, part) for part in line.units("part")]
-        lists = Lists(
+        lists = SetupLists(
             parts,
             [places.of(data, _ids(part[0])) for part in parts],
             None if isinstance(start.length, str) else start.length,

@@ -16,7 +16,7 @@ from cranfield.audits.answers import Audit
 from cranfield.audits.crossing import Crossing, Universe
 from cranfield.audits.grid import Grid
 from cranfield.audits.terms import Terms
-from cranfield.audits.universes import Averaged, Lists
+from cranfield.audits.universes import Averaged, SetupLists
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class UserPlaces:
 def compute(
     crossing: Crossing,
     systems: tuple[str, ...],
-    lists_of: Callable[[int, UserPlaces], Lists],
+    lists_of: Callable[[int, UserPlaces], SetupLists],
     advance: Callable[[], None] = lambda: None,
 ) -> Computed:
     """Compute every universe; one that fails is kept as invalid, with its reason.
@@ -123,7 +123,7 @@ def _by_setup(crossing: Crossing) -> list[tuple[int, list[int]]]:
 
 
 def _compute_setup(
-    lists: Lists,
+    lists: SetupLists,
     universes: list[tuple[int, Universe]],
     digests: list[str | None],
     distinct: dict[str, Averaged],

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._numbers import percent_text
 from cranfield.audits.setups import Measurement
-from cranfield.audits.universes import Lists, Measured
+from cranfield.audits.universes import MeasuredLists, SetupLists
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 
 
 @dataclass(frozen=True, eq=False)
-class GivenCondensed(Lists):
+class GivenCondensed(SetupLists):
     """Condensed lists, some of which are given and may be too short.
 
     A given list was cut somewhere, and what stands below the cut is not known. Condensed, it can be measured at a
@@ -31,7 +31,7 @@ class GivenCondensed(Lists):
 
     given: Sequence[bool] = field(default=())
 
-    def measured(self, measurement: Measurement) -> Measured:
+    def measured(self, measurement: Measurement) -> MeasuredLists:
         """Measure the lists, or say for how many users they are too short."""
         cutoff = Metric.of(measurement.metric).cutoff
         for place, given in enumerate(self.given):
@@ -49,7 +49,7 @@ class GivenCondensed(Lists):
         return super().measured(measurement)
 
 
-def condensed_lists(lists: Lists, given: Sequence[bool]) -> Lists:
+def condensed_lists(lists: SetupLists, given: Sequence[bool]) -> SetupLists:
     """Return lists without the items that have no test rating."""
     parts = [[judged.condensed() for judged in part] for part in lists.parts]
     return GivenCondensed(parts, lists.users, lists.length, given)

@@ -164,9 +164,20 @@ def cross(menu: Menu) -> Crossing:
     >>> len(crossing.cells), len(crossing.universes), len(crossing.setups)
     (8, 6, 1)
     """
-    own = of_setup(menu)
-    layers = (
-        _Layer(menu, own, setup_of),
+    layers = check_options(menu)
+    start = [opening.start for opening in menu.openings]
+    cells, invalid, complete, imbalance = _cells(menu, layers)
+    place = int(np.flatnonzero((cells == np.array(start)).all(axis=1))[0])
+    return _crossing(menu, layers, cells, place, complete, invalid, imbalance)
+
+
+def check_options(menu: Menu) -> tuple[_Layer[Any], ...]:
+    """Refuse a starting point that contradicts itself, and options that are possible in no combination.
+
+    Returns what the decisions make together: set-ups, measurements and averages.
+    """
+    layers: tuple[_Layer[Any], ...] = (
+        _Layer(menu, of_setup(menu), setup_of),
         _Layer(menu, MEASURED, measurement_of),
         _Layer(menu, AVERAGED, averaging_of),
     )
@@ -175,9 +186,7 @@ def cross(menu: Menu) -> Crossing:
         if isinstance(reason := layer.at(start), str):
             raise SettingError(f"the starting point contradicts itself: {reason}")
         layer.check_options()
-    cells, invalid, complete, imbalance = _cells(menu, layers)
-    place = int(np.flatnonzero((cells == np.array(start)).all(axis=1))[0])
-    return _crossing(menu, layers, cells, place, complete, invalid, imbalance)
+    return layers
 
 
 def _cells(

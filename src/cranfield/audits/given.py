@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._errors import SettingError
+from cranfield._spelling import parse
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import Menu, menu_of
 from cranfield.audits.computing import UserPlaces, compute
@@ -14,7 +15,7 @@ from cranfield.audits.crossing import cross
 from cranfield.audits.notes import notes_on
 from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
-from cranfield.audits.universes import Lists
+from cranfield.audits.universes import SetupLists
 from cranfield.data import Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.measures.context import Context
@@ -71,7 +72,7 @@ def audit_runs(
     """
     judged = as_judged(runs, test, threshold, Context(train))
     longest = max(lists.depth for lists in judged)
-    table = _table(longest, preset, vary, kinds, budget)
+    table = _table(longest, metric, preset, vary, kinds, budget)
     decisions = Decisions(
         split="predefined", length="all", metrics=metric, threshold=AUTO if threshold is None else threshold
     )
@@ -86,9 +87,9 @@ def audit_runs(
     _check_shown(menu, longest)
     crossing = cross(menu)
 
-    def lists_of(number: int, places: UserPlaces) -> Lists:
+    def lists_of(number: int, places: UserPlaces) -> SetupLists:
         judgments = judged[0].judgments
-        lists = Lists([judged], [places.of("given", list(judgments.user_ids.ids(judgments.users)))])
+        lists = SetupLists([judged], [places.of("given", list(judgments.user_ids.ids(judgments.users)))])
         condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
         return condensed_lists(lists, [True] * len(judged)) if condensed else lists
 
@@ -99,6 +100,7 @@ def audit_runs(
 
 def _table(
     longest: int,
+    metric: str,
     preset: str | None,
     vary: Mapping[str, Any] | None,
     kinds: Mapping[str, str] | None,
@@ -109,9 +111,18 @@ def _table(
     if preset is not None or not vary:
         options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET)}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
-        options["cutoff"] = [cutoff for cutoff in options["cutoff"] if cutoff <= longest]
-    table: dict[str, Any] = {"vary": {**options, **(vary or {})}, "kinds": dict(kinds or {})}
+        options |= _reached(options["metrics"], options["cutoff"], longest, parse(metric).cutoff)
+    opened = {name: values for name, values in {**options, **(vary or {})}.items() if values is not None}
+    table: dict[str, Any] = {"vary": opened, "kinds": dict(kinds or {})}
     return table if budget is None else {**table, "budget": budget}
+
+
+def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start: int | None) -> dict[str, Any]:
+    """Return the cut-offs that the lists reach; where only the one of the start is left, every metric has it."""
+    reached = [cutoff for cutoff in cutoffs if cutoff <= longest]
+    if len({*reached, start}) > 1 or start is None:
+        return {"cutoff": reached}
+    return {"cutoff": None, "metrics": [f"{metric}@{start}" for metric in metrics]}
 
 
 def _check_shown(menu: Menu, longest: int) -> None:

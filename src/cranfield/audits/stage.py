@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from cranfield.audits.answers import Audit
+from cranfield.audits.asking import menu_of
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
+from cranfield.audits.crossing import check_options
 from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
+from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.store import Made
@@ -28,6 +31,11 @@ class Audited(Stage[Audit]):
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
     exported = True
+
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Refuse decisions that cannot be opened."""
+        if experiment.audit is not None:
+            check_options(menu_of(experiment))
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether the experiment opens decisions."""

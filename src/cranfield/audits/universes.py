@@ -26,7 +26,7 @@ Part = Sequence[Judged]
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class SetupLists:
     """The judged lists of a set-up, of every fold and repetition, and whose they are.
 
     Parameters
@@ -70,12 +70,12 @@ class Lists:
         parts = [[judged.fresh(judgments=shared) for judged in part] for part, shared in zip(self.parts, judgments)]
         return replace(self, parts=parts)
 
-    def measured(self, measurement: Measurement) -> Measured:
+    def measured(self, measurement: Measurement) -> MeasuredLists:
         """Measure the lists of every system, under the threshold that they have."""
         metric = Metric.of(measurement.metric)
         values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
         judgments = [part[0].judgments for part in self.parts]
-        return Measured(
+        return MeasuredLists(
             self,
             np.concatenate(values, axis=1),
             np.concatenate([one.n_judged for one in judgments]),
@@ -114,7 +114,7 @@ class Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredLists:
     """What one measurement of a set-up gives: a value for every system and list.
 
     Parameters
@@ -129,7 +129,7 @@ class Measured:
         As of the metric.
     """
 
-    lists: Lists
+    lists: SetupLists
     values: Floats
     judged: NDArray[np.int64]
     relevant: NDArray[np.int64]

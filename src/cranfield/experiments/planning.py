@@ -128,6 +128,8 @@ def plan(
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     check_inputs(experiment)
+    for stage in further:
+        stage.check_experiment(experiment)
     check_folder(out)
     store = _Rehearsal(out)
     line = Pipeline(experiment, store, (*STAGES, *further, *((Report(),) if report else ())))

@@ -73,6 +73,8 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
+    for stage in further:
+        stage.check_experiment(experiment)
     if experiment.audit is not None and not further:
         warnings.warn(
             "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2

@@ -13,6 +13,7 @@ from cranfield._files import whole_file
 from cranfield.experiments.store import Made
 
 if TYPE_CHECKING:
+    from cranfield.experiments.experiment import Experiment
     from cranfield.experiments.pipeline import Level, Pipeline, Unit
 
 OUT = "out"
@@ -57,6 +58,9 @@ class Stage(ABC, Generic[T]):
 
     timed: ClassVar[bool] = False
     """Whether a plan says how long each of its artifacts takes."""
+
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Refuse what an experiment asks of a stage that is not of this package, before anything is made."""
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether it makes something for a unit."""
