@@ -6,7 +6,7 @@ ranked with it, and judged lists to a set of targets, whatever is measured on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cranfield._errors import CranfieldError
@@ -21,6 +21,7 @@ from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
 from cranfield.experiments.stages.judged import judged_of
 from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments
 
 STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
 """What every set-up goes through; the rest is a view."""
@@ -40,6 +41,7 @@ class Children:
         self.outer = line
         self.lines = [_child(line, setup) for setup in self.crossing.setups]
         self.reasons: dict[int, str] = {}
+        self._judgments: list[Judgments] = []
 
     @property
     def steps(self) -> int:
@@ -88,7 +90,8 @@ class Children:
             raise CranfieldError(self.reasons[number])
         line = self.lines[number]
         start, data = self.crossing.menu.experiment.decisions, line.experiment.data[0].name
-        parts = [judged_of(line, part) for part in line.units("part")]
+        parts = [self._with_shared(judged_of(line, part)) for part in line.units("part")]
+        self._judgments = [part[0].judgments for part in parts]
         lists = SetupLists(
             parts,
             [places.of(data, _ids(part[0])) for part in parts],
@@ -96,6 +99,15 @@ class Children:
         )
         line.forget()
         return condensed_lists(lists, _given(line)) if line.decisions.measuring.lists == "condensed" else lists
+
+    def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
+        """Return judged lists with the judgments of the set-up before, where it had the same test ratings.
+
+        What metrics keep of judgments, such as their gains in order, is then made once.
+        """
+        own = part[0].judgments
+        shared = next((before for before in self._judgments if before.is_same_as(own)), own)
+        return [judged.fresh(judgments=shared.at(own.threshold)) for judged in part]
 
 
 def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:

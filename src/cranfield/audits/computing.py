@@ -17,6 +17,7 @@ from cranfield.audits.crossing import Crossing, Universe
 from cranfield.audits.grid import Grid
 from cranfield.audits.terms import Terms
 from cranfield.audits.universes import Averaged, SetupLists
+from cranfield.recommenders.work import one_ahead
 
 Floats = NDArray[np.float64]
 
@@ -97,15 +98,21 @@ def compute(
     places, reasons = UserPlaces(), dict[int, str]()
     digests: list[str | None] = [None] * len(crossing.universes)
     distinct: dict[str, Averaged] = {}
-    for setup, numbers in _by_setup(crossing):
+    by_setup = _by_setup(crossing)
+
+    def lists_or_reason(setup: int) -> SetupLists | str:
         try:
-            lists = lists_of(setup, places)
+            return lists_of(setup, places)
         except CranfieldError as error:
-            reasons |= dict.fromkeys(numbers, str(error))
+            return str(error)
+
+    # The lists of the next set-up are read while these are measured.
+    for numbers, lists in zip(by_setup.values(), one_ahead(lists_or_reason, list(by_setup))):
+        if isinstance(lists, str):
+            reasons |= dict.fromkeys(numbers, lists)
         else:
-            _compute_setup(
-                lists, [(number, crossing.universes[number]) for number in numbers], digests, distinct, reasons
-            )
+            universes = [(number, crossing.universes[number]) for number in numbers]
+            _compute_setup(lists, universes, digests, distinct, reasons)
         advance()
     grid, representative = crossing.grid(digests, reasons)
     kept = [distinct[str(digests[number])] for number in representative.tolist()]
@@ -114,12 +121,12 @@ def compute(
     return Computed(grid, systems, averages, lower, _terms(kept, len(systems), len(places)), places.users)
 
 
-def _by_setup(crossing: Crossing) -> list[tuple[int, list[int]]]:
-    """Return the numbers of the universes of each set-up."""
+def _by_setup(crossing: Crossing) -> dict[int, list[int]]:
+    """Return the numbers of the universes of each set-up, in order."""
     numbers: dict[int, list[int]] = {}
     for number, universe in enumerate(crossing.universes):
         numbers.setdefault(universe.setup, []).append(number)
-    return sorted(numbers.items())
+    return dict(sorted(numbers.items()))
 
 
 def _compute_setup(
