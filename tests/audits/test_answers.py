@@ -65,7 +65,7 @@ def test_the_flips_of_the_starting_point_are_those_of_the_split(audit):
 
 def test_the_rule_names_the_train_share(audit):
     rule = audit.rule("knn", "mf")
-    assert rule.paths(1)[0][0].startswith("train below")
+    assert rule.paths(1)[0][0].startswith("train share below")
     assert rule.accuracy > rule.majority
 
 

@@ -62,3 +62,10 @@ def test_a_difference_without_spread_is_large_and_finite():
     leads = _leads(np.array([[[1.0] * 5], [[0.5] * 5]]))
     assert leads.d_z[0] == pytest.approx(1000)
     assert leads.significant[0]
+
+
+def test_a_difference_of_rounding_alone_is_no_lead():
+    terms = Terms(np.ones((2, 1, 3)))
+    averages = np.array([[0.1 + 0.2], [0.3]])
+    assert averages[0] != averages[1]
+    assert leads_of(terms.between(0, 1), terms, averages, np.array([False])).lead.tolist() == [0]

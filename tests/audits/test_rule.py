@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield.audits import Grid, Opened
-from cranfield.audits.conditions import conditions_of, ordered
+from cranfield.audits.conditions import conditions_of, crossed, ordered
 from cranfield.audits.rule import rule_of
 
 SPLIT = Opened("split", "question", tuple(f"random(train=0.{share})" for share in (2, 4, 6, 8)))
@@ -52,8 +52,8 @@ def test_no_tree_of_three_conditions_is_better(seed):
 def test_a_threshold_is_found_and_reads_in_words(grid):
     lead = np.where(grid.cells[:, 0] >= 2, 1, -1).astype(np.int8)
     rule = rule_of(grid, lead)
-    assert rule.paths(1) == [("train of 0.6 or more",)]
-    assert rule.paths(-1) == [("train below 0.6",)]
+    assert rule.paths(1) == [("train share of 0.6 or more",)]
+    assert rule.paths(-1) == [("train share below 0.6",)]
     assert (rule.accuracy, rule.majority) == (pytest.approx(1), pytest.approx(0.5))
 
 
@@ -63,7 +63,7 @@ def test_a_chain_of_three_conditions_is_found(grid):
     rule = rule_of(grid, lead)
     assert rule.n_conditions == 3
     assert rule.accuracy == pytest.approx(1)
-    assert [set(path) for path in rule.paths(1)] == [{"train of 0.6 or more", "metric nDCG", "average mean"}]
+    assert [set(path) for path in rule.paths(1)] == [{"train share of 0.6 or more", "metric nDCG", "average mean"}]
 
 
 def test_one_winner_everywhere_needs_no_condition(grid):
@@ -100,7 +100,7 @@ def test_sets_hold_options_that_are_no_numbers_and_each_division_comes_once():
     ("options", "expected"),
     [
         (("5", "10"), ("k", [5, 10])),
-        (("random(train=0.5, seed=3)", "random(train=0.9, seed=3)"), ("train", [0.5, 0.9])),
+        (("random(train=0.5, seed=3)", "random(train=0.9, seed=3)"), ("train share", [0.5, 0.9])),
         (("random(train=0.5, seed=3)", "random(train=0.9, seed=4)"), None),
         (("random(train=0.5)", "per_user(train=0.5)"), None),
         (("full", "reduced"), None),
@@ -109,3 +109,27 @@ def test_sets_hold_options_that_are_no_numbers_and_each_division_comes_once():
 )
 def test_options_are_ordered_where_one_number_tells_them_apart(options, expected):
     assert ordered(Opened("k", "equivalent", options)) == expected
+
+
+def test_metrics_at_several_cut_offs_are_divided_by_cut_off_and_by_family():
+    options = tuple(f"{name}@{cutoff}" for name in ("P", "AP", "nDCG(gain=exp)") for cutoff in (5, 10, 20))
+    grid = Grid.product([Opened("metric", "equivalent", options), AVERAGE])
+    lead = np.array([1 if int(option.rpartition("@")[2]) >= 10 and option[0] != "A" else -1 for option in options])
+    rule = rule_of(grid, lead[grid.cells[:, 0]].astype(np.int8))
+    assert rule.accuracy == pytest.approx(1)
+    assert [set(path) for path in rule.paths(1)] == [{"cut-off of 10 or more", "metric one of P and nDCG(gain=exp)"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "families"),
+    [
+        (("random(train=0.5)", "per_user(train=0.8)"), ["random", "per_user"]),
+        (("random(by=user, train=0.5)", "random(train=0.8)"), ["random(by=user)", "random"]),
+        (("knn(k=5)", "svd(factors=5)"), None),
+        (("P@5", "AP"), None),
+        (("P@5", "AP@5"), None),
+    ],
+)
+def test_options_are_crossed_where_kinds_of_them_share_one_named_number(options, families):
+    found = crossed(Opened("x", "equivalent", options))
+    assert (found if found is None else found[2]) == families

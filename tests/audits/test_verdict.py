@@ -89,7 +89,7 @@ def test_influence_names_the_decisions_and_the_noise_floor(audit):
 
 def test_the_rule_stands_beside_always_naming_the_same(audit):
     sentence = _sentence(audit.sentences(), "leads where")
-    assert sentence.startswith("knn leads where: train below 0.")
+    assert sentence.startswith("knn leads where: train share below 0.")
     assert "always naming the same one is right for" in sentence
 
 

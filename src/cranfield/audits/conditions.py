@@ -1,4 +1,4 @@
-"""Conditions on decisions: thresholds where options are numbers in one pattern, sets of options otherwise."""
+"""Conditions on decisions: thresholds on the numbers in options, kinds of options, and sets of options."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from cranfield._phrases import listed
 from cranfield.audits.grid import Grid, Opened
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
+_READS = {"train": "train share"}
+# What names a number before it: a parameter, with the comma before it, or the sign of a cut-off.
+_NAMED = re.compile(r"(?:,\s*)?\w+=$|@$")
 # Of more options than these, sets are single options: there would be too many of them.
 _MOST_OPTIONS = 5
 
@@ -48,7 +51,7 @@ def ordered(opened: Opened) -> tuple[str, list[float]] | None:
     Examples
     --------
     >>> ordered(Opened("split", "question", ("random(train=0.5)", "random(train=0.8)")))
-    ('train', [0.5, 0.8])
+    ('train share', [0.5, 0.8])
     >>> ordered(Opened("metric", "equivalent", ("P@5", "P@10")))
     ('cut-off', [5.0, 10.0])
     >>> ordered(Opened("metric", "equivalent", ("P@5", "AP@10"))) is None
@@ -63,9 +66,41 @@ def ordered(opened: Opened) -> tuple[str, list[float]] | None:
     if len(varying) != 1 or len(set(table[:, varying[0]])) < len(table):
         return None
     before = opened.options[0][: found[0][varying[0]].start()]
+    return _name_before(before, opened), table[:, varying[0]].tolist()
+
+
+def crossed(opened: Opened) -> tuple[str, list[float], list[str]] | None:
+    """Return what the one number of each option is called, the numbers, and the options without them.
+
+    None if an option has no number or several, if the numbers have different names, or if nothing is crossed.
+
+    Examples
+    --------
+    >>> crossed(Opened("metric", "equivalent", ("P@5", "P@10", "AP@10")))
+    ('cut-off', [5.0, 10.0, 10.0], ['P', 'P', 'AP'])
+    >>> crossed(Opened("split", "question", ("random(train=0.5)", "per_user(train=0.8)")))
+    ('train share', [0.5, 0.8], ['random', 'per_user'])
+    """
+    names, values, families = set(), [], []
+    for option in opened.options:
+        matches = list(_NUMBER.finditer(option))
+        if len(matches) != 1:
+            return None
+        before, after = option[: matches[0].start()], option[matches[0].end() :]
+        names.add(_name_before(before, opened))
+        values.append(float(matches[0][0]))
+        families.append(re.sub(r"\(\)$", "", _NAMED.sub("", before) + after))
+    if len(names) > 1 or len(set(values)) < 2 or len(set(families)) < 2:
+        return None
+    return names.pop(), values, families
+
+
+def _name_before(before: str, opened: Opened) -> str:
+    """Return what the number after some text is called: its parameter, the cut-off, or as the decision."""
     parameter = re.search(r"(\w+)=$", before)
-    name = parameter[1] if parameter else "cut-off" if before.endswith("@") else opened.name
-    return name, table[:, varying[0]].tolist()
+    if parameter:
+        return _READS.get(parameter[1], parameter[1])
+    return "cut-off" if before.endswith("@") else opened.name
 
 
 def conditions_of(grid: Grid) -> list[Condition]:
@@ -74,23 +109,36 @@ def conditions_of(grid: Grid) -> list[Condition]:
 
 
 def _conditions(place: int, opened: Opened) -> Iterator[Condition]:
-    numbers = ordered(opened)
+    numbers, table = ordered(opened), crossed(opened)
     if numbers is not None:
-        name, values = numbers
-        for value in sorted(values)[1:]:
-            above = frozenset(k for k, own in enumerate(values) if own >= value)
-            yield Condition(place, above, f"{name} of {value:g} or more", f"{name} below {value:g}")
-        return
-    n = len(opened.options)
-    sizes = range(1, n // 2 + 1) if n <= _MOST_OPTIONS else (1,)
-    for size in sizes:
-        for inside in combinations(range(n), size):
-            outside = [k for k in range(n) if k not in inside]
+        yield from _thresholds(place, *numbers)
+    elif table is not None:
+        name, values, families = table
+        yield from _thresholds(place, name, values)
+        yield from _sets(place, opened.name, families)
+    else:
+        yield from _sets(place, opened.name, opened.options)
+
+
+def _thresholds(place: int, name: str, values: Sequence[float]) -> Iterator[Condition]:
+    for value in sorted(set(values))[1:]:
+        above = frozenset(k for k, own in enumerate(values) if own >= value)
+        yield Condition(place, above, f"{name} of {value:g} or more", f"{name} below {value:g}")
+
+
+def _sets(place: int, decision: str, labels: Sequence[str]) -> Iterator[Condition]:
+    """Give the divisions of the labels in two, each once; the options of a label stay together."""
+    names = list(dict.fromkeys(labels))
+    n = len(names)
+    for size in range(1, n // 2 + 1) if n <= _MOST_OPTIONS else (1,):
+        for inside in combinations(names, size):
             # Of two halves one is enough: the condition that fails is the other.
-            if 2 * size < n or (2 * size == n and 0 in inside):
-                yield Condition(place, frozenset(inside), _among(opened, inside), _among(opened, outside))
+            if 2 * size == n and names[0] not in inside:
+                continue
+            options = frozenset(k for k, label in enumerate(labels) if label in inside)
+            outside = [name for name in names if name not in inside]
+            yield Condition(place, options, _among(decision, inside), _among(decision, outside))
 
 
-def _among(opened: Opened, options: Sequence[int]) -> str:
-    names = [opened.options[k] for k in options]
-    return f"{opened.name} {names[0]}" if len(names) == 1 else f"{opened.name} one of {listed(names)}"
+def _among(decision: str, names: Sequence[str]) -> str:
+    return f"{decision} {names[0]}" if len(names) == 1 else f"{decision} one of {listed(list(names))}"

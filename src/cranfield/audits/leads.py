@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 
 # Where all users differ by the same amount d_z is infinite; influences need a number.
 _LARGEST_EFFECT = 1000.0
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,9 @@ def leads_of(
     z = z_of(x)
     d_z = effect_of(z, terms.users)
     p = p_of(d_z, terms.users)
-    lead = np.sign(np.where(lower_is_better, -difference, difference)).astype(np.int8)
+    # Sums in another order may differ in their last digits, and that is not a lead.
+    equal = np.abs(difference) <= _ROUNDING * np.abs(averages).max(axis=0)
+    lead = np.where(equal, 0, np.sign(np.where(lower_is_better, -difference, difference))).astype(np.int8)
     return Leads(difference, relative, z, d_z, p, lead, p < alpha)
 
 
