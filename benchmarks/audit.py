@@ -188,9 +188,7 @@ def beside_trec_eval(part: Sequence[Judged], universes: int) -> None:
     for run in ranked:
         evaluator.evaluate(run)
     taken = (time.process_time() - start) / 3
-    print(
-        f"  pytrec_eval, its dictionaries being there: {1000 * taken:.0f} ms per universe, {taken * universes:.0f} s in all"
-    )
+    print(f"  pytrec_eval on dictionaries: {1000 * taken:.0f} ms per universe, {taken * universes:.0f} s for all")
 
 
 def _scored(run: Run) -> dict[str, dict[str, float]]:

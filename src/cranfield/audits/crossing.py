@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -29,8 +30,10 @@ from cranfield.measures.averaging import Averaging
 Cells = NDArray[np.int32]
 T = TypeVar("T")
 
-# A product with more cells than this is sampled without looking at each of them.
-_ENUMERATED = 2_000_000
+# With more cells, or more set-ups, than this a sample is drawn without looking at each of them.
+_MOST_CELLS, _MOST_SETUPS = 2_000_000, 5_000
+# So many combinations are tried with an option that seems to be possible in none.
+_TRIED = 500
 
 
 class Universe(NamedTuple):
@@ -113,20 +116,22 @@ class Crossing:
 
 
 class _Layer(Generic[T]):
-    """What some of the decisions make together: one thing for each combination of their options, or a reason."""
+    """What some of the decisions make together: one thing for each combination of their options, or a reason.
+
+    Each is made when it is needed: there may be very many combinations.
+    """
 
     def __init__(self, menu: Menu, names: Sequence[str], make: Callable[[Menu, Mapping[str, Any]], T]) -> None:
         self.columns = [place for place, name in enumerate(menu.names) if name in names]
         self.openings = [menu.openings[place] for place in self.columns]
-        self.sizes = [len(opening.values) for opening in self.openings]
-        self.things: list[T | str] = []
-        for options in np.ndindex(*self.sizes):
-            values = {opening.name: opening.values[option] for opening, option in zip(self.openings, options)}
-            try:
-                self.things.append(make(menu, values))
-            except SettingError as error:
-                self.things.append(str(error))
-        self.valid = np.array([not isinstance(thing, str) for thing in self.things])
+        self.sizes = tuple(len(opening.values) for opening in self.openings)
+        self._menu, self._make = menu, make
+        self._things: dict[int, T | str] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of combinations."""
+        return prod(self.sizes)
 
     def numbers(self, cells: Cells) -> NDArray[np.int64]:
         """Return for each cell the number of the combination of its options here."""
@@ -134,22 +139,54 @@ class _Layer(Generic[T]):
             return np.zeros(len(cells), dtype=np.int64)
         return np.ravel_multi_index(tuple(cells[:, self.columns].T), self.sizes).astype(np.int64)
 
+    def thing(self, number: int) -> T | str:
+        """Return the thing, or the reason why there is none, of a combination."""
+        if number not in self._things:
+            options = np.unravel_index(number, self.sizes) if self.sizes else ()
+            values = {opening.name: opening.values[option] for opening, option in zip(self.openings, options)}
+            try:
+                self._things[number] = self._make(self._menu, values)
+            except SettingError as error:
+                self._things[number] = str(error)
+        return self._things[number]
+
+    def possible(self, number: int) -> T:
+        """Return the thing of a combination that is known to be possible."""
+        thing = self.thing(number)
+        assert not isinstance(thing, str)
+        return thing
+
     def at(self, options: Sequence[int]) -> T | str:
         """Return the thing, or the reason, of a cell."""
-        return self.things[int(self.numbers(np.array([options], dtype=np.int32))[0])]
+        return self.thing(int(self.numbers(np.array([options], dtype=np.int32))[0]))
+
+    def valid(self, cells: Cells) -> NDArray[np.bool_]:
+        """Tell which cells are possible."""
+        numbers, place = np.unique(self.numbers(cells), return_inverse=True)
+        return np.array([not isinstance(self.thing(number), str) for number in numbers.tolist()])[place]
 
     def check_options(self) -> None:
-        """Refuse an option that contradicts something in every combination."""
-        shape = np.array(self.valid).reshape(self.sizes)
+        """Refuse an option that contradicts something in every combination, or in all of many that are tried."""
         for axis, opening in enumerate(self.openings):
-            others = tuple(place for place in range(len(self.sizes)) if place != axis)
-            for option, some in enumerate(np.atleast_1d(shape.any(axis=others)).tolist()):
-                if not some:
-                    first = np.take(np.arange(shape.size).reshape(self.sizes), option, axis=axis).flat[0]
+            for option in range(len(opening.values)):
+                reasons = [thing for thing in self._with_option(axis, option) if isinstance(thing, str)]
+                if len(reasons) == min(_TRIED, self.size // self.sizes[axis]):
                     raise SettingError(
                         f"audit.vary: {opening.name}={text_of(opening.values[option])} is possible in no combination: "
-                        f"{self.things[int(first)]}"
+                        f"{reasons[0]}"
                     )
+
+    def _with_option(self, axis: int, option: int) -> Iterator[T | str]:
+        """Give things with an option until one is possible: with the start beside it, then with other options."""
+        others = [len(opening.values) if place != axis else 1 for place, opening in enumerate(self.openings)]
+        starts = [opening.start for opening in self.openings]
+        for steps in islice(np.ndindex(*others[::-1]), _TRIED):
+            options = [(start + step) % size for start, step, size in zip(starts, steps[::-1], self.sizes)]
+            options[axis] = option
+            thing = self.thing(int(np.ravel_multi_index(options, self.sizes)))
+            yield thing
+            if not isinstance(thing, str):
+                return
 
 
 def cross(menu: Menu) -> Crossing:
@@ -195,9 +232,9 @@ def _cells(
     sizes = [len(opening.values) for opening in menu.openings]
 
     def is_valid(cells: Cells) -> NDArray[np.bool_]:
-        return np.logical_and.reduce([layer.valid[layer.numbers(cells)] for layer in layers])
+        return np.logical_and.reduce([layer.valid(cells) for layer in layers])
 
-    if prod(sizes) <= _ENUMERATED:
+    if prod(sizes) <= _MOST_CELLS and layers[0].size <= _MOST_SETUPS:
         everything = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1).T
         valid = is_valid(everything)
         invalid = tuple((tuple(cell.tolist()), _reason(layers, cell)) for cell in everything[~valid])
@@ -228,10 +265,10 @@ def _crossing(
     universe = np.empty(len(cells), dtype=np.int64)
     numbers = np.stack([layer.numbers(cells) for layer in layers], axis=1)
     for place, (first, second, third) in enumerate(numbers.tolist()):
-        setup = layers[0].things[first]
+        setup = layers[0].possible(first)
         if setup.key not in setups:
             setups[setup.key] = len(kept)
             kept.append(setup)
-        own = Universe(setups[setup.key], layers[1].things[second], layers[2].things[third])
+        own = Universe(setups[setup.key], layers[1].possible(second), layers[2].possible(third))
         universe[place] = universes.setdefault(own, len(universes))
     return Crossing(menu, cells, tuple(universes), universe, tuple(kept), start, complete, invalid, imbalance)

@@ -17,7 +17,9 @@ IsValid = Callable[[Cells], NDArray[np.bool_]]
 """Says which cells are possible."""
 
 _PASSES = 60
-_TRIES = 200
+_TRIES, _ROUNDS = 40, 5
+# So many passes that leave the cost above this share of it are the last.
+_PATIENCE, _SETTLED = 8, 0.99
 
 
 def balanced_sample(
@@ -62,11 +64,14 @@ def balanced_sample(
     """
     rng = stream(seed, "audit", "sample")
     cells = _mended(_columns(sizes, size, start, rng), sizes, is_valid, rng)
-    for _ in range(_PASSES):
+    cost = _cost(cells, sizes)
+    costs = [cost]
+    while len(costs) < _PASSES and not (len(costs) > _PATIENCE and cost > _SETTLED * costs[-_PATIENCE]):
         for column in range(len(sizes)):
             changed = _swapped(cells, column, sizes, is_valid, rng)
-            if _cost(changed, sizes) < _cost(cells, sizes):
-                cells = changed
+            if (changed_cost := _cost(changed, sizes)) < cost:
+                cells, cost = changed, changed_cost
+        costs.append(cost)
     if len(cells) < max(sizes):
         raise SettingError(f"only {len(cells)} of {size} drawn combinations are possible; open fewer decisions")
     return cells, imbalance_of(cells, sizes)
@@ -116,29 +121,43 @@ def _mended(cells: Cells, sizes: Sequence[int], is_valid: IsValid, rng: np.rando
     """Return the cells with repeated and invalid ones mended by swaps; what cannot be mended is left out."""
     codes, valid = _codes(cells, sizes), is_valid(cells)
     counts = Counter(codes.tolist())
-    bad = [row for row in range(1, len(cells)) if not valid[row] or counts[int(codes[row])] > 1]
-    for row in bad:
-        if valid[row] and counts[int(codes[row])] == 1:
-            continue  # another one of the repeated cells was changed
-        columns = (rng.random(_TRIES) * len(sizes)).astype(int)
-        others = 1 + (rng.random(_TRIES) * (len(cells) - 1)).astype(int)
-        mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
-        tries = np.arange(_TRIES)
-        mine[tries, columns], theirs[tries, columns] = theirs[tries, columns], mine[tries, columns]
-        new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)
-        possible = is_valid(mine) & (is_valid(theirs) | ~valid[others]) & (new[:, 0] != new[:, 1]) & (others != row)
-        for place in np.flatnonzero(possible).tolist():
-            if counts[int(new[place, 0])] or counts[int(new[place, 1])]:
-                continue
-            both = [row, int(others[place])]
-            counts.subtract(codes[both].tolist())
-            cells[both] = mine[place], theirs[place]
-            codes[both], valid[both] = new[place], is_valid(cells[both])
-            counts.update(codes[both].tolist())
-            break
+    for _ in range(_ROUNDS):
+        for row in range(1, len(cells)):
+            # Of repeated cells those that come later change, until one is left.
+            if not valid[row] or counts[int(codes[row])] > 1:
+                _mend(row, cells, codes, valid, counts, sizes, is_valid, rng)
     first = np.zeros(len(cells), dtype=np.bool_)
     first[np.unique(codes, return_index=True)[1]] = True
     return cells[first & valid]
+
+
+def _mend(
+    row: int,
+    cells: Cells,
+    codes: NDArray[np.int64],
+    valid: NDArray[np.bool_],
+    counts: Counter[int],
+    sizes: Sequence[int],
+    is_valid: IsValid,
+    rng: np.random.Generator,
+) -> None:
+    """Swap an option of a cell with that of another, so that both are possible and new; in place, if a try does so."""
+    columns = (rng.random(_TRIES) * len(sizes)).astype(int)
+    others = 1 + (rng.random(_TRIES) * (len(cells) - 1)).astype(int)
+    mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
+    tries = np.arange(_TRIES)
+    mine[tries, columns], theirs[tries, columns] = theirs[tries, columns], mine[tries, columns]
+    new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)
+    possible = is_valid(mine) & (is_valid(theirs) | ~valid[others]) & (new[:, 0] != new[:, 1]) & (others != row)
+    for place in np.flatnonzero(possible).tolist():
+        if counts[int(new[place, 0])] or counts[int(new[place, 1])]:
+            continue
+        both = [row, int(others[place])]
+        counts.subtract(codes[both].tolist())
+        cells[both] = mine[place], theirs[place]
+        codes[both], valid[both] = new[place], is_valid(cells[both])
+        counts.update(codes[both].tolist())
+        return
 
 
 def _swapped(cells: Cells, column: int, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator) -> Cells:
@@ -159,7 +178,8 @@ def _swapped(cells: Cells, column: int, sizes: Sequence[int], is_valid: IsValid,
         gain -= np.where(a != b, change, 0)
     mine[:, column], theirs[:, column] = options[1], options[0]
     # Many swaps at once disturb each other, so that only some of those that help are made.
-    chosen = (gain > 0) & (options[0] != options[1]) & (rng.random(half) < 0.2) & is_valid(mine) & is_valid(theirs)
+    chosen = (gain > 0) & (options[0] != options[1]) & (rng.random(half) < 0.2)
+    chosen[chosen] = is_valid(mine[chosen]) & is_valid(theirs[chosen])
     new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)
     chosen &= ~np.isin(new, _codes(cells, sizes)).any(axis=1)
     repeated = np.ones(new.size, dtype=np.bool_)
