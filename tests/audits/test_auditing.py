@@ -14,7 +14,7 @@ from cranfield.audits.auditing import with_audit
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
 from cranfield.audits.planning import plan_audit
-from cranfield.experiments import Decisions, Results, run
+from cranfield.experiments import Decisions, Results, Source, run
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
 from cranfield.experiments.store import open_store
@@ -155,12 +155,21 @@ def test_any_number_of_threads_gives_the_same_numbers(tiny, tmp_path):
 
 
 def test_users_of_two_sets_of_ratings_are_different_users(tiny, tmp_path):
-    from cranfield.experiments import Source
-
     world = "world(users={}, items=40, ratings=900)"
     data = tuple(Source(name, simulate=world.format(users)) for name, users in (("a", 50), ("b", 60)))
     found = computed(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}), tmp_path / "out")
     assert found.terms.n_users == len(set(found.users)) == found.terms.users.sum() // 2
+
+
+def test_an_automatic_threshold_is_that_of_each_set_of_ratings(tiny, tmp_path):
+    clicks = tmp_path / "clicks.csv"
+    clicks.write_text(
+        "user,item\n" + "".join(f"{user},{user * 7 % 11 + item}\n" for user in range(20) for item in range(9))
+    )
+    data = (*tiny().data, Source("clicks", file=str(clicks)))
+    found = computed(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}), tmp_path / "out")
+    assert found.grid.invalid == ()
+    assert (found.averages > 0).all()
 
 
 def test_a_plan_counts_each_training_once(tiny, tmp_path):

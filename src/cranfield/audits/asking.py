@@ -19,6 +19,7 @@ from cranfield.recommenders import recommender
 BUDGET = 5_000
 """The most universes that are computed unless another number is given."""
 
+_REACHED = 4.0
 _SEEDS = ("split_seed", "training_seed")
 
 
@@ -81,7 +82,8 @@ def menu_of(experiment: Experiment, *, highest: float | None = None) -> Menu:
         The starting point. Without a table, or with one that neither opens a decision nor names a preset, it is the
         preset ``usual``.
     highest
-        The highest rating, which says what a threshold of ``auto`` is; by default that of a scale that reaches 4.
+        The highest rating, which says what a threshold of ``auto`` is where it is opened; by default that of a scale
+        that reaches 4.
 
     Examples
     --------
@@ -92,8 +94,9 @@ def menu_of(experiment: Experiment, *, highest: float | None = None) -> Menu:
     table = experiment.audit or {}
     if len(experiment.systems) < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")
-    experiment = replace(experiment, decisions=experiment.decisions.on(4.0 if highest is None else highest))
     options = _options(experiment, table)
+    if "threshold" in options:
+        experiment = replace(experiment, decisions=experiment.decisions.on(_REACHED if highest is None else highest))
     kinds, weights = _of_decisions("kinds", table, options), _of_decisions("weights", table, options)
     openings = [
         _opening(experiment, name, options, kinds.get(name), weights.get(name)) for name in sorted(options, key=_place)

@@ -21,6 +21,9 @@ from cranfield.recommenders.work import one_ahead
 
 Floats = NDArray[np.float64]
 
+# Stands for the threshold that the lists have themselves.
+_OWN = float("-inf")
+
 
 @dataclass(frozen=True, eq=False)
 class Computed:
@@ -145,7 +148,7 @@ def _compute_setup(
 
     ordered = sorted(universes, key=order)
     for threshold, at_threshold in groupby(ordered, key=lambda entry: _threshold(entry[1])):
-        view = lists if np.isnan(threshold) else lists.at(threshold)
+        view = lists if threshold == _OWN else lists.at(threshold)
         for measurement, group in groupby(at_threshold, key=lambda entry: entry[1].measurement):
             members = list(group)
             try:
@@ -165,7 +168,7 @@ def _compute_setup(
 
 def _threshold(universe: Universe) -> float:
     threshold = universe.measurement.threshold
-    return float("nan") if threshold is None else float(threshold)
+    return _OWN if threshold is None else float(threshold)
 
 
 def _terms(universes: list[Averaged], systems: int, users: int) -> Terms:

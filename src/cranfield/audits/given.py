@@ -20,7 +20,7 @@ from cranfield.data import Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.measures.context import Context
 from cranfield.measures.judged import Judged
-from cranfield.measures.measuring import AUTO, as_judged
+from cranfield.measures.measuring import as_judged, usual_threshold
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
@@ -73,9 +73,9 @@ def audit_runs(
     judged = as_judged(runs, test, threshold, Context(train))
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)
-    decisions = Decisions(
-        split="predefined", length="all", metrics=metric, threshold=AUTO if threshold is None else threshold
-    )
+    highest = judged[0].judgments.top_grade
+    level = usual_threshold(highest) if threshold is None else threshold
+    decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
     experiment = Experiment(
         data=(Source("given", train="train", test="test"),),
         systems=tuple(System(f"system {number}", run="run") for number in range(len(judged))),
@@ -83,7 +83,7 @@ def audit_runs(
         seed=seed,
         audit=table,
     )
-    menu = menu_of(experiment, highest=judged[0].judgments.top_grade)
+    menu = menu_of(experiment)
     _check_shown(menu, longest)
     crossing = cross(menu)
 

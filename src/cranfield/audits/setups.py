@@ -15,6 +15,7 @@ from cranfield.experiments import Experiment, System
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.stages.data import draws
 from cranfield.measures.averaging import Averaging
+from cranfield.measures.measuring import AUTO
 from cranfield.recommenders import recommender
 from cranfield.splits import registry as split_registry
 
@@ -113,7 +114,10 @@ def _system(system: System, start: Experiment, values: Mapping[str, Any]) -> Sys
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, what unjudged items count as."""
+    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, what unjudged items count as.
+
+    Without a threshold it is that of the lists, which follows from their ratings.
+    """
 
     metric: str
     threshold: float | None
@@ -134,7 +138,7 @@ def measurement_of(menu: Menu, values: Mapping[str, Any]) -> Measurement:
         )
     return Measurement(
         metric_at(base, values.get("cutoff"), values.get("gain")),
-        values.get("threshold", decisions.threshold),
+        values.get("threshold", None if decisions.threshold == AUTO else decisions.threshold),
         values.get("unjudged", "not relevant"),
     )
 
