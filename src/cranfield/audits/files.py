@@ -111,7 +111,8 @@ def _pair_as_json(pair: PairAudit) -> dict[str, Any]:
                 "shares": [_without_nan(asdict(share)) for share in answer.shares],
                 "effects": [[level, value] for level, value in answer.effects.items()],
                 "joint": None if answer.joint is None else asdict(answer.joint),
-                "corrected": _without_nan(dict(answer.corrected)),
+                "corrected": dict(answer.corrected),
+                "corrected_retrained": dict(answer.corrected_retrained),
             }
             for answer in pair.answers
         ],
@@ -188,7 +189,8 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
             tuple(_share_from_json(share) for share in answer["shares"]),
             dict(answer["effects"]),
             None if answer["joint"] is None else JointTest(**answer["joint"]),
-            {name: np.nan if p is None else p for name, p in answer["corrected"].items()},
+            answer["corrected"],
+            answer["corrected_retrained"],
         )
         for answer in content["answers"]
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.audits.chance import turned_by_chance
+from cranfield.audits.chance import spread_by_chance, turned_by_chance
 from cranfield.audits.flips import Flips, flips_of
 from cranfield.audits.grid import Grid
 from cranfield.audits.influence import Influence, influences
@@ -89,8 +89,8 @@ class QuestionAnswer:
         The quantiles of d_z over the cells.
     joint
         The joint test; None if no universe can be tested.
-    corrected
-        Its p-values after Holm's correction over the pairs of systems.
+    corrected, corrected_retrained
+        Its p-values, without and with the spread of seeds, after Holm's correction over the pairs of systems.
     """
 
     question: Mapping[str, str] | None
@@ -99,6 +99,7 @@ class QuestionAnswer:
     effects: Mapping[float, float]
     joint: JointTest | None
     corrected: Mapping[str, float] = field(default_factory=dict)
+    corrected_retrained: Mapping[str, float] = field(default_factory=dict)
 
     def share(self, what: str, over: str = "cells") -> LeadShare:
         """Return one of the shares."""
@@ -163,8 +164,11 @@ def audit_pair(
     drawn = resampled(x, terms, counts)
     questions = Question.of(grid, terms.linear)
     tested = [question.tested for question in questions if question.tested is not None]
+    spread = spread_by_chance(grid, x, terms.users)
     tests = iter(
-        joint_tests(x, terms.users, tested, draws=effort.draws, alpha=effort.alpha, seed=effort.seed) if tested else ()
+        joint_tests(x, terms.users, tested, spread=spread, draws=effort.draws, alpha=effort.alpha, seed=effort.seed)
+        if tested
+        else ()
     )
     answers = []
     for question in questions:

@@ -211,8 +211,13 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
         for each in noise
         if each.system in pair.systems
     ]
-    turned = f"chance alone turns the winner in {_percent(pair.turned_by_chance)} of the set-ups"
-    return f"{text}: {'; '.join([*own, turned])}."
+    own.append(f"chance alone turns the winner in {_percent(pair.turned_by_chance)} of the set-ups")
+    p = pair.answer().corrected_retrained
+    if p:
+        own.append(
+            f"with the spread of chance added, the joint test has p {_p(p['either'])} (median z, p {_p(p['median'])})"
+        )
+    return f"{text}: {'; '.join(own)}."
 
 
 def _named(texts: Sequence[str]) -> str:
