@@ -300,7 +300,7 @@ class Audit:
         rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
         rows = sorted(rows, key=lambda row: -row["share"])
         texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
-        return f"Of {len(self.systems)} systems, who is first in how many of the cells: {', '.join(texts)}."
+        return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
 
     def plot(self, figure: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
