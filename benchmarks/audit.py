@@ -60,7 +60,7 @@ def timed(name: str, work: Callable[[], object]) -> None:
     wall, processor = time.perf_counter(), time.process_time()
     work()
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    bar = f"   (bar {BARS[name]:g} s, 6,040 users)" if name in BARS else ""
+    bar = f"   (bar {BARS[name]:g} s)" if name in BARS else ""
     print(f"  {name:<28}{wall:8.2f} s {processor:8.2f} s of processor time{bar}")
 
 
