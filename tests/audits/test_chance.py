@@ -70,7 +70,7 @@ def test_with_the_spread_of_seeds_the_joint_test_keeps_its_level_for_retrained_s
     grid, users = Grid.product(opened), np.full(10, 200)
     scope = Scope(np.arange(10), grid.weights)
     given, retrained = [], []
-    for replicate in range(150):
+    for replicate in range(120):
         training = 0.1 * rng.normal(size=(1, 5, 1))
         lists = rng.normal(size=(1, 5, 200)) + 0.5 * rng.normal(size=(2, 5, 200))
         x = (training + lists).reshape(10, 200).astype(np.float32)
@@ -81,5 +81,5 @@ def test_with_the_spread_of_seeds_the_joint_test_keeps_its_level_for_retrained_s
     given, retrained = np.array(given), np.array(retrained)
     assert (given <= 0.05).mean(axis=0).max() > 0.3
     for alpha in (0.01, 0.05, 0.10):
-        error = np.sqrt(alpha * (1 - alpha) / 150)
+        error = np.sqrt(alpha * (1 - alpha) / 120)
         assert ((retrained <= alpha).mean(axis=0) <= alpha + 3.3 * error).all(), alpha
