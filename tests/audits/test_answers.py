@@ -74,6 +74,7 @@ def test_joint_p_values_are_corrected_over_the_pairs_within_each_question(audit)
     assert joint.height == 3 * (1 + 3) * 4
     for _, rows in joint.group_by("question", "statistic"):
         assert rows["p_corrected"].to_numpy() == pytest.approx(holm(rows["p"].to_numpy()))
+    assert joint["p_retrained"].null_count() == 0
 
 
 def test_ranks_are_given_over_all_universes_and_within_each_question(audit):

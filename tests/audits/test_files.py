@@ -8,7 +8,10 @@ import polars as pl
 import pytest
 
 from cranfield._errors import InputError
-from cranfield.audits import read_audit
+from cranfield._settings import settings
+from cranfield.audits import Audit, read_audit
+
+SYSTEMS = ("knn", "mf", "pop")
 
 
 @pytest.fixture
@@ -60,3 +63,13 @@ def test_files_of_different_audits_are_an_error(folder):
     pl.read_parquet(path).filter(system_a="knn").write_parquet(path)
     with pytest.raises(InputError, match="belong to different audits"):
         read_audit(folder)
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_threads(grid, terms, tmp_path, monkeypatch):
+    averages = terms.values.mean(axis=2, dtype="float64")
+    saved = []
+    for threads in (1, 2):
+        monkeypatch.setattr(settings, "threads", threads)
+        audit = Audit.of(grid, SYSTEMS, averages, terms, draws=600, resamples=10)
+        saved.append([path.read_bytes() for path in audit.save(tmp_path / str(threads))])
+    assert saved[0] == saved[1]

@@ -46,7 +46,7 @@ def test_pairs_are_searched_where_no_single_change_turns_the_winner():
     ]
 
 
-def test_another_seed_is_no_decision():
+def test_another_seed_is_not_a_decision():
     assert flips_of(GRID, _leads(_lead([1, 3, 5, 7]))).turning == []
 
 
@@ -59,7 +59,7 @@ def test_a_change_of_significance_alone_is_named_apart():
 
 
 @pytest.mark.parametrize("start", [0, 11])
-def test_a_tie_turns_nobody_round(start):
+def test_a_tie_does_not_turn_the_winner(start):
     grid = Grid(GRID.opened, GRID.cells, GRID.universe, start)
     lead = np.zeros(GRID.n_cells)
     lead[start] = 1

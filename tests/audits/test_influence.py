@@ -74,13 +74,13 @@ def test_components_are_those_of_the_functional_anova_by_inclusion_and_exclusion
 def test_a_product_has_the_shapley_shares_of_the_definition(weighted):
     grid = _grid([3, 2, 4], weighted)
     y = np.random.default_rng(2).normal(size=grid.n_cells)
-    found = influences(grid, y)
-    assert found.method == "anova"
-    assert found.shapley[0] == pytest.approx(_shapley(grid, y))
-    assert found.shapley.sum() == pytest.approx(1)
-    assert (found.main <= found.shapley + 1e-12).all()
-    assert (found.shapley <= found.total + 1e-12).all()
-    assert found.main.sum() + sum(share[0] for share in found.pairs.values()) <= 1 + 1e-12
+    result = influences(grid, y)
+    assert result.method == "anova"
+    assert result.shapley[0] == pytest.approx(_shapley(grid, y))
+    assert result.shapley.sum() == pytest.approx(1)
+    assert (result.main <= result.shapley + 1e-12).all()
+    assert (result.shapley <= result.total + 1e-12).all()
+    assert result.main.sum() + sum(share[0] for share in result.pairs.values()) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -88,12 +88,12 @@ def test_a_grid_with_invalid_cells_has_the_shapley_shares_of_the_definition(weig
     whole = _grid([3, 2, 4], weighted)
     grid = _part(whole, np.random.default_rng(3).random(whole.n_cells) < 0.8)
     y = np.random.default_rng(4).normal(size=grid.n_cells)
-    found = influences(grid, y)
-    assert found.method == "enumeration"
-    assert found.shapley[0] == pytest.approx(_shapley(grid, y))
+    result = influences(grid, y)
+    assert result.method == "enumeration"
+    assert result.shapley[0] == pytest.approx(_shapley(grid, y))
     variance = _conditional_variance(grid, y, range(3))
-    assert found.main[0, 1] == pytest.approx(_conditional_variance(grid, y, [1]) / variance)
-    assert found.total[0, 1] == pytest.approx(1 - _conditional_variance(grid, y, [0, 2]) / variance)
+    assert result.main[0, 1] == pytest.approx(_conditional_variance(grid, y, [1]) / variance)
+    assert result.total[0, 1] == pytest.approx(1 - _conditional_variance(grid, y, [0, 2]) / variance)
 
 
 def test_the_order_of_cells_does_not_matter():
@@ -106,19 +106,19 @@ def test_the_order_of_cells_does_not_matter():
 
 def test_a_decision_that_changes_nothing_has_no_influence_and_a_constant_answer_none_at_all():
     grid = _grid([3, 2])
-    found = influences(grid, np.array([grid.cells[:, 0] ** 2, np.full(grid.n_cells, 0.1)]))
-    assert found.shapley[0] == pytest.approx([1, 0])
-    assert found.shapley[1].tolist() == [0, 0]
-    assert found.variance[1] == 0
+    result = influences(grid, np.array([grid.cells[:, 0] ** 2, np.full(grid.n_cells, 0.1)]))
+    assert result.shapley[0] == pytest.approx([1, 0])
+    assert result.shapley[1].tolist() == [0, 0]
+    assert result.variance[1] == 0
 
 
 def test_an_interaction_is_shared_by_its_two_decisions():
     grid = _grid([2, 2, 3])
-    found = influences(grid, (-1.0) ** (grid.cells[:, 0] + grid.cells[:, 1]))
-    assert found.main[0] == pytest.approx([0, 0, 0])
-    assert found.total[0] == pytest.approx([1, 1, 0])
-    assert found.shapley[0] == pytest.approx([0.5, 0.5, 0])
-    assert found.pairs[0, 1][0] == pytest.approx(1)
+    result = influences(grid, (-1.0) ** (grid.cells[:, 0] + grid.cells[:, 1]))
+    assert result.main[0] == pytest.approx([0, 0, 0])
+    assert result.total[0] == pytest.approx([1, 1, 0])
+    assert result.shapley[0] == pytest.approx([0.5, 0.5, 0])
+    assert result.pairs[0, 1][0] == pytest.approx(1)
 
 
 def test_least_squares_on_a_sample_come_near_the_whole_grid_within_their_error():
@@ -129,19 +129,19 @@ def test_least_squares_on_a_sample_come_near_the_whole_grid_within_their_error()
     exact = influences(grid, y).shapley[0]
     keep = np.zeros(grid.n_cells, dtype=bool)
     keep[rng.permutation(grid.n_cells)[:250]] = True
-    found = influences(_part(grid, keep, complete=False), y[keep])
-    assert found.method == "least squares"
-    assert (np.abs(found.shapley[0] - exact) <= 4 * found.error + 0.02).all()
-    assert found.shapley.sum() + found.rest[0] == pytest.approx(1)
-    assert len(found.pairs) == 6
+    result = influences(_part(grid, keep, complete=False), y[keep])
+    assert result.method == "least squares"
+    assert (np.abs(result.shapley[0] - exact) <= 4 * result.error + 0.02).all()
+    assert result.shapley.sum() + result.rest[0] == pytest.approx(1)
+    assert len(result.pairs) == 6
 
 
 def test_a_small_sample_has_main_effects_only():
     grid = _grid([4, 4, 4])
     keep = np.arange(grid.n_cells) % 3 == 0
-    found = influences(_part(grid, keep, complete=False), grid.cells[keep, 0].astype(float))
-    assert found.pairs == {}
-    assert found.main[0] == pytest.approx([1, 0, 0], abs=0.15)
+    result = influences(_part(grid, keep, complete=False), grid.cells[keep, 0].astype(float))
+    assert result.pairs == {}
+    assert result.main[0] == pytest.approx([1, 0, 0], abs=0.15)
 
 
 def test_too_many_decisions_to_enumerate_are_an_error():

@@ -64,7 +64,7 @@ def test_a_difference_without_spread_is_large_and_finite():
     assert leads.significant[0]
 
 
-def test_a_difference_of_rounding_alone_is_no_lead():
+def test_a_difference_of_rounding_alone_is_not_a_lead():
     terms = Terms(np.ones((2, 1, 3)))
     averages = np.array([[0.1 + 0.2], [0.3]])
     assert averages[0] != averages[1]

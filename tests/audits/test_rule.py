@@ -80,20 +80,20 @@ def test_a_condition_that_adds_less_than_one_per_cent_is_left_out():
     assert rule_of(grid, lead).n_conditions == 0
 
 
-def test_chance_is_no_condition(grid):
+def test_chance_is_not_a_condition(grid):
     lead = np.where(grid.cells[:, 3] == 0, 1, -1).astype(np.int8)
     rule = rule_of(grid, lead)
     assert rule.n_conditions == 0
     assert rule.accuracy == pytest.approx(0.5)
 
 
-def test_sets_hold_options_that_are_no_numbers_and_each_division_comes_once():
+def test_sets_hold_options_that_are_not_numbers_and_each_division_comes_once():
     four = Opened("gain", "equivalent", ("linear", "exp", "binary", "log"))
-    found = conditions_of(Grid.product([four]))
-    divisions = [frozenset([condition.options, frozenset(range(4)) - condition.options]) for condition in found]
+    conditions = conditions_of(Grid.product([four]))
+    divisions = [frozenset([condition.options, frozenset(range(4)) - condition.options]) for condition in conditions]
     assert len(divisions) == len(set(divisions)) == 7
-    assert found[0].holds == "gain linear"
-    assert found[0].fails == "gain one of exp, binary and log"
+    assert conditions[0].holds == "gain linear"
+    assert conditions[0].fails == "gain one of exp, binary and log"
 
 
 @pytest.mark.parametrize(
@@ -131,5 +131,5 @@ def test_metrics_at_several_cut_offs_are_divided_by_cut_off_and_by_family():
     ],
 )
 def test_options_are_crossed_where_kinds_of_them_share_one_named_number(options, families):
-    found = crossed(Opened("x", "equivalent", options))
-    assert (found if found is None else found[2]) == families
+    table = crossed(Opened("x", "equivalent", options))
+    assert (table if table is None else table[2]) == families

@@ -30,7 +30,9 @@ def _shares(terms, first, second, scope):
     leads = leads_of(x, terms, averages, np.zeros(terms.n_universes, dtype=bool))
     joint = joint_tests(x, terms.users, [scope], draws=99)[0]
     drawn = resampled(x, terms, user_counts(USERS, 60))
-    return leads, {(one.over, one.what): one for one in lead_shares(leads, drawn, terms, scope, scope, 0.05, joint)}
+    return leads, {
+        (share.over, share.what): share for share in lead_shares(leads, drawn, terms, scope, scope, 0.05, joint)
+    }
 
 
 def test_shares_of_cells_have_the_weights_and_those_of_universes_have_none(terms):
@@ -45,7 +47,7 @@ def test_shares_of_cells_have_the_weights_and_those_of_universes_have_none(terms
         assert shares[over, "significant"].share == pytest.approx(either)
 
 
-def test_an_equal_universe_is_led_by_nobody(terms):
+def test_an_equal_universe_counts_as_equal(terms):
     _, shares = _shares(terms, 1, 2, Scope(np.array([3]), np.array([1.0])))
     assert shares["cells", "equal"].share == 1
     assert shares["cells", "equal"].chance is None

@@ -210,7 +210,11 @@ class Audit:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def joint(self) -> pl.DataFrame:
-        """Return the joint test: one row per pair, question and statistic; p and Holm's p over the pairs."""
+        """Return the joint test: one row per pair, question and statistic.
+
+        ``p_corrected`` has Holm's correction over the pairs of systems; ``p_retrained`` has it too, with the spread of
+        chance options added to that of users (null without chance options).
+        """
         rows = [
             {
                 **_names(pair),
@@ -221,13 +225,16 @@ class Audit:
                 "expected": answer.joint.expected[name],
                 "p": answer.joint.p[name],
                 "p_corrected": answer.corrected[name],
+                "p_retrained": answer.corrected_retrained.get(name),
             }
             for pair in self.pairs
             for answer in pair.answers
             if answer.joint is not None
             for name in STATISTICS
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return pl.DataFrame(
+            rows, schema_overrides={"p_retrained": pl.Float64} if rows else None, infer_schema_length=None
+        )
 
     def ranks(self) -> pl.DataFrame:
         """Return the rank distribution: one row per question, system and rank, the share of the cells."""
@@ -293,7 +300,7 @@ class Audit:
         rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
         rows = sorted(rows, key=lambda row: -row["share"])
         texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
-        return f"Of {len(self.systems)} systems, who is first in how many of the cells: {', '.join(texts)}."
+        return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
 
     def plot(self, figure: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
@@ -352,17 +359,22 @@ def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms)
 
 def _corrected(pairs: Sequence[PairAudit]) -> list[PairAudit]:
     """Return the pairs with Holm's correction over them, within each question and for each statistic."""
-    corrected: list[list[dict[str, float]]] = [[{} for _ in pair.answers] for pair in pairs]
+    corrected = [list(pair.answers) for pair in pairs]
     for place in range(len(pairs[0].answers)):
-        for name in STATISTICS:
-            tests = [pair.answers[place].joint for pair in pairs]
-            p = np.array([np.nan if test is None else test.p[name] for test in tests])
-            for own, value in zip(corrected, holm(p).tolist()):
-                own[place][name] = value
-    return [
-        replace(pair, answers=tuple(replace(answer, corrected=p) for answer, p in zip(pair.answers, own)))
-        for pair, own in zip(pairs, corrected)
-    ]
+        tests = [pair.answers[place].joint for pair in pairs]
+        plain = _holm([None if test is None else test.p for test in tests])
+        retrained = _holm([None if test is None else test.retrained for test in tests])
+        for answers, p, p_retrained in zip(corrected, plain, retrained):
+            answers[place] = replace(answers[place], corrected=p, corrected_retrained=p_retrained)
+    return [replace(pair, answers=tuple(answers)) for pair, answers in zip(pairs, corrected)]
+
+
+def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
+    """Return the corrected p-values of each test; none where there was no test."""
+    if any(test is None for test in tests):
+        return [{} for _ in tests]
+    columns = {name: holm(np.array([test[name] for test in tests if test])).tolist() for name in STATISTICS}
+    return [{name: columns[name][place] for name in STATISTICS} for place in range(len(tests))]
 
 
 def _rank_rows(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.audits.grid import Grid
-from cranfield.audits.leads import effect_of, p_of, z_of
-from cranfield.audits.terms import Terms
+from cranfield.audits.leads import Floats, effect_of, p_of, z_of
+from cranfield.audits.terms import Singles, Terms
 
 # More pairs of cells than these say nothing new.
 _MOST_PAIRS = 2000
@@ -55,6 +55,33 @@ def _differs(terms: Terms, system: int, first: int, second: int, alpha: float) -
     users = np.maximum(terms.users[[first]], terms.users[[second]])
     x = terms.across(system, first, second)[None]
     return bool(p_of(effect_of(z_of(x), users), users)[0] < alpha)
+
+
+def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats | None:
+    """Return for each universe how much wider seeds make the spread of z than users alone; None without chance options.
+
+    In a set-up with K cells that differ by chance, let m be the mean of x over the users, v = Σx²/n² what users add to
+    its variance, and s² the variance of m over the K cells. The variance of z is 1 given the models, and about
+    1 + s²/v if they are trained again; s²/v is averaged over the set-ups of a question. Some of s² is noise of the
+    users that is in v as well, so the result is rather too wide.
+    """
+    counts = np.bincount(grid.setups)
+    if not grid.of_kind("chance") or counts.max() < 2:
+        return None
+    means = x.sum(axis=1, dtype=np.float64) / np.maximum(users, 1)
+    squares = np.einsum("uv,uv->u", x, x, dtype=np.float64) / np.maximum(users, 1) ** 2.0
+    m, v = means[grid.universe], squares[grid.universe]
+    centred = m - (np.bincount(grid.setups, weights=m) / counts)[grid.setups]
+    variance = np.bincount(grid.setups, weights=centred**2) / np.maximum(counts - 1, 1)
+    by_users = np.bincount(grid.setups, weights=v) / counts
+    known = (counts > 1) & (by_users > 0)
+    ratio = np.divide(variance, by_users, out=np.zeros(len(counts)), where=known)
+    question = np.zeros(len(counts), dtype=np.int64)
+    question[grid.setups] = grid.questions
+    n_known = np.maximum(np.bincount(question, weights=known), 1)
+    spread = np.sqrt(1 + np.bincount(question, weights=ratio * known) / n_known)
+    cell_of = np.unique(grid.universe, return_index=True)[1]
+    return spread[grid.questions[cell_of]]
 
 
 def turned_by_chance(grid: Grid, lead: NDArray[np.int8]) -> float | None:

@@ -57,15 +57,15 @@ def ordered(opened: Opened) -> tuple[str, list[float]] | None:
     >>> ordered(Opened("metric", "equivalent", ("P@5", "AP@10"))) is None
     True
     """
-    found = [list(_NUMBER.finditer(option)) for option in opened.options]
+    matches = [list(_NUMBER.finditer(option)) for option in opened.options]
     texts = {_NUMBER.sub("#", option) for option in opened.options}
-    if len(texts) > 1 or not found[0]:
+    if len(texts) > 1 or not matches[0]:
         return None
-    table = np.array([[float(match[0]) for match in matches] for matches in found])
+    table = np.array([[float(match[0]) for match in own] for own in matches])
     varying = np.flatnonzero((table != table[0]).any(axis=0))
     if len(varying) != 1 or len(set(table[:, varying[0]])) < len(table):
         return None
-    before = opened.options[0][: found[0][varying[0]].start()]
+    before = opened.options[0][: matches[0][varying[0]].start()]
     return _name_before(before, opened), table[:, varying[0]].tolist()
 
 

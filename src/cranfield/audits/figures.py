@@ -19,7 +19,7 @@ from cranfield.audits.pair import ANSWERS, PairAudit
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
 
-# A curve of more cells is drawn from so many of them, evenly chosen in its order: more would not be told apart.
+# A curve of more cells is drawn from so many of them, evenly chosen in its order: more would not be tooltip apart.
 _MOST_CELLS = 400
 
 
@@ -37,8 +37,10 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     colour = alt.Color(
         "result:N", title="significantly better", scale=alt.Scale(domain=names, range=[ACCENT, WARN, MUTED])
     )
-    told = tips(words="options", d_z=("d_z", ".3f"), difference=("difference", ".4f"), p=("p", ".3g"), leader="leads")
-    base = alt.Chart(data_of(effects)).encode(x=x, y=alt.Y("d_z:Q", title=title), color=colour, tooltip=told)
+    tooltip = tips(
+        words="options", d_z=("d_z", ".3f"), difference=("difference", ".4f"), p=("p", ".3g"), leader="leads"
+    )
+    base = alt.Chart(data_of(effects)).encode(x=x, y=alt.Y("d_z:Q", title=title), color=colour, tooltip=tooltip)
     points = base.transform_filter("!datum.start").mark_point(filled=True, size=14, opacity=1)
     start = base.transform_filter("datum.start").mark_point(
         shape="diamond", filled=True, size=130, opacity=1, stroke=INK
@@ -90,17 +92,17 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
     rows, options = _option_rows(audit, pair)
     colour = alt.Color("leads:Q", legend=None, scale=alt.Scale(domain=[0, 0.5, 1], range=[WARN, "#f2f2f2", ACCENT]))
     title = f"share of the cells that {pair.systems[0]} leads; the others are led by {pair.systems[1]}"
-    told = tips(option="option", leads=(f"{pair.systems[0]} leads", ".0%"), trails=(f"{pair.systems[1]} leads", ".0%"),
-                significant=("significant", ".0%"), cells="cells")  # fmt: skip
+    led = {name: (f"{system} leads", ".0%") for name, system in zip(("leads", "trails"), pair.systems)}
+    tooltip = tips(option="option", **led, significant=("significant", ".0%"), cells="cells")
     base = alt.Chart(data_of(rows)).encode(y=alt.Y("option:N", title=None, sort=options))
     bars = base.mark_bar(stroke=RULE).encode(
         x=alt.X("leads:Q", title=title, axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1])),
         x2=alt.datum(0.5),
         color=colour,
-        tooltip=told,
+        tooltip=tooltip,
     )
     start = base.transform_filter("datum.start").mark_point(shape="diamond", filled=True, size=60, color=INK)
-    marks = start.encode(x="leads:Q", tooltip=told)
+    marks = start.encode(x="leads:Q", tooltip=tooltip)
     half = alt.Chart(alt.Data(values=[{"half": 0.5}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="half:Q")
     return themed((bars + half + marks).properties(width=own["width"]), style)
 
@@ -147,11 +149,18 @@ def influence(
     rows = pl.DataFrame([{name: row[name] for name in columns} for row in decided])
     names = [row["decision"] for row in decided]
     variance = "d_z" if answer == "d_z" else "the sign of the lead"
-    told = tips(decision="decision", kind="kind", shapley=("share", ".1%"), main=("alone", ".1%"),
-                total=("with all interactions", ".1%"), lower=("from", ".1%"), upper=("to", ".1%"))  # fmt: skip
+    tooltip = tips(
+        decision="decision",
+        kind="kind",
+        shapley=("share", ".1%"),
+        main=("alone", ".1%"),
+        total=("with all interactions", ".1%"),
+        lower=("from", ".1%"),
+        upper=("to", ".1%"),
+    )
     x = alt.X("shapley:Q", title=f"share of the variance of {variance}", axis=alt.Axis(format=".0%"))
     base = alt.Chart(data_of(rows)).encode(y=alt.Y("decision:N", title=None, sort=names))
-    bars = base.mark_bar(color=ACCENT, height={"band": 0.65}).encode(x=x, tooltip=told)
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.65}).encode(x=x, tooltip=tooltip)
     ends = base.mark_rule(color=INK, strokeWidth=1.5).encode(x="lower:Q", x2="upper:Q")
     layers = [bars, ends]
     chance = [row["shapley"] for row in singles if row["kind"] == "chance"]
@@ -175,7 +184,7 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
     n = len(names)
     # From dark to light: the order of the ranks is seen without telling hues apart.
     colours = alt.Scale(domain=list(range(1, n + 1)), range=_shades(n))
-    told = tips(system="system", rank="rank", share=("share", ".1%"), lower=("from", ".1%"), upper=("to", ".1%"))
+    tooltip = tips(system="system", rank="rank", share=("share", ".1%"), lower=("from", ".1%"), upper=("to", ".1%"))
     chart = (
         alt.Chart(data_of(rows))
         .mark_bar(stroke="white", strokeWidth=0.5)
@@ -184,7 +193,7 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
             y=alt.Y("system:N", title=None, sort=names),
             color=alt.Color("rank:O", title="rank", scale=colours),
             order=alt.Order("rank:Q"),
-            tooltip=told,
+            tooltip=tooltip,
         )
         .properties(width=own["width"])
     )

@@ -111,7 +111,8 @@ def _pair_as_json(pair: PairAudit) -> dict[str, Any]:
                 "shares": [_without_nan(asdict(share)) for share in answer.shares],
                 "effects": [[level, value] for level, value in answer.effects.items()],
                 "joint": None if answer.joint is None else asdict(answer.joint),
-                "corrected": _without_nan(dict(answer.corrected)),
+                "corrected": dict(answer.corrected),
+                "corrected_retrained": dict(answer.corrected_retrained),
             }
             for answer in pair.answers
         ],
@@ -136,8 +137,8 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
 
     systems = tuple(content["systems"])
     opened = tuple(
-        Opened(one["name"], one["kind"], tuple(one["options"]), one["weights"] and tuple(one["weights"]))
-        for one in content["grid"]["opened"]
+        Opened(own["name"], own["kind"], tuple(own["options"]), own["weights"] and tuple(own["weights"]))
+        for own in content["grid"]["opened"]
     )
     parts = table.partition_by("system_a", "system_b", maintain_order=True)
     first = parts[0]
@@ -157,11 +158,11 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
     cell_of = np.unique(grid.universe, return_index=True)[1]
     averages = np.zeros((len(systems), grid.n_universes))
     pairs = []
-    for part, said in zip(parts, content["pairs"], strict=True):
+    for part, pair in zip(parts, content["pairs"], strict=True):
         rows = part[cell_of]
-        for column, system in zip(("average_a", "average_b"), said["systems"]):
+        for column, system in zip(("average_a", "average_b"), pair["systems"]):
             averages[systems.index(system)] = rows[column].to_numpy()
-        pairs.append(_pair_from_json(grid, said, rows))
+        pairs.append(_pair_from_json(grid, pair, rows))
     return Audit(
         grid,
         systems,
@@ -188,7 +189,8 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
             tuple(_share_from_json(share) for share in answer["shares"]),
             dict(answer["effects"]),
             None if answer["joint"] is None else JointTest(**answer["joint"]),
-            {name: np.nan if p is None else p for name, p in answer["corrected"].items()},
+            answer["corrected"],
+            answer["corrected_retrained"],
         )
         for answer in content["answers"]
     ]

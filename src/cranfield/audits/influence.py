@@ -69,8 +69,8 @@ def influences(grid: Grid, answers: Floats) -> Influence:
     --------
     >>> from cranfield.audits.grid import Opened
     >>> grid = Grid.product([Opened("a", "equivalent", ("0", "1")), Opened("b", "equivalent", ("0", "1"))])
-    >>> found = influences(grid, np.array([[0.0, 1.0, 3.0, 4.0]]))
-    >>> found.method, found.shapley.round(3).tolist()
+    >>> influence = influences(grid, np.array([[0.0, 1.0, 3.0, 4.0]]))
+    >>> influence.method, influence.shapley.round(3).tolist()
     ('anova', [[0.9, 0.1]])
     """
     answers = np.atleast_2d(np.asarray(answers, dtype=np.float64))

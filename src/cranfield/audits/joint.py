@@ -10,7 +10,8 @@ gives the joint distribution of all z = Σx/√Σx² (`Terms`). Four statistics 
 - ``largest``: max |z|.
 
 p = (1 + #{T* ≥ T})/(1 + B). Rejecting says that the systems differ somewhere, not who leads; where decisions turn the
-winner round, ``median`` and ``net`` see nothing and ``either`` does. Nothing is said about retraining.
+winner round, ``median`` and ``net`` see nothing and ``either`` does. Nothing is said about retraining, unless the
+observed z are divided by what seeds add to the spread of users (`cranfield.audits.chance.spread_by_chance`).
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class JointTest:
         How many distinct universes were tested, and with how many draws.
     observed, p
         The four statistics and their p-values, by name.
+    retrained
+        The p-values with the spread of chance options added to that of users; None without chance options.
     expected
         The mean of each statistic under the null.
     often
@@ -77,6 +80,7 @@ class JointTest:
     draws: int
     observed: dict[str, float]
     p: dict[str, float]
+    retrained: dict[str, float] | None
     expected: dict[str, float]
     often: dict[str, float]
 
@@ -86,11 +90,15 @@ def joint_tests(
     users: NDArray[np.int64],
     scopes: Sequence[Scope],
     *,
+    spread: Floats | None = None,
     draws: int = DRAWS,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[JointTest]:
-    """Test the universes of each scope jointly, x being universes × users; all scopes see the same signs."""
+    """Test the universes of each scope jointly, x being universes × users; all scopes see the same signs.
+
+    With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
+    """
     squares = np.einsum("uv,uv->u", x, x, dtype=np.float64)
     unit = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(x)), where=squares > 0).astype(np.float32)
     columns = np.multiply(x, unit[:, None]).T  # z of a draw is its signs times these
@@ -105,10 +113,13 @@ def joint_tests(
         blocks = in_threads(block, numbers, bar)
         # In a block of the same shape: a draw without any swap then gives the very same numbers.
         z = (np.ones((_BLOCK, columns.shape[0]), dtype=np.float32) @ columns)[:1]
-    return [
-        _tested(_statistics(z, critical, scope)[0], np.concatenate([parts[place] for parts in blocks])[:draws], scope)
-        for place, scope in enumerate(scopes)
-    ]
+    spread_z = None if spread is None else (z / spread).astype(np.float32)
+    tests = []
+    for place, scope in enumerate(scopes):
+        drawn = np.concatenate([parts[place] for parts in blocks])[:draws]
+        spread_out = None if spread_z is None else _statistics(spread_z, critical, scope)[0]
+        tests.append(_tested(_statistics(z, critical, scope)[0], spread_out, drawn, scope))
+    return tests
 
 
 def user_signs(n_users: int, block: int, seed: int = 0) -> Singles:
@@ -136,15 +147,21 @@ def _statistics(z: Singles, critical: Singles, scope: Scope) -> Floats:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _tested(observed: Floats, drawn: Floats, scope: Scope) -> JointTest:
+def _tested(observed: Floats, spread_out: Floats | None, drawn: Floats, scope: Scope) -> JointTest:
     four = len(STATISTICS)
-    reached = (drawn[:, :four] >= observed[:four] * (1 - _ROUNDING)).sum(axis=0)
     often = np.sort(drawn, axis=0)[-max(1, int(0.05 * len(drawn)))]
     return JointTest(
         len(scope.universes),
         len(drawn),
         dict(zip(STATISTICS, observed[:four].tolist())),
-        dict(zip(STATISTICS, ((1 + reached) / (1 + len(drawn))).tolist())),
+        _p_values(observed, drawn),
+        None if spread_out is None else _p_values(spread_out, drawn),
         dict(zip(STATISTICS, drawn[:, :four].mean(axis=0).tolist())),
         dict(zip(CHANCES, np.minimum(often[four:], 1.0).tolist())),
     )
+
+
+def _p_values(observed: Floats, drawn: Floats) -> dict[str, float]:
+    four = len(STATISTICS)
+    reached = (drawn[:, :four] >= observed[:four] * (1 - _ROUNDING)).sum(axis=0)
+    return dict(zip(STATISTICS, ((1 + reached) / (1 + len(drawn))).tolist()))

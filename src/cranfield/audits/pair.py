@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.audits.chance import turned_by_chance
+from cranfield.audits.chance import spread_by_chance, turned_by_chance
 from cranfield.audits.flips import Flips, flips_of
 from cranfield.audits.grid import Grid
 from cranfield.audits.influence import Influence, influences
@@ -89,8 +89,8 @@ class QuestionAnswer:
         The quantiles of d_z over the cells.
     joint
         The joint test; None if no universe can be tested.
-    corrected
-        Its p-values after Holm's correction over the pairs of systems.
+    corrected, corrected_retrained
+        Its p-values, without and with the spread of seeds, after Holm's correction over the pairs of systems.
     """
 
     question: Mapping[str, str] | None
@@ -99,6 +99,7 @@ class QuestionAnswer:
     effects: Mapping[float, float]
     joint: JointTest | None
     corrected: Mapping[str, float] = field(default_factory=dict)
+    corrected_retrained: Mapping[str, float] = field(default_factory=dict)
 
     def share(self, what: str, over: str = "cells") -> LeadShare:
         """Return one of the shares."""
@@ -163,8 +164,11 @@ def audit_pair(
     drawn = resampled(x, terms, counts)
     questions = Question.of(grid, terms.linear)
     tested = [question.tested for question in questions if question.tested is not None]
+    spread = spread_by_chance(grid, x, terms.users)
     tests = iter(
-        joint_tests(x, terms.users, tested, draws=effort.draws, alpha=effort.alpha, seed=effort.seed) if tested else ()
+        joint_tests(x, terms.users, tested, spread=spread, draws=effort.draws, alpha=effort.alpha, seed=effort.seed)
+        if tested
+        else ()
     )
     answers = []
     for question in questions:
@@ -205,29 +209,29 @@ def influence_rows(grid: Grid, leads: Leads, drawn: Resampled) -> list[dict[str,
     return rows
 
 
-def _rows(grid: Grid, answer: str, found: Influence) -> list[dict[str, Any]]:
+def _rows(grid: Grid, answer: str, influence: Influence) -> list[dict[str, Any]]:
     rows = []
     for place, opened in enumerate(grid.opened):
-        shares = {name: float(getattr(found, name)[0, place]) for name in ("main", "total", "shapley")}
-        low, high = interval(shares["shapley"], found.shapley[1:, place])
-        error = None if found.error is None else float(found.error[place])
+        shares = {name: float(getattr(influence, name)[0, place]) for name in ("main", "total", "shapley")}
+        low, high = interval(shares["shapley"], influence.shapley[1:, place])
+        error = None if influence.error is None else float(influence.error[place])
         own = {**shares, "lower": low, "upper": high, "error": error, "interaction": None}
-        rows.append(_labelled(answer, found, opened.name, None, opened.kind) | own)
+        rows.append(_labelled(answer, influence, opened.name, None, opened.kind) | own)
     nothing = dict.fromkeys(("main", "total", "shapley", "error"))
-    for (first, second), share in found.pairs.items():
+    for (first, second), share in influence.pairs.items():
         low, high = interval(float(share[0]), share[1:])
-        label = _labelled(answer, found, grid.opened[first].name, grid.opened[second].name, None)
+        label = _labelled(answer, influence, grid.opened[first].name, grid.opened[second].name, None)
         rows.append(label | nothing | {"lower": low, "upper": high, "interaction": float(share[0])})
     return rows
 
 
-def _labelled(answer: str, found: Influence, decision: str, other: str | None, kind: str | None) -> dict[str, Any]:
+def _labelled(answer: str, influence: Influence, decision: str, other: str | None, kind: str | None) -> dict[str, Any]:
     return {
         "answer": answer,
         "decision": decision,
         "with_decision": other,
         "kind": kind,
-        "method": found.method,
-        "variance": float(found.variance[0]),
-        "rest": float(found.rest[0]),
+        "method": influence.method,
+        "variance": float(influence.variance[0]),
+        "rest": float(influence.rest[0]),
     }

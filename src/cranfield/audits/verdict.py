@@ -61,8 +61,14 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
     significant = answer.share("leads significantly" if sign > 0 else "trails significantly")
     return (
         f"Of the {answer.universes:,} universes of the same question ({question_text(answer.question)}), {first} "
-        f"leads in {_with_interval(share)} and significantly in {_percent(significant.share)}{_chance(share)}."
+        f"leads in {_with_interval(share)} and significantly in {_percent(significant.share)}{_chance(share)}"
+        f"{_joint_of_question(answer)}."
     )
+
+
+def _joint_of_question(answer: QuestionAnswer) -> str:
+    p = answer.corrected
+    return f". Their joint test: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
 
 
 def _shares(grid: Grid, pair: PairAudit, answer: QuestionAnswer) -> str:
@@ -86,7 +92,10 @@ def _with_interval(share: LeadShare) -> str:
 def _chance(share: LeadShare) -> str:
     if share.chance is None:
         return ""
-    return f"; if they were equally good, one of them would lead in {_percent(share.chance)} or more in 5 % of cases"
+    if share.chance > 1 - 1e-6:
+        return "; if they were equally good, one of them would lead in all of them in 5 % of cases or more"
+    least = int(100 * share.chance)
+    return f"; if they were equally good, one of them would lead in {least} % or more in 5 % of cases"
 
 
 def _joint(answer: QuestionAnswer, alpha: float) -> str:
@@ -105,6 +114,10 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
         )
     if p["either"] < alpha:
         return f"{sentence}; median z, p {_p(p['median'])}). That they differ somewhere does not say who leads."
+    if p["largest"] < alpha:
+        return (
+            f"{sentence}). Only the largest of all differences shows that they differ (max |z|, p {_p(p['largest'])})."
+        )
     return f"{sentence}). Together the universes do not show that the systems differ."
 
 
@@ -130,17 +143,18 @@ def _questions(pair: PairAudit) -> str:
 
 def _flips(pair: PairAudit) -> str:
     flips = pair.flips
-    if flips.lead == 0:
+    if flips.lead == 0 or not flips.singles:
         return ""
-    singles, missing = len(flips.singles), flips.possible - len(flips.singles)
-    of = f"{singles} single changes" + (
-        f" (of {flips.possible} possible ones; the others are not here)" * bool(missing)
-    )
+    n = len(flips.singles)
+    here = f" here (of {flips.possible} possible ones)" if n < flips.possible else ""
+    changes = f"the {n} single changes{here}"
     if any(flip.turns_winner for flip in flips.singles):
-        return f"One decision is enough to turn the winner round. Of {of} these do: {_changes(flips.turning)}."
+        turning = f": {_changes(flips.turning)}" if n == 1 else f". Of {changes} these do: {_changes(flips.turning)}"
+        return f"One decision is enough to turn the winner round{turning}."
+    none = f"The single change{here} does not turn" if n == 1 else f"None of {changes} turns"
     if flips.pairs:
-        return f"None of {of} turns the winner round; two together do: {_changes(flips.pairs)}."
-    return f"None of {of} turns the winner round, nor do two together."
+        return f"{none} the winner round; two decisions together do: {_changes(flips.pairs)}."
+    return f"{none} the winner round, nor do two decisions together."
 
 
 def _changes(flips: Sequence[Flip]) -> str:
@@ -157,11 +171,13 @@ def _stays(pair: PairAudit) -> str:
     flips, (first, _, _) = pair.flips, _leader(pair)
     if flips.lead == 0 or not flips.singles:
         return ""
-    kept = [flip for flip in flips.singles if flip.lead == flips.lead]
+    n, kept = len(flips.singles), [flip for flip in flips.singles if flip.lead == flips.lead]
+    if not kept:
+        return f"Under no single change {first} still leads."
     significant = sum(flip.significant for flip in kept)
-    whole = len(kept) == len(flips.singles)
-    text = f"Under {'all' if whole else len(kept)} of the {len(flips.singles)} single changes {first} still leads"
-    text += ", always significantly" if kept and significant == len(kept) else f", significantly in {significant}"
+    changes = "the single change" if n == 1 else f"{'all' if len(kept) == n else len(kept)} of the {n} single changes"
+    text = f"Under {changes} {first} still leads"
+    text += ", always significantly" if significant == len(kept) else f", significantly in {significant}"
     turned = flips.turning_significance
     if turned:
         what = "lose" if flips.significant else "gain"
@@ -211,8 +227,13 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
         for each in noise
         if each.system in pair.systems
     ]
-    turned = f"chance alone turns the winner in {_percent(pair.turned_by_chance)} of the set-ups"
-    return f"{text}: {'; '.join([*own, turned])}."
+    own.append(f"chance alone turns the winner in {_percent(pair.turned_by_chance)} of the set-ups")
+    p = pair.answer().corrected_retrained
+    if p:
+        own.append(
+            f"with the spread of chance added, the joint test has p {_p(p['either'])} (median z, p {_p(p['median'])})"
+        )
+    return f"{text}: {'; '.join(own)}."
 
 
 def _named(texts: Sequence[str]) -> str:
