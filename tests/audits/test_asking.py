@@ -7,7 +7,7 @@ import pytest
 from cranfield import SettingError
 from cranfield.audits.asking import menu_of
 from cranfield.audits.presets import PRESETS
-from cranfield.experiments import Decisions, System
+from cranfield.experiments import Decisions, Source, System
 
 
 def values(menu):
@@ -26,6 +26,12 @@ def test_what_is_varied_takes_the_place_of_the_options_of_the_preset(tiny):
     opened = values(menu_of(tiny(audit={"preset": "measuring", "vary": {"cutoff": [3, 10]}})))
     assert opened["cutoff"] == (3, 10)
     assert set(opened) == set(PRESETS["measuring"])
+
+
+def test_a_preset_does_not_split_data_that_come_divided(tiny):
+    data = (Source("divided", train="train.csv", test="test.csv"),)
+    menu = menu_of(tiny(data=data, decisions=Decisions(split="predefined"), audit={"preset": "usual"}))
+    assert set(menu.names) == set(PRESETS["usual"]) - {"split"}
 
 
 def test_the_value_of_the_experiment_is_always_an_option(tiny):
@@ -70,8 +76,6 @@ def test_kinds_and_weights_can_be_stated(tiny):
 
 
 def test_several_sets_of_ratings_are_another_question(tiny):
-    from cranfield.experiments import Source
-
     world = "world(users=60, items=40, ratings=900, seed={})"
     data = tuple(Source(name, simulate=world.format(seed)) for seed, name in enumerate("ab"))
     menu = menu_of(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}))

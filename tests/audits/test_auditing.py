@@ -14,7 +14,7 @@ from cranfield.audits.auditing import with_audit
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
 from cranfield.audits.planning import plan_audit
-from cranfield.experiments import Decisions, Results, Source, run
+from cranfield.experiments import Decisions, Results, Source, System, run
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
 from cranfield.experiments.store import open_store
@@ -132,6 +132,28 @@ def test_a_measurement_that_fails_is_shown_with_its_reason(tiny, tmp_path):
     )
     assert found.grid.n_cells == 1
     assert {reason.split(" ")[0] for _, reason in found.grid.invalid} == {"gain=exp", "the"}
+
+
+def test_lists_from_a_file_are_not_measured_beyond_their_end(tiny, tmp_path):
+    split = cf.splits.random(cf.simulate.world(60, 40, 900).ratings, train=0.5)
+    for name, part in (("train", split.train), ("test", split.test)):
+        cf.write(part, tmp_path / f"{name}.csv")
+    (listed,) = cf.recommend(split, {"listed": "random"}, length=10)
+    cf.write_run(listed, tmp_path / "listed.tsv")
+    found = computed(
+        tiny(
+            data=(Source("tiny", train="train.csv", test="test.csv"),),
+            systems=(System("popular", "popularity"), System("listed", run="listed.tsv")),
+            decisions=Decisions(split="predefined"),
+            audit={"vary": {"cutoff": [5, 10, 20], "lists": ["full", "condensed"]}},
+            base=tmp_path,
+        ),
+        tmp_path / "out",
+    )
+    assert found.grid.n_cells == 2
+    reasons = [reason for _, reason in found.grid.invalid]
+    assert sum("so a cut-off of 20 cannot be shown" in reason for reason in reasons) == 1
+    assert sum("too short to be condensed" in reason for reason in reasons) == 3
 
 
 def test_a_starting_point_that_fails_is_an_error(tiny, tmp_path):

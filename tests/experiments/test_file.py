@@ -191,3 +191,17 @@ def test_the_schema_accepts_what_the_reader_accepts_and_refuses_misspellings():
                 "[systems]\na = { system = 'knn', trials = 3 }"):  # fmt: skip
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(bad), rules)
+
+
+def test_a_table_of_opened_decisions_reads_back_as_it_was():
+    table = {
+        "budget": 100,
+        "vary": {
+            "split": ["random(train=0.5)", "k_fold(k=5)"],
+            "keep_seen": [False, True],
+            "filters": [[], ["k_core(k=5)"]],
+        },
+        "systems": {"knn(k=100)": {"k": [50, 100]}},
+    }
+    experiment = Experiment(audit=table)
+    assert experiment_of(tomllib.loads(toml_of(experiment))) == experiment

@@ -12,8 +12,8 @@ from typing import Any
 from cranfield._errors import CranfieldError
 from cranfield.audits.asking import menu_of
 from cranfield.audits.computing import UserPlaces
-from cranfield.audits.condensing import condensed_lists
 from cranfield.audits.crossing import Crossing, cross
+from cranfield.audits.given_lists import given_lists
 from cranfield.audits.setups import Setup
 from cranfield.audits.universes import SetupLists
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -98,7 +98,7 @@ class Children:
             None if isinstance(start.length, str) else start.length,
         )
         line.forget()
-        return condensed_lists(lists, _given(line)) if line.decisions.measuring.lists == "condensed" else lists
+        return given_lists(lists, _given(line), condensed=line.decisions.measuring.lists == "condensed")
 
     def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
         """Return judged lists with the judgments of the set-up before, where it had the same test ratings.

@@ -10,8 +10,8 @@ from cranfield._spelling import parse
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import Menu, menu_of
 from cranfield.audits.computing import UserPlaces, compute
-from cranfield.audits.condensing import condensed_lists
 from cranfield.audits.crossing import cross
+from cranfield.audits.given_lists import given_lists
 from cranfield.audits.notes import notes_on
 from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
@@ -91,7 +91,7 @@ def audit_runs(
         judgments = judged[0].judgments
         lists = SetupLists([judged], [places.of("given", list(judgments.user_ids.ids(judgments.users)))])
         condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
-        return condensed_lists(lists, [True] * len(judged)) if condensed else lists
+        return given_lists(lists, [True] * len(judged), condensed=condensed)
 
     names = tuple(_name(lists) for lists in judged)
     computed = compute(crossing, names, lists_of)
