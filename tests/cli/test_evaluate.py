@@ -89,7 +89,7 @@ def test_an_interval_stands_beside_each_average_of_a_table(evaluate, options, sa
 
 
 def test_repeated_judgments_are_refused_or_merged_and_the_format_can_be_told(files, cranfield):
-    (files / "twice.qrels").write_text("u1 0 a 1\nu1 0 a 5\nu2 0 b 5\n")
+    (files / "twice.qrels").write_text("ann 0 x 1\nann 0 x 5\nbob 0 y 5\n")
     command = ("evaluate", "--test", "twice.qrels", "mine.csv", "-m", "RR", "--threshold", "4", "--format", "json")
     code, _, err = cranfield(*command)
     assert (code, "--repeated" in err) == (2, True)

@@ -17,12 +17,13 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
+from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several, as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.notes import notes_on
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
+from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
@@ -145,6 +146,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
+    strict: bool = False,
     **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
@@ -178,6 +180,8 @@ def measure(
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
+    strict
+        Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
     Examples
     --------
@@ -190,12 +194,15 @@ def measure(
     refuse_old_words("measure", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     bounds = check.flag("bounds", bounds)
+    strict = check.flag("strict", strict)
     context = Context(train, similarity)
+    test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
+    warnings = check_inputs(judged, test, strict=strict)
     level = judged[0].judgments.threshold
     if threshold is None and level != _ANY:  # judged lists have one of their own
         measuring = measuring.with_(threshold=level)
-    return measure_judged(judged, measuring, bounds=bounds)
+    return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
 
 
 def as_judged(
@@ -263,8 +270,13 @@ def _ranked(judged: Judged) -> Ranked:
     return judged.ranked
 
 
-def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False) -> Scores:
-    """Measure judged lists that all have the same judgments; the threshold is theirs already."""
+def measure_judged(
+    judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False, warnings: tuple[str, ...] = ()
+) -> Scores:
+    """Measure judged lists that all have the same judgments; the threshold is theirs already.
+
+    ``warnings`` are what `check_inputs` has to say of them.
+    """
     systems, judgments, wanted = [_ranked(one) for one in judged], judged[0].judgments, measuring.wanted
     longest = max(system.longest for system in systems)
     views = [one.condensed() if measuring.lists == "condensed" else one for one in judged]
@@ -300,7 +312,8 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
         groups=groups,
         group_names=group_names,
         highest_rating=judgments.top_grade,
-        notes=notes_on(systems, counts, judgments, wanted, measuring.threshold),
+        notes=(*warnings, *notes_on(systems, counts, judgments, wanted, measuring.threshold)),
+        warnings=warnings,
     )
 
 

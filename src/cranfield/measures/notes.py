@@ -17,6 +17,7 @@ from cranfield.rankings.run import Run
 _LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
+    "joined_lists": "{n} written in one cell each, taken apart",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
     "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
@@ -26,6 +27,7 @@ _SENTENCES: Mapping[str, str] = {
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
+    "joined_lists": "list",
     "nan_scores": "item",
     "duplicate_items": "item",
     "rank_disagreements": "list",

@@ -64,6 +64,8 @@ class Scores:
         For each system what happened to its lists on the way, by name.
     notes
         Sentences a reader should see.
+    warnings
+        Those of the notes that say that an input can hardly be meant: the verdict repeats them.
     zero_if_undefined
         For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
         it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
@@ -106,6 +108,7 @@ class Scores:
     longest: int = 0
     reduced_to: NDArray[np.bool_] | None = None
     highest_rating: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:

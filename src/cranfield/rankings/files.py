@@ -21,6 +21,7 @@ from cranfield.data.layout import Layout, is_number
 from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
 from cranfield.data.text import TextTable
 from cranfield.data.values import Fault
+from cranfield.rankings.cells import find_cells
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 from cranfield.rankings.trec import gap, has_wide_gaps, single_tabs, tidy_trec
@@ -112,6 +113,8 @@ def _of_text(data: bytes, label: str, separator: str | None, header: bool | None
     quote = '"' if tidy is None else None  # TREC has no quotes
     if tidy is not None:
         data, separator = tidy, gap(tidy)
+    elif separator is None:
+        data, separator = find_cells(data)
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
     table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)

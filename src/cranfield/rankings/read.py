@@ -41,7 +41,12 @@ _NOTES = {
     "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
+    "joined_lists": "{:,} lists were written in one cell each, and taken apart",
 }
+
+
+# The layouts in which a cell holds a whole list.
+_IN_CELLS = ("joined", "nested")
 
 
 def read_run(
@@ -260,6 +265,7 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     scores, ranks = _what_orders(scores, ranks, opened)
     lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
+    counts = {**lists.counts, "joined_lists": len(user_ids)} if opened.format in _IN_CELLS else lists.counts
     return Run(
         name=name,
         user_ids=user_ids,
@@ -273,8 +279,8 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         group_names=group_names,
         made_scores=scores is None and lists.entries.scores is not None,
         ties=ties,
-        counts=lists.counts,
-        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), lists.counts),),
+        counts=counts,
+        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), counts),),
     )
 
 

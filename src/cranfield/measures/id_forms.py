@@ -1,0 +1,63 @@
+"""Ids of two sources that are the same but for the way in which they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from cranfield._phrases import listed
+from cranfield.data import Vocabulary
+
+_SHOWN = 3
+
+_FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+    "surrounding spaces": lambda ids: ids.str.strip_chars(),
+    "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
+    "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
+    "upper and lower case": lambda ids: ids.str.to_lowercase(),
+    "a prefix (user_7 against 7)": lambda ids: ids.str.replace(r"^[^0-9]+", ""),
+}
+"""By what ids may differ, and what makes them alike; tried in this order, and then all together."""
+
+
+def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:
+    """Return by what the ids of two vocabularies differ, in words; None if they are not the same ids.
+
+    They are if, written alike, more of them meet than before, and at least this ``share`` of the smaller vocabulary.
+
+    Examples
+    --------
+    >>> differing_form(Vocabulary.of(["007", "008"]), Vocabulary.of([7, 8, 9]))
+    'leading zeros (007 against 7)'
+    >>> differing_form(Vocabulary.of(["ann", "bob"]), Vocabulary.of([7, 8, 9])) is None
+    True
+    """
+    mine, theirs = own.text, others.text
+    wanted = max(share * min(len(mine), len(theirs)), _common(mine, theirs) + 1)
+    for name, alike in _FORMS.items():
+        if _common(alike(mine), alike(theirs)) >= wanted:
+            return name
+    changing = []
+    for name, alike in _FORMS.items():
+        before, (mine, theirs) = (mine, theirs), (alike(mine), alike(theirs))
+        if not (mine.equals(before[0]) and theirs.equals(before[1])):
+            changing.append(name.partition(" (")[0])
+    return listed(changing) if changing and _common(mine, theirs) >= wanted else None
+
+
+def examples(ids: Vocabulary) -> str:
+    """Return the first ids of a vocabulary, as a person would point at them.
+
+    Examples
+    --------
+    >>> examples(Vocabulary.of(["a ", "b"])), examples(Vocabulary.of([3, 1, 2, 4]))
+    ("'a ' and 'b'", '1, 2 and 3')
+    """
+    return listed([repr(one) for one in ids.all.head(_SHOWN)])
+
+
+def _common(mine: pl.Series, theirs: pl.Series) -> int:
+    distinct = mine.unique()
+    # An id that was nothing but a prefix is empty now, and says nothing.
+    return int((distinct.is_in(theirs.unique().implode()) & (distinct != "")).sum())
