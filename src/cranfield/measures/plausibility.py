@@ -264,11 +264,14 @@ def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _same_lists(one: Run, other: Run) -> bool:
-    arrays: list[tuple[NDArray[Any], NDArray[Any]]] = [(one.items, other.items), (one.users, other.users), (one.indptr, other.indptr)]
-    if one.ranks is not None or other.ranks is not None:
-        arrays.append((np.asarray(one.ranks), np.asarray(other.ranks)))
     return (
-        all(np.array_equal(mine, theirs) for mine, theirs in arrays)
+        all(np.array_equal(mine, theirs) for mine, theirs in zip(_arrays(one), _arrays(other)))
         and one.user_ids == other.user_ids
         and one.item_ids == other.item_ids
     )
+
+
+def _arrays(run: Run) -> list[NDArray[Any]]:
+    """Return what the lists of a run are made of; one-relevant lists differ by ranks alone."""
+    ranks = np.zeros(0, dtype=np.int32) if run.ranks is None else run.ranks
+    return [run.items, run.users, run.indptr, ranks]

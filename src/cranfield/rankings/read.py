@@ -19,7 +19,7 @@ from cranfield.data.values import Fault
 from cranfield.data.vocabulary import Vocabulary, as_series
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
-from cranfield.rankings.files import open_bytes, open_file, system_name
+from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import Given, Rows, choose_layout
@@ -63,6 +63,8 @@ def read_run(
     prediction: str | int | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
 ) -> Run:
     """Read the ranked lists of one system.
 
@@ -87,8 +89,8 @@ def read_run(
     user, item, score, rank, prediction
         Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that is not what the list is ordered by.
-    separator, header
-        How a text file is written, where it is not to be found out.
+    separator, header, quote, encoding
+        How a text file is written, where it is not to be found out: see `cranfield.read`.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def read_run(
     if isinstance(source, Run):
         return source if name is None else replace(source, name=name)
     given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
-    content = _content(source, _names(given), separator, header)
+    content = _content(source, TextOptions(separator, header, quote, encoding, _names(given)))
     return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
 
 
@@ -179,16 +181,16 @@ class _Content:
     word: str
 
 
-def _content(source: Source, wanted: list[str], separator: str | None, header: bool | None) -> _Content:
+def _content(source: Source, options: TextOptions) -> _Content:
     name, word = None, "the dictionary"
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name, word = system_name(path), str(path)
-        source = open_file(path, separator=separator, header=header, wanted=wanted)
+        source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
         content = content.encode() if isinstance(content, str) else content
-        source = open_bytes(*unpacked(content, label), separator=separator, header=header, wanted=wanted)
+        source = open_bytes(*unpacked(content, label), options)
     elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
         name, word, source = source.name, "the run", source.to_dict()
     elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
@@ -389,8 +391,8 @@ def _by_system(
         return [read_run(source, **reading)]
     how = dict(reading)
     given: Given = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
-    wanted = _names({**given, "system": system})
-    content = _content(source, wanted, how.pop("separator", None), how.pop("header", None))
+    written = {name: how.pop(name) for name in ("separator", "header", "quote", "encoding") if name in how}
+    content = _content(source, TextOptions(**written, wanted=_names({**given, "system": system})))
     table = content.held
     if not isinstance(table, RunTable) or how.get("tag") or not (table.header or system is not None):
         return [_one_run(content, given, **how)]
