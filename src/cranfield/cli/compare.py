@@ -18,6 +18,7 @@ from cranfield.cli._measuring import (
     averaging_options,
     measuring_options,
     metric_option,
+    tell,
     tell_of_grades,
 )
 from cranfield.cli._output import output_options, put, put_text, written
@@ -108,6 +109,8 @@ def command(
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     tell_of_grades(loaded, metrics)
+    if format not in ("table", "json") or margin is not None or power is not None:
+        tell(scores.warnings)  # the verdict has them where it is printed
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
     elif power is not None:

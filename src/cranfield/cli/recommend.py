@@ -17,7 +17,7 @@ from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, say, say_line
-from cranfield.cli._reading import reading_options
+from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
 from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
@@ -93,8 +93,9 @@ def command(
     for path in files.values():
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
-    ratings = read(train, **reading)
-    data = ratings if test is None else predefined(ratings, read(test, **reading), overlap=overlap or "error")
+    sources = [train, *([] if test is None else [test])]
+    parts = [read(path, **for_file(path, reading, sources)) for path in sources]
+    data = parts[0] if test is None else predefined(*parts, overlap=overlap or "error")
     asked = {name: _asked(data, name, asking) for name in files}
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]

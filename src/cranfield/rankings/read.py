@@ -142,6 +142,11 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
         raise _not_a_source(sources)
     if not runs:
         raise InputError("there are no runs", remedy="give at least one file, frame or dictionary")
+    return check_names(runs)
+
+
+def check_names(runs: list[Run]) -> list[Run]:
+    """Return runs as they are, each of which must have its own name."""
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
