@@ -16,7 +16,7 @@ from cranfield._version import __version__
 from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder, say, say_line
+from cranfield.cli._output import make_folder, refuse_file, say, say_line
 from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
@@ -84,6 +84,7 @@ def command(
     """Train systems and write their ranked lists, one file per system."""
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
+    refuse_file(out)
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")

@@ -11,7 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._output import say_line
+from cranfield.cli._output import refuse_file, say_line
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
@@ -76,6 +76,7 @@ def command(
     """
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
+    refuse_file(out)
     files = [file, *([] if test is None else [test])]
     ratings = data_filters.apply(file_or_dataset(file, for_file(file, reading, files)), filters, seed=seed)
     splits: Sequence[Split]

@@ -46,12 +46,15 @@ def contents(path: Path, size: int = -1) -> bytes:
 
 
 def refuse_text_options(
-    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str
+    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str, option: str = "--"
 ) -> None:
-    """Refuse options that say how a text is written for a source that is not text."""
+    """Refuse options that say how a text is written for a source that is not text.
+
+    ``option`` is what the options of the command line begin with: those of runs have their own.
+    """
     given = {
-        "separator (--separator)": separator is not None,
-        "header (--header)": header is not None,
+        f"separator ({option}separator)": separator is not None,
+        f"header ({option}header)": header is not None,
         "quote (--no-quote)": quote != '"',
         "encoding (--encoding)": encoding != "utf-8",
     }

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield._phrases import listed
+from cranfield._record import Step
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
 from cranfield.measures.id_forms import differing_form, examples
 from cranfield.measures.inputs import as_judgments
@@ -19,8 +21,9 @@ from cranfield.measures.judged import Judged
 from cranfield.rankings.run import Run
 
 FEW = 0.1
-"""Fewer of the ids than this share meet: a warning. The share is of the side, run or test set, that has fewer ids."""
-# Below this share it is worth finding out whether the two sides write the same ids in two ways.
+"""Fewer of the users or of the items meet than this share: a warning. It is a share of the side, run or test set, that
+has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
+# Columns are swapped if this share of the ids of each is in the other column of the test set.
 _MANY = 0.5
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
@@ -28,6 +31,7 @@ _EXPECTED_HITS = 20.0
 _COPY = 100
 # Ratings have steps of a half or more and few different values; the scores of a system do not.
 _MOST_RATINGS, _SAMPLE = 21, 10_000
+_SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
 
 
 def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, strict: bool = False) -> tuple[str, ...]:
@@ -66,10 +70,10 @@ def _place(run: Run) -> str:
     return f"the run {run.name}" if path is None else str(path)
 
 
-def _file(history: Sequence[object]) -> Path | None:
+def _file(history: Sequence[Step]) -> Path | None:
     """Return the file that runs or ratings were read from, None if they come from elsewhere."""
     for step in history:
-        source = getattr(step, "settings", {}).get("source")
+        source = step.settings.get("source")
         if source is not None and Path(str(source)).is_file():
             return Path(str(source))
     return None
@@ -92,36 +96,47 @@ def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
 
 def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
     """Look at how many users and items of a run the test set knows; none is an error."""
-    judgments, train = judged.judgments, judged.context.train
-    codes = judgments.user_ids.translation(run.user_ids)
-    met_users = len(run) - judged.counts.get("users without test ratings", 0)
-    if codes is not None and (codes == UNKNOWN).all():
+    judgments = judged.judgments
+    users, items = judgments.user_ids, judgments.item_ids
+    known_users = _known(run.user_ids, users)
+    if not known_users.any():
+        _refuse_swapped_columns(judged, run)
         problem = f"no user of {_called(run)} has test ratings"
-        raise _strangers(run, problem, run.user_ids, judgments.user_ids, "give the run and the test set of one split")
-    smaller = min(len(run), judgments.n_lists)
-    yield from _on_share("users", met_users, smaller, run, run.user_ids, judgments.user_ids)
-    known = _known_items(judged, run)
-    if not len(known):
-        return  # every list is empty
-    if not known.any():
+        raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
+    yield from _on_share("users", known_users, run.name, run.user_ids, users)
+    if not len(run.items):
+        yield f"{run.name}: every list is empty, so that it scores 0 for every user"
+        return
+    known_items, train = _known(run.item_ids, items), judged.context.train
+    if train is not None:
+        known_items = known_items | _known(run.item_ids, train.item_ids)
+    if not known_items.any():
         problem = f"no item of {_called(run)} is in the test set{'' if train is None else ' or the training set'}"
         remedy = (
             "give the run and the test set of the same data; if the system ranks other items only, give the training "
             "ratings that hold them (--train)"
         )
-        raise _strangers(run, problem, run.item_ids, judgments.item_ids, remedy)
-    smaller = min(len(run.item_ids), len(judgments.item_ids))
-    yield from _on_share("items", int(known.sum()), smaller, run, run.item_ids, judgments.item_ids)
+        raise _strangers(run, problem, run.item_ids, items, remedy)
+    yield from _on_share("items", known_items, run.name, run.item_ids, items)
 
 
-def _known_items(judged: Judged, run: Run) -> NDArray[np.bool_]:
-    """Return which items of a run's vocabulary are in the test set, or in the training set."""
-    known = np.zeros(len(run.item_ids), dtype=np.bool_)
-    train = judged.context.train
-    for vocabulary in (judged.judgments.item_ids, *([] if train is None else [train.item_ids])):
-        codes = vocabulary.translation(run.item_ids)
-        known |= True if codes is None else codes != UNKNOWN
-    return known
+def _known(own: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
+    """Return which ids of a vocabulary another one holds too."""
+    codes = others.translation(own)
+    return np.ones(len(own), dtype=np.bool_) if codes is None else codes != UNKNOWN
+
+
+def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
+    """Refuse a run whose users are items of the test set, and whose items are users."""
+    users, items = judged.judgments.user_ids, judged.judgments.item_ids
+    if (items.codes(run.user_ids.all) != UNKNOWN).mean() < _MANY:
+        return
+    if (users.codes(run.item_ids.all) != UNKNOWN).mean() >= _MANY:
+        raise InputError(
+            f"the users of {_called(run)} are items of the test set, and its items are users",
+            source=_file(run.history),
+            remedy="name the columns: user=... and item=... (--run-user, --run-item)",
+        )
 
 
 def _called(run: Run) -> str:
@@ -141,20 +156,29 @@ def _strangers(run: Run, problem: str, own: Vocabulary, others: Vocabulary, reme
     )
 
 
-def _on_share(kind: str, met: int, smaller: int, run: Run, own: Vocabulary, others: Vocabulary) -> Iterator[str]:
-    """Say that few ids of a run meet those of the test set, or that they would if both were written alike."""
-    share = met / smaller
-    if share >= _MANY:
+def _on_share(kind: str, known: NDArray[np.bool_], name: str, own: Vocabulary, others: Vocabulary) -> Iterator[str]:
+    """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
+    if known.all():
         return
-    form = differing_form(own, others, share=min(1.0, 2 * share))
-    if share >= FEW and form is None:
+    met, smaller = int(known.sum()), min(len(own), len(others))
+    mine, theirs = (Vocabulary(ids) for ids in (own.all.filter(pl.Series(~known)), _others(own, others)))
+    form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
+    if form is None and met >= FEW * smaller:
         return
-    reason = "" if form is None else f"; many more would if the ids did not differ by {form}"
-    what = "have test ratings" if kind == "users" else "are in the test set"
+    reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"{run.name}: {met:,} {kind} of the run {what}, which has {len(others):,} {kind} (the run: {len(own):,}); the "
-        f"run has {examples(own)}, the test set {examples(others)}{reason}"
+        f"{name}: only {met:,} of {len(own):,} {kind} of the run are in the test set (of {len(others):,} {kind}); the others of the "
+        f"run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
+
+
+def _others(own: Vocabulary, others: Vocabulary) -> pl.Series:
+    """Return the ids of the second vocabulary that the first does not hold."""
+    codes = others.translation(own)
+    missing = np.ones(len(others), dtype=np.bool_)
+    if codes is not None:
+        missing[codes[codes != UNKNOWN]] = False
+    return others.all.filter(pl.Series(missing))
 
 
 def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[str]:
@@ -166,13 +190,20 @@ def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[str]:
             continue
         problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
         counts = test.user_counts[test.user_counts > 0]
-        if len(counts) > 1 and counts[0] > 1 and (counts == counts[0]).all():
+        even = len(counts) > 1 and counts[0] > 1 and bool((counts == counts[0]).all())
+        if even or (_named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS):
             raise InputError(
                 problem,
                 source=_place(run),
                 remedy="give the held-out ratings as the test set (--test), and the lists of a system as the run",
             )
         yield f"{run.name}: {problem}"
+
+
+def _named(history: Sequence[Step], role: str) -> str:
+    """Return the name of the column that was read as a role, in small letters; empty if it has none."""
+    columns = history[-1].settings.get("columns") or {} if history else {}
+    return str(columns.get(role, "")).lower()
 
 
 def _are_ratings(values: NDArray[np.floating]) -> bool:
@@ -225,7 +256,7 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[str]:
         yield f"{run.name}: {problem}"
     for one, run in pairs:
         if _COPY <= len(one) == len(run.items) == len(one.judgments) and not run.one_relevant:
-            yield f"{run.name}: its lists hold the items of the test set and no others; is it a copy of the test set?"
+            yield f"{run.name}: its lists hold the items of the test set and no others, as a copy of it would"
 
 
 def _by_chance(judged: Judged) -> float:
@@ -260,7 +291,8 @@ def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
         else:
             group.append(run)
     for group in (group for same in kinds.values() for group in same if len(group) > 1):
-        yield f"{listed([run.name for run in group])} hold the same lists; is one file given under several names?"
+        names = listed([run.name for run in group])
+        yield f"{names} hold the same lists, as if one file were given under several names"
 
 
 def _same_lists(one: Run, other: Run) -> bool:

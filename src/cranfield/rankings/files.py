@@ -67,7 +67,7 @@ class TextOptions:
 
     def refuse(self, label: str) -> None:
         """Refuse options that are given for a source that is not text."""
-        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding)
+        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, "--run-")
 
 
 PLAIN_TEXT = TextOptions()

@@ -76,9 +76,10 @@ def choose_layout(table: RunTable, given: Given, asked: str | None) -> tuple[Run
         says = "; or ".join(LAYOUTS[name].says for name in TOOLS.get(asked, (asked,)))
         raise InputError(f"{columns} cannot be format={asked!r}, which is {says}", source=table.source)
     raise InputError(
-        f"{columns} do not tell which one is the user and which the item",
+        f"{columns} do not say which one is the user and which the item",
         source=table.source,
-        remedy="say it: user=..., item=..., score=... or rank=... (a name, or a position counted from 1)",
+        remedy="name them, or count them from 1: user=..., item=..., score=... or rank=... (--user, --item, --score, "
+        "--rank; --run-user and --run-item where the ratings have other columns)",
     )
 
 

@@ -41,6 +41,7 @@ _NOTES = {
     "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
+    "lists_in_row_order": "{:,} lists have neither scores nor ranks, and are taken in the order of the rows",
     "joined_lists": "{:,} lists were written in one cell each, and taken apart",
 }
 
@@ -272,7 +273,11 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     scores, ranks = _what_orders(scores, ranks, opened)
     lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
-    counts = {**lists.counts, "joined_lists": len(user_ids)} if opened.format in _IN_CELLS else lists.counts
+    counts = dict(lists.counts)
+    if opened.format in _IN_CELLS:
+        counts["joined_lists"] = len(user_ids)
+    elif scores is None and ranks is None and rows.sizes is None:
+        counts["lists_in_row_order"] = len(user_ids)
     return Run(
         name=name,
         user_ids=user_ids,
