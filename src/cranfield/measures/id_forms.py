@@ -15,12 +15,12 @@ _SAMPLE = 2000
 
 _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
     "surrounding spaces": lambda ids: ids.str.strip_chars(),
-    "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
-    "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
     "upper and lower case": lambda ids: ids.str.to_lowercase(),
     "a prefix (user_7 against 7)": lambda ids: ids.str.replace(r"^[^0-9]+", ""),
+    "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
+    "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
 }
-"""By what ids may differ, and what makes them alike; tried in this order, and then all together."""
+"""By what ids may differ, and what makes them alike; each is tried by itself, and then one after the other."""
 
 
 def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:
@@ -40,18 +40,20 @@ def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> s
     mine, theirs = sorted((own.text, others.text), key=len)
     mine = mine.head(_SAMPLE)
     wanted = max(share * len(mine), _common(mine, theirs) + 1)
-    changing = {}
     for name, alike in _FORMS.items():
-        if all(alike(ids).equals(ids) for ids in (mine, theirs.head(_SAMPLE))):
-            continue
-        changing[name] = alike
-        if _common(alike(mine), alike(theirs)) >= wanted:
+        if _changes(alike, mine, theirs) and _common(alike(mine), alike(theirs)) >= wanted:
             return name
-    if len(changing) < 2:
-        return None
-    for alike in changing.values():
-        mine, theirs = alike(mine), alike(theirs)
-    return listed([name.partition(" (")[0] for name in changing]) if _common(mine, theirs) >= wanted else None
+    changing = []
+    for name, alike in _FORMS.items():
+        if _changes(alike, mine, theirs):
+            changing.append(name.partition(" (")[0])
+            mine, theirs = alike(mine), alike(theirs)
+    return listed(changing) if len(changing) > 1 and _common(mine, theirs) >= wanted else None
+
+
+def _changes(alike: Callable[[pl.Series], pl.Series], mine: pl.Series, theirs: pl.Series) -> bool:
+    """Whether a form changes any of the first ids."""
+    return not all(alike(ids).equals(ids) for ids in (mine.head(_SAMPLE), theirs.head(_SAMPLE)))
 
 
 def examples(ids: Vocabulary) -> str:

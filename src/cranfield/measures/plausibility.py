@@ -29,6 +29,8 @@ _MANY = 0.5
 _EXPECTED_HITS = 20.0
 # A run that holds so many items, all those of the test set and no others, is not a coincidence.
 _COPY = 100
+# So many runs are named in a warning that holds for several.
+_SHOWN = 4
 # Ratings have steps of a half or more and few different values; the scores of a system do not.
 _MOST_RATINGS, _SAMPLE = 21, 10_000
 _SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
@@ -51,17 +53,30 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
     pairs = [(one, one.source) for one in judged if isinstance(one.source, Run)]
     _refuse_same_file([run for _, run in pairs], test)
     train = judged[0].context.train
-    warnings = [
-        *(note for one, run in pairs if not run.one_relevant for note in _on_ids(one, run)),
+    of_ratings = list(_on_training_as_test(train, test))
+    of_runs = [
+        *((run, note) for one, run in pairs if not run.one_relevant for note in _on_ids(one, run)),
         *_on_swapped([run for _, run in pairs], test),
-        *_on_training_as_test(train, test),
         *_on_hits(pairs),
-        *(note for _, run in pairs for note in _on_seen_items(run, train)),
+    ]
+    warnings = [
+        *of_ratings,
+        *_named_once(of_runs, len(pairs)),
+        *_on_seen_items([run for _, run in pairs], train),
         *_on_same_lists([run for _, run in pairs]),
     ]
     if strict and warnings:
         raise InputError(warnings[0], remedy="mend it, or leave --strict (strict=True) out to go on with a warning")
     return tuple(warnings)
+
+
+def _named_once(notes: Sequence[tuple[Run, str]], n_runs: int) -> Iterator[str]:
+    """Say once what holds for several runs."""
+    names: dict[str, list[str]] = {}
+    for run, note in notes:
+        names.setdefault(note, []).append(run.name)
+    for note, who in names.items():
+        yield f"{'every run' if len(who) == n_runs > 1 else listed(who)}: {note}"
 
 
 def _place(run: Run) -> str:
@@ -103,9 +118,9 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
         _refuse_swapped_columns(judged, run)
         problem = f"no user of {_called(run)} has test ratings"
         raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
-    yield from _on_share("users", known_users, run.name, run.user_ids, users)
+    yield from _on_share("users", known_users, run.user_ids, users)
     if not len(run.items):
-        yield f"{run.name}: every list is empty, so that it scores 0 for every user"
+        yield "every list is empty, and scores 0"
         return
     known_items, train = _known(run.item_ids, items), judged.context.train
     if train is not None:
@@ -117,7 +132,7 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
             "ratings that hold them (--train)"
         )
         raise _strangers(run, problem, run.item_ids, items, remedy)
-    yield from _on_share("items", known_items, run.name, run.item_ids, items)
+    yield from _on_share("items", known_items, run.item_ids, items)
 
 
 def _known(own: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
@@ -156,7 +171,7 @@ def _strangers(run: Run, problem: str, own: Vocabulary, others: Vocabulary, reme
     )
 
 
-def _on_share(kind: str, known: NDArray[np.bool_], name: str, own: Vocabulary, others: Vocabulary) -> Iterator[str]:
+def _on_share(kind: str, known: NDArray[np.bool_], own: Vocabulary, others: Vocabulary) -> Iterator[str]:
     """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
     if known.all():
         return
@@ -167,7 +182,7 @@ def _on_share(kind: str, known: NDArray[np.bool_], name: str, own: Vocabulary, o
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"{name}: only {met:,} of {len(own):,} {kind} of the run are in the test set (of {len(others):,} {kind}); the others of the "
+        f"only {met:,} of {len(own):,} {kind} are in the test set, which has {len(others):,}; the others of the "
         f"run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
@@ -181,7 +196,7 @@ def _others(own: Vocabulary, others: Vocabulary) -> pl.Series:
     return others.all.filter(pl.Series(missing))
 
 
-def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[str]:
+def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
     """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
     if test is None or not len(test) or _are_ratings(test.values):
         return
@@ -197,7 +212,7 @@ def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[str]:
                 source=_place(run),
                 remedy="give the held-out ratings as the test set (--test), and the lists of a system as the run",
             )
-        yield f"{run.name}: {problem}"
+        yield run, problem
 
 
 def _named(history: Sequence[Step], role: str) -> str:
@@ -237,7 +252,7 @@ def _as_run(ratings: Ratings) -> Run:
     return Run("test", ratings.user_ids, ratings.item_ids, users, indptr, ratings.items)
 
 
-def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[str]:
+def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
     """Look for lists without any test rating where chance alone would find some, and for copies of the test set.
 
     The training ratings, given as the test set, leave no hit: systems do not recommend what a user has rated. If that
@@ -253,10 +268,10 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[str]:
         if len(empty) == len(pairs):
             remedy = "this is so if the training ratings are given as the test set; give the held-out ratings"
             raise InputError(problem, source=_place(run), remedy=remedy)
-        yield f"{run.name}: {problem}"
+        yield run, problem
     for one, run in pairs:
         if _COPY <= len(one) == len(run.items) == len(one.judgments) and not run.one_relevant:
-            yield f"{run.name}: its lists hold the items of the test set and no others, as a copy of it would"
+            yield run, "the lists hold the items of the test set and no others, as a copy of it would"
 
 
 def _by_chance(judged: Judged) -> float:
@@ -266,16 +281,21 @@ def _by_chance(judged: Judged) -> float:
     return float((judged.lengths * profiles).sum()) / max(len(judgments.item_ids), 1)
 
 
-def _on_seen_items(run: Run, train: Ratings | None) -> Iterator[str]:
+def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
     """Say that lists which were read hold items of their user's own training ratings."""
-    made_here = bool(run.history) and run.history[-1].action != "read_run"
-    if train is None or not len(train) or run.one_relevant or made_here:
+    if train is None or not len(train):
         return
-    seen = count_hits(run, as_judgments(train, None))
+    seen = []
+    for run in runs:
+        made_here = bool(run.history) and run.history[-1].action != "read_run"
+        count = 0 if run.one_relevant or made_here else count_hits(run, as_judgments(train, None))
+        if count:
+            seen.append(f"{count:,} of {len(run.items):,} items of {run.name} ({count / len(run.items):.0%})")
     if seen:
+        more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
         yield (
-            f"{run.name}: {seen:,} of {len(run.items):,} recommended items ({seen / len(run.items):.0%}) are training "
-            "ratings of the same user, which take places in the lists and are hardly ever in the test set"
+            f"lists hold training ratings of their own user, which take places and are hardly ever in the test set: "
+            f"{listed([*seen[:_SHOWN], *more])}"
         )
 
 
