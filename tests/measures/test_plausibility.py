@@ -115,8 +115,10 @@ def test_training_items_in_lists_are_a_warning_unless_the_run_was_made_here():
 
 
 def test_a_run_that_is_a_copy_of_the_test_set_is_a_warning():
-    lists = {user: TEST.items[TEST.users == user].tolist() for user in USERS}
+    own = {user: TEST.users == user for user in USERS}
+    lists = {user: dict(zip(TEST.items[mine].tolist(), TEST.values[mine].tolist())) for user, mine in own.items()}
     assert "as a copy of it would" in _warnings({"mine": lists})[0]
+    assert _warnings({"condensed": {user: list(scores) for user, scores in lists.items()}}) == ()
 
 
 def test_the_same_lists_under_several_names_are_a_warning_whatever_their_scores():
@@ -156,3 +158,11 @@ def test_dialects_warn_since_a_frame_has_no_notes():
 def test_lists_without_training_ratings_are_joined_only_once(monkeypatch):
     monkeypatch.setattr(plausibility, "count_hits", None)
     assert _warnings({"one": _run()}) == ()
+
+
+def test_runs_that_were_made_of_a_file_are_not_that_file(tmp_path):
+    path = tmp_path / "ratings.csv"
+    cf.write(TEST, path)
+    split = cf.splits.random(cf.read(path), train=0.5)
+    runs = cf.recommend(split, ["popularity"], length=10)
+    assert cf.measure(runs, split.test, "P@5", train=split.train).warnings == ()

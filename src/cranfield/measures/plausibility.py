@@ -27,7 +27,7 @@ has fewer of them: a run for more users than the test set has is not suspicious,
 _MANY = 0.5
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
-# A run that holds so many items, all those of the test set and no others, is not a coincidence.
+# A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
 _COPY = 100
 # So many runs are named in a warning that holds for several.
 _SHOWN = 4
@@ -86,12 +86,11 @@ def _place(run: Run) -> str:
 
 
 def _file(history: Sequence[Step]) -> Path | None:
-    """Return the file that runs or ratings were read from, None if they come from elsewhere."""
-    for step in history:
-        source = step.settings.get("source")
-        if source is not None and Path(str(source)).is_file():
-            return Path(str(source))
-    return None
+    """Return the file that runs or ratings were read from; None for what was made of them since, or without a file."""
+    if not history or not history[-1].action.startswith("read"):
+        return None
+    path = Path(str(history[-1].settings.get("source")))
+    return path if path.is_file() else None
 
 
 def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
@@ -270,8 +269,16 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
             raise InputError(problem, source=_place(run), remedy=remedy)
         yield run, problem
     for one, run in pairs:
-        if _COPY <= len(one) == len(run.items) == len(one.judgments) and not run.one_relevant:
-            yield run, "the lists hold the items of the test set and no others, as a copy of it would"
+        if _is_copy(one, run):
+            yield run, "the lists hold the items of the test set with their ratings, as a copy of it would"
+
+
+def _is_copy(judged: Judged, run: Run) -> bool:
+    """Whether a run holds all ratings of the test set, each as a score, and nothing else."""
+    if run.scores is None or run.one_relevant or not _COPY <= len(judged) == len(run.items) == len(judged.judgments):
+        return False
+    assert judged.places is not None  # every join has them
+    return np.array_equal(run.scores[judged.places], judged.grades)
 
 
 def _by_chance(judged: Judged) -> float:
