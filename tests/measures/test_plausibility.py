@@ -131,12 +131,19 @@ def test_the_same_lists_under_several_names_are_a_warning_whatever_their_scores(
 def test_scores_as_test_set_and_ratings_as_run_are_swapped(even):
     pairs = [(user, item) for user in USERS for item in _run()[user][: None if even or user else 3]]
     scores = cf.Ratings.of(*zip(*pairs), np.random.default_rng(0).random(len(pairs)) + 4)
-    rated = {user: dict(zip(TEST.items[TEST.users == user].tolist(), [5.0, 4.0, 3.0, 1.0])) for user in USERS}
+    rated = {user: dict(zip(TEST.items[TEST.users == user].tolist(), [5.0, 4.0, 4.0, 5.0])) for user in USERS}
     if even:
         with pytest.raises(InputError, match="the test set and the run seem to be swapped"):
             _warnings({"mine": rated}, scores)
     else:
         assert "seem to be swapped" in _warnings({"mine": rated}, scores)[0]
+
+
+def test_scores_that_count_down_are_not_ratings():
+    pairs = [(user, item) for user in USERS for item in _run()[user]]
+    real = cf.Ratings.of(*zip(*pairs), np.random.default_rng(0).random(len(pairs)) + 4)
+    countdown = {user: {item: 10 - place for place, item in enumerate(items)} for user, items in _run(3).items()}
+    assert _warnings({"mine": countdown}, real) == ()
 
 
 def test_an_empty_run_is_a_warning():

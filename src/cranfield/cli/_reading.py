@@ -199,7 +199,7 @@ class SharedColumns:
         names = {role: name for role, name in self._names.items() if reading.get(role) is None}
         while True:
             try:
-                found = reader(path, **{**reading, **names})
+                content = reader(path, **{**reading, **names})
             except MissingColumnError as error:
                 # A pipe cannot be read again.
                 if error.role not in names or not Path(path).is_file():
@@ -208,7 +208,7 @@ class SharedColumns:
                 self._missing.setdefault(error.role, error)
             else:
                 self._taken.update(names)
-                return found
+                return content
 
     def check(self) -> None:
         """Refuse a column that no file has."""

@@ -31,7 +31,7 @@ _EXPECTED_HITS = 20.0
 _COPY = 100
 # So many runs are named in a warning that holds for several.
 _SHOWN = 4
-# Ratings have steps of a half or more and few different values; the scores of a system do not.
+# Ratings have at most so many different values, in steps of a half or more; so many values tell.
 _MOST_RATINGS, _SAMPLE = 21, 10_000
 _SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
 
@@ -50,12 +50,12 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
     strict
         Raise an error instead of returning a sentence.
     """
-    pairs = [(one, one.source) for one in judged if isinstance(one.source, Run)]
+    pairs = [(lists, lists.source) for lists in judged if isinstance(lists.source, Run)]
     _refuse_same_file([run for _, run in pairs], test)
     train = judged[0].context.train
     of_ratings = list(_on_training_as_test(train, test))
     of_runs = [
-        *((run, note) for one, run in pairs if not run.one_relevant for note in _on_ids(one, run)),
+        *((run, note) for lists, run in pairs if not run.one_relevant for note in _on_ids(lists, run)),
         *_on_swapped([run for _, run in pairs], test),
         *_on_hits(pairs),
     ]
@@ -197,15 +197,19 @@ def _others(own: Vocabulary, others: Vocabulary) -> pl.Series:
 
 def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
     """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
-    if test is None or not len(test) or _are_ratings(test.values):
+    if test is None or not _are_scores(test.values):
         return
+    counts = test.user_counts[test.user_counts > 0]
+    even = len(counts) > 1 and counts[0] > 1 and bool((counts == counts[0]).all())
     for run in runs:
         if run.scores is None or run.made_scores or not _are_ratings(run.scores):
             continue
+        named = _named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS
+        # The scores of a system may be few, too: 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
+        if not named and not run.counts.get("tied_items"):
+            continue
         problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
-        counts = test.user_counts[test.user_counts > 0]
-        even = len(counts) > 1 and counts[0] > 1 and bool((counts == counts[0]).all())
-        if even or (_named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS):
+        if named or even:
             raise InputError(
                 problem,
                 source=_place(run),
@@ -220,10 +224,20 @@ def _named(history: Sequence[Step], role: str) -> str:
     return str(columns.get(role, "")).lower()
 
 
-def _are_ratings(values: NDArray[np.floating]) -> bool:
+def _are_scores(values: NDArray[Any]) -> bool:
+    """Return whether numbers look like the scores of a system: many different ones, between the steps of ratings."""
+    first = np.unique(values[:_SAMPLE])
+    return len(first) > _MOST_RATINGS and not _has_steps(first)
+
+
+def _are_ratings(values: NDArray[Any]) -> bool:
     """Return whether numbers look like ratings: few different ones, in steps of a half or more."""
     first = np.unique(values[:_SAMPLE])
-    return len(first) <= _MOST_RATINGS and bool((np.remainder(first, 0.5) == 0).all())
+    return len(first) <= _MOST_RATINGS and _has_steps(first)
+
+
+def _has_steps(values: NDArray[Any]) -> bool:
+    return bool((np.remainder(values, 0.5) == 0).all())
 
 
 def _on_training_as_test(train: Ratings | None, test: Ratings | None) -> Iterator[str]:
@@ -257,19 +271,19 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
     The training ratings, given as the test set, leave no hit: systems do not recommend what a user has rated. If that
     holds for every run, nothing can be measured.
     """
-    empty = [(one, run, _by_chance(one)) for one, run in pairs if not len(one) and not run.one_relevant]
-    empty = [one for one in empty if one[-1] >= _EXPECTED_HITS]
-    for _, run, expected in empty:
+    without = [(run, _by_chance(lists)) for lists, run in pairs if not len(lists) and not run.one_relevant]
+    without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
+    for run, expected in without:
         problem = (
             f"no list holds any item that its user has rated in the test set, where chance alone would find about "
             f"{expected:,.0f}"
         )
-        if len(empty) == len(pairs):
+        if len(without) == len(pairs):
             remedy = "this is so if the training ratings are given as the test set; give the held-out ratings"
             raise InputError(problem, source=_place(run), remedy=remedy)
         yield run, problem
-    for one, run in pairs:
-        if _is_copy(one, run):
+    for lists, run in pairs:
+        if _is_copy(lists, run):
             yield run, "the lists hold the items of the test set with their ratings, as a copy of it would"
 
 

@@ -164,11 +164,11 @@ def _take_joined(table: RunTable, roles: Roles) -> Rows:
     users = columns.pop("user")
     lists = {role: taken_apart(as_series(column)) for role, column in columns.items()}
     sizes = _sizes(lists["item"])
-    found = {role: _aligned(column, sizes, role, table) for role, column in lists.items()}
-    if set(found) == {"item"} and have_scores(table.sample(roles["item"])):
-        entry = found["item"].str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
-        found = {"item": entry["item"], "score": entry["score"]}
-    return _rows(users, {**found, "item": integers_if_all(found["item"])}, sizes)
+    entries = {role: _aligned(column, sizes, role, table) for role, column in lists.items()}
+    if set(entries) == {"item"} and have_scores(table.sample(roles["item"])):
+        pairs = entries["item"].str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
+        entries = {"item": pairs["item"], "score": pairs["score"]}
+    return _rows(users, {**entries, "item": integers_if_all(entries["item"])}, sizes)
 
 
 def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:
