@@ -286,3 +286,11 @@ def test_the_files_that_are_not_mistaken_have_no_warning(cranfield, folder, monk
     code, out, err = cranfield(*shlex.split(f"{C} knn.csv als.csv --train train.csv --strict"))
     assert (code, err) == (0, "")
     assert "Warning" not in out
+
+
+def test_a_warning_is_in_the_verdict_or_beside_the_output_in_every_format(cranfield, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for format in ("table", "json", "csv", "matrix", "latex", "markdown"):
+        code, out, err = cranfield(*shlex.split(f"{C} knn.csv copy.csv --format {format}"))
+        assert code == 0
+        assert (out + err).count("knn and copy hold the same lists") == 1, format
