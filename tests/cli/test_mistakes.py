@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ FILES = {
     "capitals.csv": _text([(f"U{user}", item, score) for user, item, score in KNN]),
     "letters.csv": _text([(f"u{user}", item, grade) for user, item, grade in TEST], "user,item,rating"),
     "elsewhere.csv": _text([(user, f"tt{77 * item}", score) for user, item, score in KNN]),
-    "partly.csv": _text([(user if user == 101 else f"x{user}{user}", item, score) for user, item, score in KNN]),
+    "partly.csv": _text([(user if user == 101 else f"x{user}", item, score) for user, item, score in KNN]),
     "columns.csv": _text([(item, user, score) for user, item, score in KNN]),
     "unnamed.csv": _text([(*row, "a", "b") for row in KNN], "a,b,c,d,e"),
     "no-header.csv": _text(KNN).partition("\n")[2],
@@ -150,6 +151,10 @@ MISTAKES = {
         f"{E} columns.csv",
         "columns.csv: the users of this run are items of the test set, and its items are users;",
     ),
+    "a few ids of the test set": Mistake(
+        f"{E} partly.csv", "partly: the test set knows only 1 of the 10 users of the run, and 10 in all;", 0
+    ),
+    "a few ids of the test set, strictly": Mistake(f"{E} partly.csv --strict", "partly: the test set knows only 1 of"),
     # The wrong shape
     "columns without known names": Mistake(
         f"{E} unnamed.csv", "unnamed.csv: a, b, c, d, e do not say which one is the user and which the item; name them"
@@ -185,6 +190,7 @@ MISTAKES = {
     "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written whole"),
     "an empty test set": Mistake("evaluate --test empty.csv knn.csv", "empty.csv: the file is empty"),
     "a header and no rows": Mistake(f"{E} header.csv", "header.csv: there are no rows; give a run with at least one"),
+    "a workbook": Mistake(f"{E} knn.xlsx", "knn.xlsx: the file is an Excel workbook; save the sheet as CSV"),
     # The wrong values
     "scores that are words": Mistake(f"{E} words.csv", "words.csv, row 2, column 'score': 'high' is not a number;"),
     "scores that are NaN": Mistake(f"{E} nan.csv", "nan: every list is empty, and scores 0", 0),
@@ -264,6 +270,9 @@ def folder(tmp_path_factory):
         (place / name).write_text(text)
     (place / "folder").mkdir()
     (place / "folder" / "knn.csv").write_text(FILES["knn.csv"])
+    with zipfile.ZipFile(place / "knn.xlsx", "w") as workbook:
+        for name in ("[Content_Types].xml", "xl/workbook.xml"):
+            workbook.writestr(name, "<xml/>")
     for name in ("test", "knn"):
         pl.read_csv(place / f"{name}.csv").write_parquet(place / f"{name}.parquet")
     return place

@@ -65,7 +65,7 @@ def test_a_tenth_of_the_users_must_meet_or_the_verdict_has_a_warning(common, n_w
     runs = {name: _run(step, user=lambda u: u if u < common else 1000 + u) for name, step in (("one", 1), ("two", 3))}
     scores = cf.measure(runs, TEST, "P@5", threshold=4)
     verdict = cf.compare(scores).verdict
-    warning = "Warning: every run: only 9 of 100 users are in the test set"
+    warning = "Warning: every run: the test set knows only 9 of the 100 users"
     assert [one.startswith(warning) for one in verdict] == [False] + [True] * n_warnings
     assert len(scores.warnings) == n_warnings
 
@@ -78,7 +78,7 @@ def test_a_run_for_more_or_fewer_users_than_the_test_set_has_is_not_suspicious()
 
 def test_a_few_ids_that_are_written_otherwise_are_a_warning():
     (warning,) = _warnings({"mine": _run(user=lambda u: f"{u:02d}")})
-    assert "only 90 of 100 users" in warning
+    assert "only 90 of the 100 users" in warning
     assert "the others of the run are '00', '01' and '02', those of the test set 0, 1 and 2" in warning
     assert "leading zeros" in warning
 
