@@ -181,8 +181,8 @@ def _on_share(kind: str, known: NDArray[np.bool_], own: Vocabulary, others: Voca
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"the test set knows only {met:,} of the {len(own):,} {kind} of the run, and {len(others):,} in all; the others "
-        f"of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
+        f"the test set knows only {met:,} of the {len(own):,} {kind} of the run, and {len(others):,} in all; the "
+        f"others of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
 
