@@ -96,7 +96,7 @@ MISTAKES = {
     "training set as test set": Mistake(
         "evaluate --test train.csv knn.csv",
         "knn.csv: no list holds any item that its user has rated in the test set, where chance alone would find about "
-        "45; this is so if the training ratings are given as the test set; give the held-out ratings",
+        "44; this is so if the training ratings are given as the test set; give the held-out ratings",
     ),
     "test set as training set": Mistake(
         f"{E} --train test.csv knn.csv",

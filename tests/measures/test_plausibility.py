@@ -89,6 +89,12 @@ def test_the_training_set_as_test_set_leaves_no_hit_and_is_an_error():
         _warnings({"mine": lists}, TRAIN)
 
 
+def test_a_system_that_recommends_what_hardly_anybody_rated_may_have_no_hit():
+    rare = {user: [1000 + 10 * user + place for place in range(10)] for user in USERS}
+    missed = [item for item in ITEMS if item not in TEST.items[:4]]
+    assert _warnings({"tail": {**rare, 0: missed}}) == ()
+
+
 def test_one_run_of_several_without_a_hit_is_a_warning():
     misses = {user: [item for item in ITEMS if item not in TEST.items[TEST.users == user]] for user in USERS}
     (warning,) = _warnings({"misses": misses, "hits": _run()})

@@ -271,7 +271,7 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
     The training ratings, given as the test set, leave no hit: systems do not recommend what a user has rated. If that
     holds for every run, nothing can be measured.
     """
-    without = [(run, _by_chance(lists)) for lists, run in pairs if not len(lists) and not run.one_relevant]
+    without = [(run, _by_chance(lists, run)) for lists, run in pairs if not len(lists) and not run.one_relevant]
     without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
     for run, expected in without:
         problem = (
@@ -295,11 +295,21 @@ def _is_copy(judged: Judged, run: Run) -> bool:
     return np.array_equal(run.scores[judged.places], judged.grades)
 
 
-def _by_chance(judged: Judged) -> float:
-    """Return how many hits lists of random items of the test set would have."""
+def _by_chance(judged: Judged, run: Run) -> float:
+    """Return how many hits there would be if test profiles were dealt to the users at random.
+
+    With n users, an item that is in l lists and in t profiles makes l·t/n hits on average.
+    """
     judgments = judged.judgments
-    profiles = np.diff(judgments.indptr)
-    return float((judged.lengths * profiles).sum()) / max(len(judgments.item_ids), 1)
+    users = judgments.user_ids.translation(run.user_ids)
+    items = judgments.item_ids.translation(run.item_ids)
+    measured = np.isin(run.users if users is None else users[run.users], judgments.users)
+    listed_items = run.items[np.repeat(measured, np.diff(run.indptr))]
+    listed_items = listed_items if items is None else items[listed_items]
+    n_items = len(judgments.item_ids)
+    in_lists = np.bincount(listed_items[listed_items != UNKNOWN], minlength=n_items)
+    in_profiles = np.bincount(judgments.items, minlength=n_items)
+    return float(in_lists @ in_profiles) / judgments.n_lists
 
 
 def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
