@@ -27,18 +27,20 @@ from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
-from cranfield.comparisons import Comparison, compare
+from cranfield.comparisons import Comparison, SegmentComparison, compare, compare_segments
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measures import (
     Judged,
     Metric,
     Scores,
+    Segments,
     bounds,
     by_popularity,
     gain,
     judge,
     known_metrics,
     measure,
+    measure_segments,
     metric,
     read_judged,
     risk,
@@ -70,6 +72,8 @@ __all__ = [
     "Recommender",
     "Run",
     "Scores",
+    "SegmentComparison",
+    "Segments",
     "SettingError",
     "Split",
     "Targets",
@@ -82,6 +86,7 @@ __all__ = [
     "by_popularity",
     "celma",
     "compare",
+    "compare_segments",
     "datasets",
     "describe",
     "discriminative_power",
@@ -91,6 +96,7 @@ __all__ = [
     "judge",
     "known_metrics",
     "measure",
+    "measure_segments",
     "metric",
     "read",
     "read_judged",
