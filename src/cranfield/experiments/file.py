@@ -19,6 +19,8 @@ from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiments.source import KINDS, READING, Source
 from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
+from cranfield.measures.segment_groups import file_and_column
+from cranfield.measures.segmenting import is_built_in
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
 """The keys of an experiment file."""
@@ -268,6 +270,14 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             # On Windows there is no way from one drive to another.
             return path.as_posix()
 
+    def segment_from_there(text: str) -> str:
+        file = None if is_built_in(text) else file_and_column(text, experiment.path)
+        if file is None:
+            return text
+        path, column = file
+        return f"{from_there(str(path.absolute()))}{'' if column is None else f':{column}'}"
+
+    segments = experiment.decisions.segment
     return replace(
         experiment,
         data=tuple(
@@ -275,6 +285,7 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             for one in experiment.data
         ),
         systems=tuple(replace(one, run=from_there(one.run)) for one in experiment.systems),
+        decisions=experiment.decisions.with_(segment=tuple(segment_from_there(one) for one in segments)),
         base=folder,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
 from cranfield._spelling import nearest
 from cranfield.data import UNKNOWN, Ratings, Vocabulary, read
 from cranfield.data.columns import Role, place_by_name
@@ -44,15 +45,18 @@ def segment_of(by: Any, basis: Basis, *, data: Any = None) -> Segment:
         found = file_and_column(str(by))
         if found is not None:
             return _given(found[0], found[1], str(by), basis)
-        return _given(data, _column_of(data, str(by)), str(by), basis)
+        check_column(data, str(by))
+        return _given(data, str(by), str(by), basis)
     if isinstance(by, Mapping) and not any(isinstance(one, list | tuple | np.ndarray) for one in by.values()):
         table = {"user": list(by), "group": [str(one) for one in by.values()]}
         return _given(table, "group", "given", basis)
     return _given(by, None, "given", basis)
 
 
-def file_and_column(text: str, folder: Path | None = None) -> tuple[Path, str | None] | None:
+def file_and_column(text: str, where: Callable[[str], Path] = meant) -> tuple[Path, str | None] | None:
     """Return the file that a text names, and the column behind ``:``, if any; None if there is no such file.
+
+    ``where`` says where a file lies.
 
     Examples
     --------
@@ -60,21 +64,19 @@ def file_and_column(text: str, folder: Path | None = None) -> tuple[Path, str | 
     True
     """
     for name, column in ((text, None), text.rpartition(":")[::2]):
-        path = Path(name) if folder is None else folder / name
-        if name and path.is_file():
-            return path, column
+        if name and where(name).is_file():
+            return where(name), column
     return None
 
 
-def _column_of(data: Any, column: str) -> str:
-    """Return a column of the test file, or say what a segment may be."""
+def check_column(data: Any, column: str) -> None:
+    """Refuse what is not a column of the test file, and say what a segment may be."""
     names = None if data is None else column_names(data)
     if names is None or column not in names:
         known = [*SEGMENTS, *(names or ())]
         raise SettingError(
             f"segment={column!r} is not a file, a column of the test file or a built-in segment{nearest(column, known)}"
         )
-    return column
 
 
 def _given(table: Any, column: str | None, name: str, basis: Basis) -> Segment:

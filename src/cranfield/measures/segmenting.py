@@ -173,7 +173,7 @@ class Segmenting(Decided):
     """
 
     segment: Any = decision(
-        "C3",
+        "D",
         (),
         "groups to show results for as well: activity, popularity, period, FILE, FILE:COLUMN or a column of the data",
         check=_segment,

@@ -207,10 +207,15 @@ def judged_segments(
     test: Ratings | None = None,
     train: Ratings | None = None,
     data: Any = None,
+    name: str | None = None,
 ) -> Segments:
-    """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`."""
+    """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
+
+    ``name`` is what the segments are called, where that is not what ``by`` says.
+    """
     judgments = judged[0].judgments
     segment = segment_of(by, Basis(judgments.user_ids, judgments.item_ids, test, train), data=data)
+    segment = segment if name is None else replace(segment, name=name)
     if segment.of == "users":
         return _of_users(measure_judged(judged, measuring), segment)
     return _of_ratings(judged, measuring, segment, _group_of_judgments(judgments, segment, test))

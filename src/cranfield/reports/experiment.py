@@ -47,6 +47,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
             lists=_lists(decisions),
             train=alone.train,
         ),
+        segments=results.segments(data),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         steps=results.steps(data),
