@@ -233,3 +233,16 @@ def test_a_segment_that_is_nothing_is_refused_in_one_line(files, cranfield):
         "cranfield: segment='towns.csv' is not a file, a column of the test file or a built-in segment"
     )
     assert err.count("\n") == 1
+
+
+def test_a_metric_of_ones_own_is_named_by_its_module(evaluate, files, cranfield):
+    (files / "my_metrics.py").write_text(
+        "import cranfield as cf\n\n@cf.metric('typed_hits')\ndef hits(judged, least=1):\n"
+        "    return judged.n_hits >= least\n\ndef plain(judged):\n    return 1\n"
+    )
+    rows = json.loads(evaluate("-m", "my_metrics:hits(least=1)@1", "--threshold", "4", "--format", "json"))
+    assert [(row["metric"], row["mean"]) for row in rows] == [("my_metrics:hits(least=1)@1", 0.5)] * 2
+    for metric in ("my_metrics:plain@1", "os:getcwd@1"):
+        code, _, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "-m", metric)
+        assert code == 2
+        assert f"{metric.removesuffix('@1')} is not a metric of your own" in err

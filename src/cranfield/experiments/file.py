@@ -13,6 +13,7 @@ from typing import Any
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
+from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
@@ -59,6 +60,9 @@ _SYSTEMS = """
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
 # and a file of ranked lists, where the split is predefined, is
 #   "mine" = { run = "mine.tsv" }
+# Code of your own is a class with fit(train) and score(users), in a module beside this file or installed. It is only
+# run with --allow-code:
+#   "own" = "my_module:MyRecommender(k=5)"
 # Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
@@ -144,7 +148,8 @@ def _systems(stated: object) -> Iterator[System]:
         for one in stated:
             if not isinstance(one, str):
                 raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
-            yield System(str(parse(one)), one)
+            # The name of a system cannot hold the module of its code, which is a name of files as well.
+            yield System(str(parse(one)).partition(":")[2] if names_code(one) else str(parse(one)), one)
         return
     for name, one in _table("systems", stated).items():
         yield _system(name, one) if isinstance(one, dict) else System(name, one)

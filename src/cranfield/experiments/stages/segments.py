@@ -18,6 +18,7 @@ from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
 from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_metrics
 from cranfield.measures import Segments, judged_segments
 from cranfield.measures.context import Context
 from cranfield.measures.measuring import as_judged
@@ -44,6 +45,7 @@ class _Segments(Stage[Results]):
             "scores": [line.artifact(SCORES, part).digest for part in parts],
             "segments": {text: _file(line, unit, text) for text in decisions.segment},
             "measuring": decisions.measuring.as_dict(),
+            "own": own_metrics(decisions.metrics, line.experiment),
             "averaging": decisions.averaging.as_dict(),
             "comparing": decisions.comparing.as_dict(),
             "seed": line.experiment.seed,
