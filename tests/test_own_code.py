@@ -78,6 +78,20 @@ def test_what_runs_is_what_the_file_says_now(folder):
             assert imported("helping:power")(9) == k
 
 
+def test_an_installed_module_whose_source_changed_since_it_was_imported_is_refused(folder, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "site-packages"
+    elsewhere.mkdir()
+    (elsewhere / "settled.py").write_text("class A:\n    fit = score = print\n")
+    monkeypatch.syspath_prepend(elsewhere)
+    with allowing(["settled:A"], folder):
+        recommender("settled:A")
+    (elsewhere / "settled.py").write_text("class A:\n    fit = score = repr\n")
+    message = "settled:A has changed since it was imported; start Python anew"
+    with pytest.raises(cf.SettingError, match=message), allowing(["settled:A"], folder):
+        recommender("settled:A")
+    monkeypatch.delitem(sys.modules, "settled")
+
+
 def test_a_module_that_was_imported_before_stays_as_it_was(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     import helping

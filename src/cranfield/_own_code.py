@@ -14,13 +14,14 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from cranfield._errors import CranfieldError, OwnCodeError, SettingError
 from cranfield._spelling import nearest, parse
@@ -56,11 +57,11 @@ def check_form(spelling: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Permission:
-    """Which names may be imported, where modules are looked for beside Python's own path, and their files."""
+    """Which names may be imported, where modules are looked for beside Python's own path, and what was imported."""
 
     names: frozenset[str]
     folder: Path
-    files: dict[str, Path] = field(default_factory=dict)
+    things: dict[str, Any] = field(default_factory=dict)
 
 
 _PERMISSIONS: list[_Permission] = []
@@ -94,8 +95,11 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
         files |= _sources(name.partition(":")[0], folder)
     local = [name for name, file in files.items() if folder in file.parents and "site-packages" not in file.parts]
     before = {name: sys.modules.pop(name) for name in local if name in sys.modules}
+    for name in names:
+        if name.partition(":")[0] in local:
+            _IMPORTED.pop(name, None)
     importlib.invalidate_caches()
-    permission = _Permission(names, folder, files)
+    permission = _Permission(names, folder)
     _PERMISSIONS.append(permission)
     sys.path.append(str(folder))
     try:
@@ -138,8 +142,28 @@ def imported(name: str) -> Any:
             f"{name!r} names code, which is only run where it is allowed; in an experiment give --allow-code "
             "(allow_code=True), in Python import it and give it itself"
         )
-    if _spec(module_name, permission.folder) is None:
-        raise _missing(module_name, permission.folder)
+    if name not in permission.things:
+        _check_fresh(name, permission.folder)
+        permission.things[name] = _attribute(module_name, attribute)
+    return permission.things[name]
+
+
+# What the source of each name was when it was imported.
+_IMPORTED: dict[str, str] = {}
+
+
+def _check_fresh(name: str, folder: Path) -> None:
+    """Refuse a module that is not there, or whose source has changed since this process imported it."""
+    module = name.partition(":")[0]
+    if _spec(module, folder) is None:
+        raise _missing(module, folder)
+    source = _hash(name, _sources(module, folder))
+    if module in sys.modules and _IMPORTED.get(name, source) != source:
+        raise SettingError(f"the source of {name} has changed since it was imported; start Python anew")
+    _IMPORTED[name] = source
+
+
+def _attribute(module_name: str, attribute: str) -> Any:
     thing: Any = importlib.import_module(module_name)
     for part in attribute.split("."):
         if not hasattr(thing, part):
@@ -171,11 +195,13 @@ def source_hash(spelling: str, folder: Path) -> str:
     files = _sources(module, folder.absolute())
     if module not in files:
         raise _missing(module, folder)
+    return _hash(name, files)
+
+
+def _hash(name: str, files: Mapping[str, Path]) -> str:
     digest = hashlib.sha256(name.encode())
-    for one, file in sorted(files.items()):
-        content = file.read_bytes()
-        tree = _tree(file)
-        digest.update(one.encode() + b"\0" + (content if tree is None else ast.dump(tree).encode()) + b"\0")
+    for module, file in sorted(files.items()):
+        digest.update(f"{module} {_source(file).digest} ".encode())
     return digest.hexdigest()[:16]
 
 
@@ -253,15 +279,39 @@ def _spec(module: str, folder: Path) -> ModuleSpec | None:
 def _imports(name: str, file: Path) -> Iterator[str]:
     """Yield the names of modules that a file imports, as far as its lines say."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(_tree(file) or ast.Module([], [])):
+    for level, module, names in _source(file).imports:
+        above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        base = ".".join((*above, *([module] if module else ())))
+        if base:
+            yield base
+            yield from (f"{base}.{one}" for one in names)
+
+
+class _Source(NamedTuple):
+    """What is known of a file: a hash of its code, and what it imports (how far up, from where, which names)."""
+
+    digest: str
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+
+
+def _source(file: Path) -> _Source:
+    about = file.stat()
+    return _read_source(file, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _read_source(file: Path, *_: int) -> _Source:
+    """Read a file, once for each time that it changed."""
+    tree = _tree(file)
+    if tree is None:
+        return _Source(hashlib.sha256(file.read_bytes()).hexdigest(), ())
+    imports: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imports += [(0, alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join((*above, *([node.module] if node.module else ())))
-            if base:
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(imports))
 
 
 def _tree(file: Path) -> ast.Module | None:
