@@ -115,6 +115,16 @@ def test_weighted_means_are_tested_as_they_are_reported():
     assert found.interactions["inside"][0] == pytest.approx(means[0] - means[1])
 
 
+def test_a_group_without_weight_is_left_out():
+    test = cf.Ratings.of([1, 2, 3, 4], list("xyxy"), [5, 5, 1, 1])
+    runs = {"a": {key: ["x"] for key in range(1, 5)}, "b": {key: ["y"] for key in range(1, 5)}}
+    segments = cf.measure(runs, test, "nDCG@1", threshold=4).segments({1: "l", 2: "l", 3: "r", 4: "r"})
+    found = cf.compare_segments(segments, average="weighted(by=relevant)")
+    assert "given, r (2 users): nothing can be said" in found.verdict[1]
+    assert len(found.interactions) == 0
+    assert found.turned == ["given: no two systems change places in any group."]
+
+
 def test_false_alarms_of_the_interaction_are_as_many_as_alpha_allows():
     hits = 0
     for seed in range(100):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._errors import InputError
 from cranfield._table import Table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
-from cranfield.comparisons.interactions import interactions
+from cranfield.comparisons.interactions import has_weight, interactions
 from cranfield.comparisons.sentences import p_text
 from cranfield.measures import Averaging, Scores, Segments
 
@@ -72,7 +73,7 @@ class SegmentComparison:
             users = self.segments.n_users(name)
             where = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
             sentences = ["nothing can be said, since nothing is measured there."] if one is None else one.sentences(1)
-            said += [f"{where}: {sentence}" for sentence in sentences]
+            said.append(f"{where}: {' '.join(sentences)}")
         return said + self.turned
 
     @property
@@ -174,7 +175,10 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     averaging = tested_average(options.get("significance", "permutation"), averaging.with_(groups="pooled"))
     options = {**options, "groups": "pooled"}
     alpha = options.get("alpha", 0.05)
-    compared = {name: _compared(segments.group(name), options) for name in segments.names}
+    segments.scores.check_measured()
+    compared = {name: _compared(segments.group(name), averaging, options) for name in segments.names}
+    if not any(compared.values()):
+        raise InputError(f"no group of {segments.name} has anything to compare", remedy="use average='mean'")
     metrics = options.get("metrics")
     found = interactions(
         segments,
@@ -186,8 +190,9 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     return SegmentComparison(segments, compared, found, averaging, alpha)
 
 
-def _compared(scores: Scores, options: Mapping[str, Any]) -> Comparison | None:
-    return compare(scores, **options) if np.isfinite(scores.values).any() else None
+def _compared(scores: Scores, averaging: Averaging, options: Mapping[str, Any]) -> Comparison | None:
+    measured = np.isfinite(scores.values).any() and has_weight(scores, averaging)
+    return compare(scores, **options) if measured else None
 
 
 def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:

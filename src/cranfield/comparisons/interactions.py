@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,15 @@ from cranfield.measures.averaging import Averaging
 
 # A difference of averages that is smaller than this is rounding, and has no sign.
 _ROUNDING = 1e-12
+
+_SCHEMA: Mapping[str, Any] = {
+    **dict.fromkeys(("metric", "system_a", "system_b", "group"), pl.String),
+    **dict.fromkeys(("inside", "outside"), pl.Float64),
+    **dict.fromkeys(("n_inside", "n_outside"), pl.Int64),
+    **dict.fromkeys(("interaction", "standard_error", "p"), pl.Float64),
+    "turns": pl.Boolean,
+    "test": pl.String,
+}
 
 
 def interactions(
@@ -45,14 +55,21 @@ def interactions(
     frames: list[pl.DataFrame] = []
     for name in segments.names:
         inside, outside = segments.group(name), segments.scores.outside(name)
+        if not (has_weight(inside, averaging) and has_weight(outside, averaging)):
+            continue
         samples_in, _ = make_samples(inside, by_user, metrics=metrics, baseline=baseline)
         samples_out, _ = make_samples(outside, by_user, metrics=metrics, baseline=baseline)
         users_in, users_out = _units(inside), _units(outside)
         frames += [_rows(name, one, other, users_in, users_out) for one, other in zip(samples_in, samples_out)]
-    found = pl.concat(frames)
-    return pl.concat(
-        _corrected(part, segments.names, alpha) for part in found.partition_by("metric", maintain_order=True)
-    )
+    found = pl.concat(frames or [pl.DataFrame(schema=_SCHEMA)])
+    parts = found.partition_by("metric", maintain_order=True) or [found]
+    return pl.concat(_corrected(part, segments.names, alpha) for part in parts)
+
+
+def has_weight(scores: Scores, averaging: Averaging) -> bool:
+    """Whether any list counts in an average: under weights by relevant items a group may have none."""
+    weights = scores.weights(averaging.kind)
+    return weights is None or bool(weights.any())
 
 
 def _units(scores: Scores) -> NDArray[np.int32]:
@@ -94,7 +111,8 @@ def _rows(
             "p": p,
             "turns": signs[0] * signs[1] < 0,
             "test": ["paired t" if len(both) else "Welch's t"] * len(p),
-        }
+        },
+        schema=_SCHEMA,
     )
 
 

@@ -28,8 +28,8 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
     for one in segments:
         made = _averaged(one).table(averaging, level=level)
         name = _averaged(one).name
-        said = paragraphs(one.verdict) if isinstance(one, SegmentComparison) else ""
-        html += f"<h3>By {text(name)}</h3>" + f'<div class="verdict">{said}</div>' * bool(said)
+        html += f"<h3>By {text(name)}</h3>"
+        html += paragraphs(one.verdict) if isinstance(one, SegmentComparison) else ""
         html += _html(made) + notes(one.notes)
         tables |= _tables(one, averaging, level)
     return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
