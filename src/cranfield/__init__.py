@@ -21,6 +21,7 @@ from cranfield._errors import (
     ImpossibleSplitError,
     InputError,
     MissingExtraError,
+    OwnCodeError,
     SettingError,
 )
 from cranfield._renamed import answer_imports, missing
@@ -68,6 +69,7 @@ __all__ = [
     "Judged",
     "Metric",
     "MissingExtraError",
+    "OwnCodeError",
     "Ratings",
     "Recommender",
     "Run",

@@ -14,9 +14,9 @@ import pkgutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from importlib.metadata import entry_points
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -33,6 +33,9 @@ from typing import (
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Thing = TypeVar("Thing")
 _Registered = TypeVar("_Registered")
@@ -292,13 +295,17 @@ class Registry(Mapping[str, Thing]):
         return owner
 
     def _plugin_names(self) -> list[str]:
-        return [] if self._plugins is None else [one.name for one in entry_points(group=self._plugins)]
+        return [one.name for one in self._offered()]
+
+    def _offered(self) -> list[EntryPoint]:
+        """Return what installed packages offer, none of it imported."""
+        from importlib.metadata import entry_points
+
+        return [] if self._plugins is None else list(entry_points(group=self._plugins))
 
     def _load_plugin(self, name: str) -> bool:
         """Import what an installed package offers by a name; whether there is such a package."""
-        if self._plugins is None:
-            return False
-        offered = next((one for one in entry_points(group=self._plugins) if one.name == name), None)
+        offered = next((one for one in self._offered() if one.name == name), None)
         if offered is None:
             return False
         try:

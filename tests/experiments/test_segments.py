@@ -68,7 +68,7 @@ def test_only_the_segments_are_made_again_when_their_file_changes(done, tmp_path
 def test_a_segment_that_cannot_be_is_refused(file, segment, message):
     file.write_text(file.read_text().replace('"activity", ', f'"{segment}", '))
     with pytest.raises(cf.CranfieldError, match=message):
-        run(file)
+        plan(file)
 
 
 def test_periods_need_data_with_times(tiny, tmp_path):

@@ -21,7 +21,7 @@ from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
 from cranfield.experiments.store import fingerprint
-from cranfield.measures.segment_groups import check_column, file_and_column
+from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
 from cranfield.measures.segmenting import is_built_in
 from cranfield.splits import Split, apply, predefined
 
@@ -63,9 +63,12 @@ def check_segments(experiment: Experiment) -> None:
             if is_built_in(text):
                 if parse(text).name == "period" and source.timeless:
                     raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
-            elif file_and_column(text, experiment.path) is None:
-                with named("segment"):
-                    check_column(segment_data(experiment, source), text)
+                continue
+            file, column = file_and_column(text, experiment.path) or (segment_data(experiment, source), text)
+            with named("segment"):
+                if column == text:
+                    check_column(file, text)
+                given_groups(file, column)
 
 
 def input_checksum(path: Path) -> str:

@@ -80,23 +80,35 @@ def check_column(data: Any, column: str) -> None:
 
 
 def _given(table: Any, column: str | None, name: str, basis: Basis) -> Segment:
-    """Return the segment of a table: of its users if each of them is in one group, else of its items."""
+    role, groups = given_groups(table, column)
+    return _of_ids(role, groups, name, basis)
+
+
+def given_groups(table: Any, column: str | None) -> tuple[Role, Ratings]:
+    """Return the groups of a table: of its users if each of them is in one group, else of its items.
+
+    The ids are the users of the ratings that are returned, and their groups the items.
+    """
     label = str(table) if isinstance(table, str | Path) else "the segments"
     refusal: InputError | None = None
     for role, place in _id_columns(table, column, label):
-        groups = read(table, user=place, item=column or _group_column(table, place, label), rating=False, time=False,
-                      repeated="last")  # fmt: skip
-        if groups.n_items > _MOST_GROUPS:
-            raise InputError(
-                f"{groups.n_items:,} different groups are too many",
-                source=label,
-                remedy=f"give a column with at most {_MOST_GROUPS} values, such as ages in ranges",
-            )
+        group = column or _group_column(table, place, label)
+        groups = read(table, user=place, item=group, rating=False, time=False, repeated="last")
         if (groups.user_counts <= 1).all():
-            return _of_ids(role, groups, name, basis)
+            _check_number(groups, label)
+            return role, groups
         refusal = refusal or _in_two_groups(role, groups, label)
     assert refusal is not None
     raise refusal
+
+
+def _check_number(groups: Ratings, label: str) -> None:
+    if groups.n_items > _MOST_GROUPS:
+        raise InputError(
+            f"{groups.n_items:,} different groups are too many",
+            source=label,
+            remedy=f"give a column with at most {_MOST_GROUPS} values, such as ages in ranges",
+        )
 
 
 def _id_columns(table: Any, column: str | None, label: str) -> Iterator[tuple[Role, str | int]]:
