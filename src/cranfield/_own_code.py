@@ -1,7 +1,7 @@
 """Code of a user's own that a spelling names: ``package.module:Name`` is found, hashed, allowed and imported here.
 
-Whoever writes a file could name any code in it. So a name is only imported inside `allowing`, which those enter who
-were told by the user that it may be run; what has to be known without that, its hash for instance, is read from the
+Whoever writes a file could name any code in it. So a name is only imported inside `allowing`, which is
+entered where the user has allowed it; what has to be known without that, its hash for instance, is read from the
 source and never imported.
 """
 
@@ -73,7 +73,7 @@ def may_be_called(spelling: Any) -> bool:
 
 
 def _permission(name: str) -> _Permission | None:
-    return next((one for one in reversed(_PERMISSIONS) if name in one.names), None)
+    return next((permission for permission in reversed(_PERMISSIONS) if name in permission.names), None)
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
     is what the files say now, and forgotten afterwards. What goes wrong inside them is an `OwnCodeError` that names the
     file and the line.
     """
-    names = frozenset(parse(one).name for one in spellings if names_code(one))
+    names = frozenset(parse(spelling).name for spelling in spellings if names_code(spelling))
     if not names:
         yield
         return
@@ -107,10 +107,10 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
     except (CranfieldError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        told = _told(error, {str(file) for file in files.values()})
-        if told is None:
+        message = _message(error, {str(file) for file in files.values()})
+        if message is None:
             raise
-        raise OwnCodeError(told) from error
+        raise OwnCodeError(message) from error
     finally:
         sys.path.remove(str(folder))
         _PERMISSIONS.remove(permission)
@@ -119,12 +119,12 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
         sys.modules |= before
 
 
-def _told(error: BaseException, files: set[str]) -> str | None:
+def _message(error: BaseException, files: set[str]) -> str | None:
     """Return where in a user's own files an error was raised, and what it says; None if it was not raised there."""
     what = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
     if isinstance(error, SyntaxError) and error.filename in files:
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename in files]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
     if not frames:
         return None
     last = frames[-1]
@@ -167,7 +167,9 @@ def _attribute(module_name: str, attribute: str) -> Any:
     thing: Any = importlib.import_module(module_name)
     for part in attribute.split("."):
         if not hasattr(thing, part):
-            known = [one for one in vars(thing) if not one.startswith("_")] if hasattr(thing, "__dict__") else []
+            known = (
+                [member for member in vars(thing) if not member.startswith("_")] if hasattr(thing, "__dict__") else []
+            )
             there = f"the module {module_name!r}" if isinstance(thing, ModuleType) else repr(thing)
             raise SettingError(f"{there} has no {part!r}{nearest(part, known)}")
         thing = getattr(thing, part)
@@ -215,12 +217,12 @@ def takes_parameter(spelling: str, parameter: str, folder: Path) -> bool:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == attribute.rpartition(".")[2]:
             fields = [
-                one.target.id
-                for one in node.body
-                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+                line.target.id
+                for line in node.body
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
             ]
-            makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-            arguments = [one.arg for maker in makers for one in (*maker.args.args, *maker.args.kwonlyargs)]
+            makers = [line for line in node.body if isinstance(line, ast.FunctionDef) and line.name == "__init__"]
+            arguments = [argument.arg for maker in makers for argument in (*maker.args.args, *maker.args.kwonlyargs)]
             return parameter in (*fields, *arguments)
     return False
 
@@ -234,12 +236,16 @@ def _sources(module: str, folder: Path) -> dict[str, Path]:
     while waiting:
         name = waiting.pop()
         parents = [name[: place.start()] for place in re.finditer(r"\.", name)]
-        for one in (*parents, name):
-            spec = None if one in files else _spec(one, folder)
+        for imported_name in (*parents, name):
+            spec = None if imported_name in files else _spec(imported_name, folder)
             if spec is None or spec.origin is None or not Path(spec.origin).is_file():
                 continue
-            files[one] = Path(spec.origin)
-            waiting += [other for other in _imports(one, files[one]) if _same_origin(other, module, folder, beside)]
+            files[imported_name] = Path(spec.origin)
+            waiting += [
+                other
+                for other in _imports(imported_name, files[imported_name])
+                if _same_origin(other, module, folder, beside)
+            ]
     return files
 
 
@@ -284,7 +290,7 @@ def _imports(name: str, file: Path) -> Iterator[str]:
         base = ".".join((*above, *([module] if module else ())))
         if base:
             yield base
-            yield from (f"{base}.{one}" for one in names)
+            yield from (f"{base}.{member}" for member in names)
 
 
 class _Source(NamedTuple):

@@ -295,7 +295,7 @@ class Registry(Mapping[str, Thing]):
         return owner
 
     def _plugin_names(self) -> list[str]:
-        return [one.name for one in self._offered()]
+        return [offer.name for offer in self._offered()]
 
     def _offered(self) -> list[EntryPoint]:
         """Return what installed packages offer, none of it imported."""
@@ -305,7 +305,7 @@ class Registry(Mapping[str, Thing]):
 
     def _load_plugin(self, name: str) -> bool:
         """Import what an installed package offers by a name; whether there is such a package."""
-        offered = next((one for one in self._offered() if one.name == name), None)
+        offered = next((offer for offer in self._offered() if offer.name == name), None)
         if offered is None:
             return False
         try:

@@ -35,10 +35,10 @@ def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str]) -> li
     options = loaded.options
     return [
         measure_segments(
-            loaded.runs, loaded.test, metrics, by=one, threshold=options.threshold, lists=options.lists,
+            loaded.runs, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
             train=loaded.train, negative_grades=options.negative_grades, data=options.test,
         )
-        for one in Segmenting(by).segment
+        for segment in Segmenting(by).segment
     ]  # fmt: skip
 
 

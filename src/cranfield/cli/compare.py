@@ -114,7 +114,8 @@ def command(
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     segments = [
-        compare_segments(one, significance=significance, **options) for one in segments_of(loaded, metrics, by_segment)
+        compare_segments(segment, significance=significance, **options)
+        for segment in segments_of(loaded, metrics, by_segment)
     ]
     tell_of_grades(loaded, metrics)
     if margin is not None:
@@ -124,13 +125,13 @@ def command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        put("\n".join((result.latex(), *(one.table().latex() for one in segments))), out)
+        put("\n".join((result.latex(), *(segment.table().latex() for segment in segments))), out)
     elif format == "markdown":
-        put("\n".join((result.markdown(), *(one.table().markdown() for one in segments))), out)
+        put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(with_groups(result.frame(), [one.frame() for one in segments]), "csv"), out)
+        put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
-        by_group = {"segments": [one.as_dict() for one in segments]} if segments else {}
+        by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments))), out)

@@ -86,10 +86,13 @@ def command(
     segments = segments_of(loaded, metrics, by_segment)
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
-        frame = with_groups(scores.frame(averaging, **how), [one.frame(averaging, **how) for one in segments])
+        frame = with_groups(scores.frame(averaging, **how), [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
-        tell([*scores.notes, *(note for one in segments for note in one.notes)])
+        tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
-        tables = [scores.table(averaging, **how, services=True), *(one.table(averaging, **how) for one in segments)]
+        tables = [
+            scores.table(averaging, **how, services=True),
+            *(segment.table(averaging, **how) for segment in segments),
+        ]
         put_tables(tables, format, out)
     write_page(report, loaded, scores, metrics, averaging=averaging, level=level, segments=segments)

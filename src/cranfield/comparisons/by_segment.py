@@ -56,9 +56,9 @@ class SegmentComparison:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` before it."""
         labels = [pl.lit(self.segments.name).alias("segment")]
         return pl.concat(
-            one.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
-            for name, one in self.comparisons.items()
-            if one is not None
+            comparison.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
+            for name, comparison in self.comparisons.items()
+            if comparison is not None
         )
 
     def averages(self) -> pl.DataFrame:
@@ -69,10 +69,14 @@ class SegmentComparison:
     def verdict(self) -> list[str]:
         """What a person would say: the verdict of each group, then where the order of systems turns round."""
         said = []
-        for name, one in self.comparisons.items():
+        for name, comparison in self.comparisons.items():
             users = self.segments.n_users(name)
             where = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
-            sentences = ["nothing can be said, since nothing is measured there."] if one is None else one.sentences(1)
+            sentences = (
+                ["nothing can be said, since nothing is measured there."]
+                if comparison is None
+                else comparison.sentences(1)
+            )
             said.append(f"{where}: {' '.join(sentences)}")
         return said + self.turned
 
@@ -118,8 +122,8 @@ class SegmentComparison:
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
-        made = self.averaged.table(self.averaging, level=1 - self.alpha)
-        return replace(made, notes=self.notes)
+        averages = self.averaged.table(self.averaging, level=1 - self.alpha)
+        return replace(averages, notes=self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON (NaN becomes null)."""
@@ -142,7 +146,7 @@ class SegmentComparison:
     def _repr_html_(self) -> str:
         import html
 
-        return "".join(f"<p>{html.escape(one)}</p>" for one in self.verdict) + self.table().html()
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.verdict) + self.table().html()
 
 
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
@@ -166,8 +170,8 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     >>> test = cf.Ratings.of(list("abcdefgh"), list("xxxxyyyy"))
     >>> runs = {"one": {user: ["x"] for user in "abcdefgh"}, "two": {user: ["y"] for user in "abcdefgh"}}
     >>> groups = {user: "early" if user < "e" else "late" for user in "abcdefgh"}
-    >>> found = cf.compare_segments(cf.measure(runs, test, "P@1").segments(groups))
-    >>> found.interactions.select("group", "inside", "outside", "turns").rows()
+    >>> comparison = cf.compare_segments(cf.measure(runs, test, "P@1").segments(groups))
+    >>> comparison.interactions.select("group", "inside", "outside", "turns").rows()
     [('early', 1.0, -1.0, True), ('late', -1.0, 1.0, True)]
     """
     known = Averaging().as_dict()
@@ -180,14 +184,14 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     if not any(compared.values()):
         raise InputError(f"no group of {segments.name} has anything to compare", remedy="use average='mean'")
     metrics = options.get("metrics")
-    found = interactions(
+    tested = interactions(
         segments,
         averaging,
         metrics=[metrics] if isinstance(metrics, str) else metrics,
         baseline=None if options.get("baseline") in (None, "none") else options["baseline"],
         alpha=alpha,
     )
-    return SegmentComparison(segments, compared, found, averaging, alpha)
+    return SegmentComparison(segments, compared, tested, averaging, alpha)
 
 
 def _compared(scores: Scores, averaging: Averaging, options: Mapping[str, Any]) -> Comparison | None:

@@ -60,9 +60,9 @@ def interactions(
         samples_in, _ = make_samples(inside, by_user, metrics=metrics, baseline=baseline)
         samples_out, _ = make_samples(outside, by_user, metrics=metrics, baseline=baseline)
         users_in, users_out = _units(inside), _units(outside)
-        frames += [_rows(name, one, other, users_in, users_out) for one, other in zip(samples_in, samples_out)]
-    found = pl.concat(frames or [pl.DataFrame(schema=_SCHEMA)])
-    parts = found.partition_by("metric", maintain_order=True) or [found]
+        frames += [_rows(name, inner, outer, users_in, users_out) for inner, outer in zip(samples_in, samples_out)]
+    rows = pl.concat(frames or [pl.DataFrame(schema=_SCHEMA)])
+    parts = rows.partition_by("metric", maintain_order=True) or [rows]
     return pl.concat(_corrected(part, segments.names, alpha) for part in parts)
 
 
@@ -95,7 +95,7 @@ def _rows(
         parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
     mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
     first, second = ([inside.systems[place] for place in places] for places in (inside.first, inside.second))
-    signs = [np.where(np.abs(one) <= _ROUNDING, 0.0, np.sign(one)) for one in (mean_in, mean_out)]
+    signs = [np.where(np.abs(mean) <= _ROUNDING, 0.0, np.sign(mean)) for mean in (mean_in, mean_out)]
     return pl.DataFrame(
         {
             "metric": [inside.metric] * len(p),

@@ -290,7 +290,7 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             for one in experiment.data
         ),
         systems=tuple(replace(one, run=from_there(one.run)) for one in experiment.systems),
-        decisions=experiment.decisions.with_(segment=tuple(segment_from_there(one) for one in segments)),
+        decisions=experiment.decisions.with_(segment=tuple(segment_from_there(text) for text in segments)),
         base=folder,
     )
 

@@ -25,7 +25,7 @@ def rehearse(line: Pipeline) -> None:
     values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
     compare(values, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
     runs = recommend(few, ["popularity", "random"])
-    metrics = [one for one in decisions.metrics if may_be_called(one)]
+    metrics = [metric for metric in decisions.metrics if may_be_called(metric)]
     if metrics:
         with _forgiving():
             measure(runs, few.test, train=few.train, **{**decisions.measuring.as_dict(), "metrics": metrics})
@@ -46,7 +46,7 @@ def rehearse(line: Pipeline) -> None:
         from cranfield.assessments import assess
 
         options = options_of(line.experiment)
-        options["metrics"] = [one for one in options["metrics"] if may_be_called(one)] or ["P@1"]
+        options["metrics"] = [metric for metric in options["metrics"] if may_be_called(metric)] or ["P@1"]
         check.whole("samples", options.get("samples", 1))
         with _forgiving():
             assess(runs, few.test, threshold=decisions.measuring.threshold, **{**options, "samples": 1})

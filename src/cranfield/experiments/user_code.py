@@ -47,26 +47,26 @@ def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
 
     Of code that a spelling names it is a hash of its source, which is not imported.
     """
-    named = [one for one in spellings if names_code(one)]
+    named = [spelling for spelling in spellings if names_code(spelling)]
     return [
-        *(source_hash(one, experiment.base) for one in named),
-        *_registered_metrics(one for one in spellings if one not in named),
+        *(source_hash(spelling, experiment.base) for spelling in named),
+        *_registered_metrics(spelling for spelling in spellings if spelling not in named),
     ]
 
 
 def _code_of_systems(experiment: Experiment) -> list[tuple[str, str]]:
     """Return the systems that name code, each with its key in the file."""
-    stated = [(f"systems.{one.name}", one.spelling) for one in experiment.systems]
+    stated = [(f"systems.{system.name}", system.spelling) for system in experiment.systems]
     return [(key, spelling) for key, spelling in stated if spelling is not None and names_code(spelling)]
 
 
 def _code_of_metrics(experiment: Experiment) -> list[tuple[str, str]]:
     """Return the metrics that name code, each with its key in the file."""
-    searched = [(one.name, one.tuning.metric) for one in experiment.systems if one.tuning is not None]
+    searched = [(system.name, system.tuning.metric) for system in experiment.systems if system.tuning is not None]
     stated = [
-        *(("decisions.metrics", one) for one in experiment.decisions.metrics),
+        *(("decisions.metrics", metric) for metric in experiment.decisions.metrics),
         *((f"systems.{name}.metric", metric) for name, metric in searched),
-        *(("assess.metrics", one) for one in as_several((experiment.assess or {}).get("metrics", ()))),
+        *(("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ()))),
     ]
     return [(key, spelling) for key, spelling in stated if names_code(spelling)]
 

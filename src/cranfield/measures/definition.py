@@ -114,13 +114,13 @@ class _Metrics(Registry[Callable[..., Any]]):
             raise SettingError(
                 f"the metric {name!r} of an installed package is not registered; use @cf.metric above it"
             )
-        self.add(name, thing, **{one.name: getattr(definition, one.name) for one in fields(definition)[3:]})
+        self.add(name, thing, **{field.name: getattr(definition, field.name) for field in fields(definition)[3:]})
 
 
 def _registered(thing: Any) -> Definition | None:
     """Return what was registered with a function, if anything was."""
     entries: Iterable[Definition] = METRICS.entries().values()
-    return next((one for one in entries if one.thing is thing), None)
+    return next((definition for definition in entries if definition.thing is thing), None)
 
 
 def _of_code(name: str) -> Definition:

@@ -39,16 +39,16 @@ def segment_of(by: Any, basis: Basis, *, data: Any = None) -> Segment:
         The file or frame of the test set, whose columns can be named.
     """
     if isinstance(by, str) and is_built_in(by):
-        made: Segment = SEGMENTS.call(by, basis)
-        return made
+        built_in: Segment = SEGMENTS.call(by, basis)
+        return built_in
     if isinstance(by, str | Path):
-        found = file_and_column(str(by))
-        if found is not None:
-            return _given(found[0], found[1], str(by), basis)
+        file = file_and_column(str(by))
+        if file is not None:
+            return _given(*file, str(by), basis)
         check_column(data, str(by))
         return _given(data, str(by), str(by), basis)
-    if isinstance(by, Mapping) and not any(isinstance(one, list | tuple | np.ndarray) for one in by.values()):
-        table = {"user": list(by), "group": [str(one) for one in by.values()]}
+    if isinstance(by, Mapping) and not any(isinstance(group, list | tuple | np.ndarray) for group in by.values()):
+        table = {"user": list(by), "group": [str(group) for group in by.values()]}
         return _given(table, "group", "given", basis)
     return _given(by, None, "given", basis)
 
@@ -148,10 +148,10 @@ def _group_column(table: Any, id_column: str | int, label: str) -> str | int:
 
 
 def _in_two_groups(role: Role, groups: Ratings, label: str) -> InputError:
-    one = int(np.argmax(groups.user_counts > 1))
-    first, second = groups.item_ids.ids(groups.items[groups.indptr[one] :][:2])
+    place = int(np.argmax(groups.user_counts > 1))
+    first, second = groups.item_ids.ids(groups.items[groups.indptr[place] :][:2])
     return InputError(
-        f"{role} {groups.user_ids.ids([one])[0]} is in the groups {first} and {second}",
+        f"{role} {groups.user_ids.ids([place])[0]} is in the groups {first} and {second}",
         source=label,
         remedy=f"give every {role} one group",
     )
@@ -168,6 +168,6 @@ def _of_ids(role: Role, groups: Ratings, name: str, basis: Basis) -> Segment:
     unknown = names.index(UNKNOWN_GROUP)
     codes = groups.user_ids.codes(wanted.all)
     of_id = places[groups.items]
-    found = np.where(codes == UNKNOWN, unknown, np.append(of_id, unknown)[codes])
-    examples = tuple(str(one) for one in groups.user_ids.all.head(3))
-    return Segment(name, _KINDS[role], found.astype(np.int16), names, (), unknown, examples)
+    group_of_id = np.where(codes == UNKNOWN, unknown, np.append(of_id, unknown)[codes])
+    examples = tuple(str(example) for example in groups.user_ids.all.head(3))
+    return Segment(name, _KINDS[role], group_of_id.astype(np.int16), names, (), unknown, examples)

@@ -146,9 +146,9 @@ def is_built_in(text: str) -> bool:
 
 def _segment(name: str, value: Any) -> tuple[str, ...]:
     stated = (value,) if isinstance(value, str) else value
-    if not isinstance(stated, list | tuple) or not all(isinstance(one, str) and one for one in stated):
+    if not isinstance(stated, list | tuple) or not all(isinstance(text, str) and text for text in stated):
         raise SettingError(f"{name}={value!r} is not text; write a segment such as 'activity' or 'users.csv:age'")
-    spelled = [str(SEGMENTS.spelling(one)) if is_built_in(one) else one for one in stated]
+    spelled = [str(SEGMENTS.spelling(text)) if is_built_in(text) else text for text in stated]
     return tuple(dict.fromkeys(spelled))
 
 

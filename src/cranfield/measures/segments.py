@@ -58,6 +58,11 @@ class Segments:
         """The groups, in order."""
         return self.scores.group_names
 
+    @property
+    def averaged(self) -> Segments:
+        """The scores that averages are shown of: all of them. Of a comparison, those of the users it is over."""
+        return self
+
     def group(self, name: str) -> Scores:
         """Return the scores of one group."""
         return self.scores.group(name)
@@ -105,7 +110,7 @@ class Segments:
             intervals = "".join(part.caption.rpartition("; interval: ")[1:]) if level is not None else ""
             users = f"{self.n_users(name):,}"
             for cells in part.rows:
-                system, *means = [one if isinstance(one, Cell) else Cell(one) for one in cells]
+                system, *means = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
                 rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
         header = ["group", "system", "users", *self.scores.metrics]
         _, _, how = self.scores.table(averaging).caption.partition("; ")
@@ -117,9 +122,9 @@ class Segments:
         first = parts[0]
         if len(parts) == 1:
             return first
-        check_alike([one.scores for one in parts], "fold")
-        scores = replace(first.scores, **lists_of([one.scores for one in parts]), **_NOTHING_WHOLE)
-        notes = tuple(dict.fromkeys(note for one in parts for note in one.notes))
+        check_alike([part.scores for part in parts], "fold")
+        scores = replace(first.scores, **lists_of([part.scores for part in parts]), **_NOTHING_WHOLE)
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         return replace(first, scores=scores, notes=notes)
 
     def __str__(self) -> str:
@@ -223,7 +228,7 @@ def judged_segments(
 
 def _of_users(scores: Scores, segment: Segment) -> Segments:
     groups = segment.codes[scores.users]
-    notes = _checked(segment, groups, [str(one) for one in scores.user_ids.ids(scores.users[:3])], "users")
+    notes = _checked(segment, groups, [str(example) for example in scores.user_ids.ids(scores.users[:3])], "users")
     return _made(replace(scores, groups=groups, **_NOTHING_WHOLE), segment, notes)
 
 
@@ -232,11 +237,13 @@ def _of_ratings(
 ) -> Segments:
     """Measure the lists once for each group, by its test ratings alone."""
     judgments = judged[0].judgments
-    notes = _checked(segment, groups, [str(one) for one in judgments.item_ids.ids(judgments.items[:3])], "items")
+    notes = _checked(
+        segment, groups, [str(example) for example in judgments.item_ids.ids(judgments.items[:3])], "items"
+    )
     parts = []
     for place in np.unique(groups):
         mask = groups == place
-        part = measure_judged([one.only(mask) for one in judged], measuring)
+        part = measure_judged([lists.only(mask) for lists in judged], measuring)
         own = np.full(part.n_lists, place, dtype=np.int16)
         parts.append(replace(part, groups=own, group_names=segment.names))
     notes = (*notes, "lists are measured as if the test set held only the ratings of the group")
@@ -249,8 +256,8 @@ def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | 
     assert test is not None
     n_items = len(judgments.item_ids)
     rated = test.users.astype(np.int64) * n_items + test.items
-    asked = judgments.users[judgments.lists].astype(np.int64) * n_items + judgments.items
-    return segment.codes[np.searchsorted(rated, asked)]
+    wanted = judgments.users[judgments.lists].astype(np.int64) * n_items + judgments.items
+    return segment.codes[np.searchsorted(rated, wanted)]
 
 
 def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], things: str) -> tuple[str, ...]:

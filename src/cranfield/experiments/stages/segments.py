@@ -52,39 +52,43 @@ class _Segments(Stage[Results]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        found = self._found(line, unit)
+        results = self._results(line, unit)
         home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
         averaging = line.decisions.averaging
-        frames = {"segments": pl.concat(_averaged(one).frame(averaging) for one in found)}
-        compared = [one for one in found if isinstance(one, SegmentComparison)]
+        frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
+        compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
-            frames["segment-comparisons"] = pl.concat(one.frame() for one in compared)
+            frames["segment-comparisons"] = pl.concat(segment.frame() for segment in compared)
             frames["segment-interactions"] = pl.concat(
-                one.interactions.select(pl.lit(one.segments.name).alias("segment"), pl.all()) for one in compared
+                segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
+                for segment in compared
             )
         paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
         paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
-        shown = [_averaged(one).table(averaging) for one in found]
-        for ending, texts in (("tex", [one.latex() for one in shown]), ("md", [one.markdown() for one in shown])):
+        shown = [segment.averaged.table(averaging) for segment in results]
+        for ending, texts in (
+            ("tex", [table.latex() for table in shown]),
+            ("md", [table.markdown() for table in shown]),
+        ):
             paths.append(tables / f"{unit.source.name}-segments.{ending}")
             write_text(paths[-1], "\n\n".join(text.rstrip("\n") for text in texts) + "\n")
         # The page shows them next.
-        line.remember(self.name, self.name_for(unit), lambda: found)
-        return paths, {"sentences": [sentence for one in compared for sentence in one.verdict]}
+        line.remember(self.name, self.name_for(unit), lambda: results)
+        return paths, {"sentences": [sentence for segment in compared for sentence in segment.verdict]}
 
     def read(self, line: Pipeline, unit: Unit) -> Results:
         """Return the results by group, made again of the judged lists."""
-        return self._found(line, unit)
+        return self._results(line, unit)
 
-    def _found(self, line: Pipeline, unit: Unit) -> Results:
+    def _results(self, line: Pipeline, unit: Unit) -> Results:
         segments = [self._segments(line, unit, text) for text in line.decisions.segment]
         if len(line.experiment.systems) < 2:
             return tuple(segments)
         options = {**line.decisions.comparing.as_dict(), **line.decisions.tested.as_dict()}
-        return tuple(compare_segments(one, seed=line.experiment.seed, **options) for one in segments)
+        return tuple(compare_segments(segment, seed=line.experiment.seed, **options) for segment in segments)
 
     def _segments(self, line: Pipeline, unit: Unit, text: str) -> Segments:
-        """Return the scores by one grouping, over all folds and repetitions."""
+        """Return the scores by a grouping, over all folds and repetitions."""
         measuring, file = decided(line, unit).measuring, file_and_column(text, line.experiment.path)
         by = text if file is None or is_built_in(text) else ":".join(str(part) for part in file if part is not None)
         parts = []
@@ -96,12 +100,8 @@ class _Segments(Stage[Results]):
         return Segments.join(parts)
 
 
-def _averaged(one: Segments | SegmentComparison) -> Segments:
-    return one.averaged if isinstance(one, SegmentComparison) else one
-
-
 def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
-    """Return a hash of the file that a segment comes from, if it comes from one."""
+    """Return a hash of the file that a segment comes from, if it comes from a file."""
     if is_built_in(text):
         return None
     file = file_and_column(text, line.experiment.path)

@@ -25,13 +25,13 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
         return None
     html = paragraphs([_SAID])
     tables: dict[str, pl.DataFrame] = {}
-    for one in segments:
-        made = _averaged(one).table(averaging, level=level)
-        name = _averaged(one).name
+    for segment in segments:
+        averages = segment.averaged.table(averaging, level=level)
+        name = segment.averaged.name
         html += f"<h3>By {text(name)}</h3>"
-        html += paragraphs(one.verdict) if isinstance(one, SegmentComparison) else ""
-        html += _html(made) + notes(one.notes)
-        tables |= _tables(one, averaging, level)
+        html += paragraphs(segment.verdict) if isinstance(segment, SegmentComparison) else ""
+        html += _html(averages) + notes(segment.notes)
+        tables |= _tables(segment, averaging, level)
     return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
 
 
@@ -40,11 +40,11 @@ def _on_page(reported: Reported) -> Section | None:
     return by_group(reported.segments, reported.averaging, reported.level)
 
 
-def _html(made: Table) -> str:
+def _html(averages: Table) -> str:
     """Return a table of averages that can be sorted; its first two columns are names."""
-    columns = [Column(title, numeric=place > 1) for place, title in enumerate(made.header)]
-    rows = [[_value(cell, column) for cell, column in zip(row, columns)] for row in made.rows]
-    return table(made.caption, columns, rows)
+    columns = [Column(title, numeric=place > 1) for place, title in enumerate(averages.header)]
+    rows = [[_value(cell, column) for cell, column in zip(row, columns)] for row in averages.rows]
+    return table(averages.caption, columns, rows)
 
 
 def _value(cell: str | Cell, column: Column) -> Value:
@@ -54,14 +54,10 @@ def _value(cell: str | Cell, column: Column) -> Value:
     return Value(html, float(number[0]) if number else None)
 
 
-def _averaged(one: Segments | SegmentComparison) -> Segments:
-    return one.averaged if isinstance(one, SegmentComparison) else one
-
-
-def _tables(one: Segments | SegmentComparison, averaging: Averaging, level: float) -> dict[str, pl.DataFrame]:
+def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: float) -> dict[str, pl.DataFrame]:
     """Return the frames to download, by file name."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in _averaged(one).name)
-    tables = {f"segments-{name}": _averaged(one).frame(averaging, level=level)}
-    if isinstance(one, SegmentComparison):
-        tables |= {f"segments-{name}-pairs": one.frame(), f"segments-{name}-interactions": one.interactions}
+    name = "".join(letter if letter.isalnum() else "-" for letter in segment.averaged.name)
+    tables = {f"segments-{name}": segment.averaged.frame(averaging, level=level)}
+    if isinstance(segment, SegmentComparison):
+        tables |= {f"segments-{name}-pairs": segment.frame(), f"segments-{name}-interactions": segment.interactions}
     return tables
