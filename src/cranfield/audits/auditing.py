@@ -25,6 +25,7 @@ def audit(
     jobs: int | None = None,
     stages: Stages = silent,
     report: Callable[[Results, Path], list[Path]] | None = None,
+    allow_code: bool = False,
 ) -> Audit:
     """Ask whether the winner of an experiment survives other decisions.
 
@@ -42,7 +43,7 @@ def audit(
     preset, vary, budget
         What the table ``[audit]`` says otherwise: the preset, the options of single decisions, and the most universes
         to compute (5,000).
-    seed, jobs, stages, report
+    seed, jobs, stages, report, allow_code
         As for `cranfield.experiments.run`.
 
     Returns
@@ -70,6 +71,7 @@ def audit(
         stages=stages,
         further=(AUDITED,),
         report=report,
+        allow_code=allow_code,
     )
     return audit_of(results)
 

@@ -31,6 +31,7 @@ _LENGTH = "length follows from the deepest cut-off; open cutoff instead"
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
 _CLOSED: Mapping[str, str] = {
     "length": _LENGTH,
+    "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
     **dict.fromkeys(("significance", "correction", "alpha", "baseline"), _SIGNIFICANCE),
 }
 """Decisions that an audit does not open, with the reason."""

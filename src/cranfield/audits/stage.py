@@ -67,7 +67,7 @@ class Audited(Stage[Audit]):
             "start": menu.experiment.decisions.as_dict(),
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
-            "own": own_metrics(metrics),
+            "own": own_metrics(metrics, line.experiment),
             "seed": menu.experiment.seed,
         }
 

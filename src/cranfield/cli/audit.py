@@ -34,6 +34,7 @@ Examples:
 @click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
 @click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
+@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
 @jobs_option
 @unpack_option
 @common_options
@@ -47,6 +48,7 @@ def command(
     train: str | None,
     threshold: float | None,
     metric: str,
+    allow_code: bool,
     jobs: int | None,
     seed: int,
 ) -> None:
@@ -55,7 +57,7 @@ def command(
     A seed, a preset or a budget that is given here counts instead of the file's.
     """
     if test is not None:
-        refuse_idle("with --test", "dry_run", "jobs")
+        refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         found = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
         _say(found)
         if out is not None:
@@ -66,6 +68,7 @@ def command(
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
     if dry_run:
+        refuse_idle("with --dry-run", "allow_code")
         from cranfield.audits.planning import plan_audit
 
         say(plan_audit(files[0], out, preset=preset, budget=budget, seed=own_seed))
@@ -74,7 +77,18 @@ def command(
     from cranfield.experiments.running import experiment_and_folder
 
     _, folder = experiment_and_folder(files[0], out, own_seed)
-    _say(audit(files[0], out, preset=preset, budget=budget, seed=own_seed, jobs=jobs, stages=stages))
+    _say(
+        audit(
+            files[0],
+            out,
+            preset=preset,
+            budget=budget,
+            seed=own_seed,
+            jobs=jobs,
+            stages=stages,
+            allow_code=allow_code,
+        )
+    )
     for line in ("", f"The audit: {folder / 'audit'}"):
         say_line(line)
 

@@ -236,6 +236,7 @@ def compare_scores(
         baseline=comparing.base,
         population=population(scores, averaging),
         nothing_relevant=scores.nothing_relevant,
+        warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 

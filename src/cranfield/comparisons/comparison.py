@@ -49,6 +49,8 @@ class Comparison:
         Systems that draw at random and were trained once, where that is known.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
+    warnings
+        What can hardly be meant in the inputs: see `Scores.warnings`.
     step
         All decisions, with notes on the users that count.
     """
@@ -65,6 +67,7 @@ class Comparison:
     population: str = ""
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -200,7 +203,7 @@ class Comparison:
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown.
+        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
         """
         return self.sentences()
 
@@ -210,7 +213,7 @@ class Comparison:
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         once = [trained_once(self.trained_once)] if self.trained_once else []
-        return verdict(facts, self.baseline, most) + once
+        return verdict(facts, self.baseline, most) + once + [f"Warning: {one}." for one in self.warnings]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""

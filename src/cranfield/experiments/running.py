@@ -21,6 +21,7 @@ from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
+from cranfield.experiments.user_code import allowed_code
 
 
 def run(
@@ -32,6 +33,7 @@ def run(
     stages: Stages = silent,
     further: Sequence[Stage[Any]] = (),
     report: Callable[[Results, Path], list[Path]] | None = None,
+    allow_code: bool = False,
 ) -> Results:
     """Run an experiment from data to results.
 
@@ -55,6 +57,9 @@ def run(
         Stages of the line to the right of experiments, such as the audit; they come before the report.
     report
         Writes what is made of the results into a folder, and returns the files.
+    allow_code
+        Whether code that the experiment names (``mine = "my_module:Mine(k=5)"``) may be imported and run. It can do
+        anything that you can: look at it first if it is not yours.
 
     Returns
     -------
@@ -73,12 +78,25 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
-    for stage in further:
-        stage.check_experiment(experiment)
     if experiment.audit is not None and not further:
         warnings.warn(
             "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2
         )
+    with allowed_code(experiment, check.flag("allow_code", allow_code)):
+        for stage in further:
+            stage.check_experiment(experiment)
+        return _run(experiment, out, jobs, stages, further, report)
+
+
+def _run(
+    experiment: Experiment,
+    out: Path,
+    jobs: int | None,
+    stages: Stages,
+    further: Sequence[Stage[Any]],
+    report: Callable[[Results, Path], list[Path]] | None,
+) -> Results:
+    """Take an experiment that is checked through its stages."""
     with open_store(out) as store:
         last = () if report is None else (Report(report),)
         line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs)
