@@ -15,11 +15,12 @@ from cranfield.measures.scores import Scores
 Floats = NDArray[np.float64]
 
 
-def join_folds(folds: Sequence[Scores]) -> Scores:
+def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None) -> Scores:
     """Return the scores of all folds as one, with the lists of a user side by side.
 
     What belongs to a whole system, as catalogue coverage does, is averaged over the folds. The folds must have the same
-    systems and metrics in the same order. Their users need not be the same; they meet by id.
+    systems and metrics in the same order. Their users need not be the same; they meet by id. ``repetitions`` say of
+    which repetition each fold is, counted from 0; where there are several, the lists keep theirs.
     """
     check_alike(folds, "fold")
     first = folds[0]
@@ -36,7 +37,14 @@ def join_folds(folds: Sequence[Scores]) -> Scores:
         unjudged=_averaged([fold.unjudged for fold in folds]),
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
+        repetitions=_repetition_of_lists(folds, repetitions),
     )
+
+
+def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+    if repetitions is None or len(set(repetitions)) < 2:
+        return None
+    return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict, Unpack
@@ -19,12 +19,15 @@ from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
+from cranfield.comparisons.errors import crossed_test, is_crossed
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.comparisons.simultaneous import pair_level
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.measures.crossed import crossed
 from cranfield.measures.scores import Scores
 
 RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
@@ -216,10 +219,10 @@ def compare_scores(
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
-    run = partial(significance_tests.call, significance, seed=seed, alpha=alpha)
+    run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
     relative = relative_differences(data, alpha, seed)
-    rows = [_rows(*one, comparing) for one in zip(data, verdicts, relative)]
+    rows = [_rows(*one, comparing, seed) for one in zip(data, verdicts, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -236,8 +239,26 @@ def compare_scores(
         baseline=comparing.base,
         population=population(scores, averaging),
         nothing_relevant=scores.nothing_relevant,
+        repetitions=1 if data[0].cells is None else data[0].cells.shape[2],
+        spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
+        samples=tuple(data),
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
+
+
+def chosen_test(
+    data: Sequence[Sample], significance: str, alpha: float, seed: int
+) -> Callable[[Sequence[Sample]], list[Verdict]]:
+    """Return the test of samples: the chosen one, or that over users crossed with repetitions where there are some."""
+    if is_crossed(data, significance):
+        return crossed_test
+    return partial(significance_tests.call, significance, seed=seed, alpha=alpha)
+
+
+def _spread(sample: Sample) -> tuple[float, ...]:
+    """Return the standard deviation between repetitions of each system's average."""
+    assert sample.cells is not None
+    return tuple(float(one) for one in crossed(sample.cells).spread)
 
 
 def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
@@ -258,9 +279,14 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing) -> pl.DataFrame:
+def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
-    effect = effects(sample, comparing.alpha)
+    together = comparing.correction != "none"
+    effect = effects(sample, comparing.alpha, pair_level(sample, comparing.alpha, seed) if together else None)
+    # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
+    own = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
+    lower, upper = (verdict.lower, verdict.upper) if own else (None, None)
+    relative = relative.widened(effect.widened)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
     significant = corrected < comparing.alpha
     direction = effect.difference if verdict.direction is None else verdict.direction
@@ -278,9 +304,13 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
             "mean_a": effect.mean_a,
             "mean_b": effect.mean_b,
             "difference": effect.difference,
-            "lower": effect.lower if verdict.lower is None else verdict.lower,
-            "upper": effect.upper if verdict.upper is None else verdict.upper,
+            "lower": effect.lower if lower is None else lower,
+            "upper": effect.upper if upper is None else upper,
             "standard_error": effect.standard_error,
+            "degrees": effect.degrees,
+            "spread": pl.Series(
+                effect.spread if effect.spread is not None else [None] * sample.n_pairs, dtype=pl.Float64
+            ),
             "relative": relative.difference,
             "relative_lower": relative.lower,
             "relative_upper": relative.upper,

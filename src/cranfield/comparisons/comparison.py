@@ -16,11 +16,12 @@ from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.equivalence import two_one_sided
+from cranfield.comparisons.errors import OF_AVERAGES
 from cranfield.comparisons.letters import compact_letters
 from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
-from cranfield.comparisons.sample import Floats
-from cranfield.comparisons.sentences import MetricFacts, p_text, trained_once, verdict
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sentences import MetricFacts, p_text, repeated, trained_once, verdict
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -49,6 +50,14 @@ class Comparison:
         Systems that draw at random and were trained once, where that is known.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
+    repetitions
+        How many splits and seeds the users were measured with.
+    spread
+        metrics × systems: the standard deviation of each average between repetitions; empty without these.
+    claims
+        What was found of a claim that a gate asks for; see `no_worse`. It opens the verdict.
+    samples
+        The values by user that claims are tested with; empty for a comparison that was read from a folder.
     step
         All decisions, with notes on the users that count.
     """
@@ -65,19 +74,26 @@ class Comparison:
     population: str = ""
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
+    repetitions: int = 1
+    spread: tuple[tuple[float, ...], ...] = ()
+    claims: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = field(default=(), repr=False)
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
         """Return one row a metric and pair of systems.
 
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper`` and ``standard_error``; ``relative`` = difference / mean_b with its bootstrap interval
-        ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with ``effect_lower, effect_upper``;
+        interval ``lower, upper``, its ``standard_error`` and the ``degrees`` of freedom of that, and its standard
+        deviation between repetitions, ``spread``, null without any; ``relative`` = difference / mean_b with its
+        bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
+        ``effect_lower, effect_upper``;
         for how many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` =
         (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
         significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
-        ``rejected``, the share of user subsets that reject, if asked for. Intervals are of each pair alone, except
-        those of Tukey's test.
+        ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
+        intervals of a metric's pairs hold together (`pair_level`), else each holds for its pair alone. With repetitions
+        the test and the intervals are over users crossed with repetitions (`crossed`).
         """
         return self.rows
 
@@ -176,13 +192,13 @@ class Comparison:
             raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
         values = {
             name: self.rows[name].to_numpy().astype(np.float64)
-            for name in ("difference", "standard_error", "n", "mean_b")
+            for name in ("difference", "standard_error", "degrees", "mean_b")
         }
         margins = np.full(len(self.rows), float(margin)) * (np.abs(values["mean_b"]) if relative else 1.0)
-        tests = two_one_sided(values["difference"], values["standard_error"], values["n"], margins)
+        tests = two_one_sided(values["difference"], values["standard_error"], values["degrees"] + 1, margins)
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
         no_worse = np.where(lower, tests.not_above, tests.not_below)
-        reach = stdtrit(np.maximum(values["n"] - 1, 1), 1 - self.alpha) * values["standard_error"]
+        reach = stdtrit(values["degrees"], 1 - self.alpha) * values["standard_error"]
         return self.rows.select(*_PAIR, "difference").with_columns(
             lower=values["difference"] - reach,
             upper=values["difference"] + reach,
@@ -209,8 +225,10 @@ class Comparison:
         smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
-        once = [trained_once(self.trained_once)] if self.trained_once else []
-        return verdict(facts, self.baseline, most) + once
+        trainings = [trained_once(self.trained_once)] if self.trained_once else []
+        if self.spread:
+            trainings.append(repeated(self.repetitions, dict(zip(self.systems, self.spread[0])), self._crossed))
+        return [*self.claims, *verdict(facts, self.baseline, most), *trainings]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -236,18 +254,28 @@ class Comparison:
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
-        said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
+        test = self.significance
+        if self.spread and self._crossed:
+            test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
+        said = [f"test: {test}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property
+    def _crossed(self) -> bool:
+        """Whether the test is over users crossed with repetitions, where there are some."""
+        return parse(self.significance).name in OF_AVERAGES
+
+    @property
     def intervals(self) -> str:
-        """What the intervals of differences are, in a line: those of Tukey's test hold together, others alone."""
+        """What the intervals of differences are, in a line: with corrected p-values they hold together."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
             return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
-        corrected = "" if self.correction == "none" else ", while p-values are corrected for all pairs"
-        return f"{level}, each for its pair alone{corrected}"
+        if self.correction == "none":
+            return f"{level}, each for its pair alone"
+        several = len(self.rows) > len(self.metrics)
+        return f"{level}{' that hold for all pairs of a metric at once, as corrected p-values do' if several else ''}"
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""

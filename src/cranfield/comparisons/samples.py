@@ -42,7 +42,7 @@ def make_samples(
     samples, notes = [], _Notes(scores, averaging)
     if metrics is not None and not metrics:
         raise SettingError("no metric was asked for; name at least one")
-    unit = _units(scores, averaging, scale)
+    unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         missing = np.isnan(values)
@@ -52,6 +52,7 @@ def make_samples(
         if averaging.coverage == "reduced":
             values[:, ~scores.covered.all(axis=0)] = np.nan
         notes.see(scores.metrics[place], missing, zero)
+        cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
         samples.append(
             Sample(
@@ -63,6 +64,7 @@ def make_samples(
                 weights,
                 **_logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
+                cells=cells,
             )
         )
     return samples, notes.sentences()
@@ -97,6 +99,17 @@ def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Fl
     lists_of = None if users is None else _UserLists(users)
     weights = own if own is None or lists_of is None else lists_of.sums(own)
     return lambda values: (values if lists_of is None else lists_of.means(values), weights)
+
+
+def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
+    """Return what makes values by user and repetition from values of lists; None where the units are not users."""
+    if scores.repetitions is None or averaging.by != "user" or averaging.groups == "equal":
+        return None
+    _, user = np.unique(scores.users, return_inverse=True)
+    users, repetitions = int(user.max(initial=-1)) + 1, int(scores.repetitions.max(initial=-1)) + 1
+    # Every cell has a place, so that a user has the same places in all repetitions.
+    lists_of = _Places(user * repetitions + scores.repetitions, users * repetitions)
+    return lambda values: lists_of.means(values).reshape(len(values), users, repetitions)
 
 
 def _over_groups(
@@ -227,28 +240,37 @@ def _logarithm(scale: Average) -> dict[str, Any]:
     return {"geometric": True, "floor": 0.0 if adjusted else epsilon, "shift": epsilon if adjusted else 0.0}
 
 
-class _UserLists:
-    """The lists of each user."""
+class _Places:
+    """The lists of each place: of a user, or of a user in a repetition."""
 
-    def __init__(self, users: NDArray[np.int32]) -> None:
-        _, self._group = np.unique(users, return_inverse=True)
-        self._n = int(self._group.max(initial=-1)) + 1
-        self._single = self._n == len(users)
+    def __init__(self, places: NDArray[np.integer[Any]], n: int) -> None:
+        self._place, self._n = places, n
 
     def means(self, values: Floats) -> Floats:
-        """Return, for each row, the mean over each user's lists, NaN left out."""
-        if self._single:
-            return values
+        """Return, for each row, the mean over the lists of each place, NaN left out."""
         counted = ~np.isnan(values)
-        totals = np.array([np.bincount(self._group, row, self._n) for row in np.where(counted, values, 0.0)])
-        counts = np.array([np.bincount(self._group, row, self._n) for row in counted.astype(np.float64)])
+        totals = np.array([np.bincount(self._place, row, self._n) for row in np.where(counted, values, 0.0)])
+        counts = np.array([np.bincount(self._place, row, self._n) for row in counted.astype(np.float64)])
         with np.errstate(invalid="ignore"):
             means: Floats = totals / counts
         return means
 
+
+class _UserLists(_Places):
+    """The lists of each user."""
+
+    def __init__(self, users: NDArray[np.int32]) -> None:
+        _, user = np.unique(users, return_inverse=True)
+        super().__init__(user, int(user.max(initial=-1)) + 1)
+        self._single = self._n == len(users)
+
+    def means(self, values: Floats) -> Floats:
+        """Return, for each row, the mean over each user's lists, NaN left out."""
+        return values if self._single else super().means(values)
+
     def sums(self, values: Floats) -> Floats:
         """Return the sum over each user's lists."""
-        return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
+        return values if self._single else np.bincount(self._place, values, self._n).astype(np.float64)
 
 
 class _Notes:

@@ -295,8 +295,10 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 
 def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
     """Write a comparison; return the path and what else there is to know."""
-    facts = {one.name: getattr(comparison, one.name) for one in fields(comparison) if one.name != "rows"}
+    kept = [one.name for one in fields(comparison) if one.name not in ("rows", "samples")]
+    facts = {name: getattr(comparison, name) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
+    facts |= {"spread": plain(np.array(comparison.spread, dtype=np.float64))}
     return write_table(comparison.rows, path), facts
 
 
@@ -304,6 +306,7 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
     named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
+    named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
     return Comparison(rows=read_parquet(path), **named)
 
 

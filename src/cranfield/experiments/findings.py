@@ -109,7 +109,7 @@ def findings(
     trained_once
         Systems that draw at random and were trained once.
     """
-    whole = join_folds([scores for _, _, scores in folds])
+    whole = join_folds([scores for _, _, scores in folds], [repetition for repetition, _, _ in folds])
     whole.check_measured()
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]

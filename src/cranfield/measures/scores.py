@@ -80,6 +80,8 @@ class Scores:
         count that a system gives.
     highest_rating
         The highest rating of the test set, where it is known.
+    repetitions
+        Of which repetition (a split and seeds of its own) each list is, counted from 0; None if there is only one.
     """
 
     systems: tuple[str, ...]
@@ -106,6 +108,7 @@ class Scores:
     longest: int = 0
     reduced_to: NDArray[np.bool_] | None = None
     highest_rating: float | None = None
+    repetitions: NDArray[np.int16] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -301,6 +304,7 @@ class Scores:
             groups=None if self.groups is None else self.groups[keep],
             bounds=None if self.bounds is None else self.bounds[..., keep],
             reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
+            repetitions=None if self.repetitions is None else self.repetitions[keep],
             overall=None,
             filled=None,
             unjudged=None,

@@ -59,9 +59,10 @@ class _Results(Stage[Findings]):
         artifact = line.artifact(self, unit)
         home = artifact.path(f"{OUT}/results/{unit.source.name}/averages.parquet").parent
         compared = artifact.facts["comparison"]
+        parts = line.units("part", unit)
         return Findings(
             unit.source.name,
-            join_folds([line.read(SCORES, part) for part in line.units("part", unit)]),
+            join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts]),
             None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
