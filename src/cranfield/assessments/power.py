@@ -13,7 +13,6 @@ from cranfield import _checks
 from cranfield._decisions import refuse_old_words
 from cranfield._record import Step
 from cranfield._table import Cell, Table
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
@@ -21,6 +20,7 @@ from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.verdict import spelled_test
 from cranfield.measures.averaging import Averaging, Coverage, Undefined
+from cranfield.measures.folds import join_folds
 from cranfield.measures.scores import Scores
 
 _FOLDS = ("average", "pool", "each")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict, Unpack
@@ -19,13 +19,13 @@ from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
-from cranfield.comparisons.errors import crossed_test, is_crossed
+from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.comparisons.simultaneous import pair_level
 from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
+from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
 from cranfield.measures.scores import Scores
@@ -124,7 +124,7 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
 
 @takes_decisions(Comparing, Averaging, by="user")
 def compare(
-    scores: Scores | Any,
+    scores: Scores | Sequence[Scores] | Any,
     *,
     significance: str = "permutation",
     method: str | None = None,
@@ -141,7 +141,9 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``; or per-user values as ``{system: values}`` or a frame with one column per system.
+        The `Scores` of ``measure``; a list of those of several repetitions (new splits, new seeds); or per-user values
+        as ``{system: values}`` or a frame with one column per system. With repetitions the test is one over users
+        crossed with repetitions, see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -246,19 +248,9 @@ def compare_scores(
     )
 
 
-def chosen_test(
-    data: Sequence[Sample], significance: str, alpha: float, seed: int
-) -> Callable[[Sequence[Sample]], list[Verdict]]:
-    """Return the test of samples: the chosen one, or that over users crossed with repetitions where there are some."""
-    if is_crossed(data, significance):
-        return crossed_test
-    return partial(significance_tests.call, significance, seed=seed, alpha=alpha)
-
-
 def _spread(sample: Sample) -> tuple[float, ...]:
     """Return the standard deviation between repetitions of each system's average."""
-    assert sample.cells is not None
-    return tuple(float(one) for one in crossed(sample.cells).spread)
+    return tuple(float(deviation) for deviation in crossed(sample.system_cells()).spread)
 
 
 def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,9 @@ from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.equivalence import two_one_sided
-from cranfield.comparisons.errors import OF_AVERAGES
+from cranfield.comparisons.errors import OF_AVERAGES, chosen_test
+from cranfield.comparisons.gate import NONE as NO_MARGIN
+from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
 from cranfield.comparisons.letters import compact_letters
 from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
@@ -210,6 +213,75 @@ class Comparison:
             n=self.rows["n"],
         )
 
+    def no_worse(
+        self,
+        system: str | Sequence[str] | None = None,
+        *,
+        than: str | None = None,
+        by: str | float,
+        metrics: str | Sequence[str] | None = None,
+    ) -> Gate:
+        """Return whether a system is shown to be no worse than another by more than a margin; see `gate`.
+
+        The result is true only if it is shown for every system and metric named.
+
+        Parameters
+        ----------
+        system
+            The system, or several; all but the other one by default.
+        than
+            The other one; the baseline of this comparison by default.
+        by
+            The margin: ``"1%"`` of the other one's average, or an amount, as 0.01.
+        metrics
+            Which metrics; all by default.
+
+        Examples
+        --------
+        >>> from cranfield import compare
+        >>> old = [0.52, 0.61, 0.43, 0.70, 0.55, 0.66, 0.48, 0.59]
+        >>> new = [0.53, 0.60, 0.44, 0.71, 0.55, 0.67, 0.48, 0.60]
+        >>> bool(compare({"new": new, "old": old}).no_worse("new", than="old", by="1%"))
+        True
+        """
+        return self._gate(system, than, Margin.read(by), metrics)
+
+    def better(
+        self,
+        system: str | Sequence[str] | None = None,
+        *,
+        than: str | None = None,
+        metrics: str | Sequence[str] | None = None,
+    ) -> Gate:
+        """Return whether a system is shown to be better than another, one-sided; see `no_worse`."""
+        return self._gate(system, than, NO_MARGIN, metrics)
+
+    def _gate(
+        self, system: str | Sequence[str] | None, than: str | None, margin: Margin, metrics: str | Sequence[str] | None
+    ) -> Gate:
+        if not self.samples:
+            raise SettingError(
+                "this comparison was read from a folder and holds no values by user; compare the scores again, as in "
+                "cf.compare(results.findings(data).scores)"
+            )
+        base = than or self.baseline
+        if base is None:
+            raise SettingError("a gate needs the system to measure against; name it, as in than='old'")
+        systems = [one for one in self.systems if one != base] if system is None else _listed(system)
+        for one in (*systems, base):
+            if one not in self.systems:
+                raise SettingError(f"there is no system {one!r}{nearest(str(one), self.systems)}")
+        if base in systems or not systems:
+            raise SettingError(f"{base!r} cannot be measured against itself; name another system")
+        names = self.metrics if metrics is None else _listed(metrics)
+        for name in names:
+            self.of_metric(name)
+        data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
+        # Student's test of the logarithms is that of the values of a sample that has logarithms already.
+        spelling = "student" if parse(self.significance).name == "log_student" else self.significance
+        test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
+        return gate(data, test, spelling, self.alpha, margin)
+
     @cached_property
     def verdict(self) -> list[str]:
         """What a person would say: over several metrics one sentence first, then the sentences of each metric.
@@ -381,3 +453,7 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from cranfield._spelling import parse
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import Verdict
+from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.measures.crossed import crossed
 
 OF_AVERAGES = ("student", "log_student", "permutation", "bootstrap")
@@ -57,9 +58,13 @@ def standard_errors(sample: Sample) -> Errors:
     return Errors(error, np.maximum(n - 1, 1.0), error)
 
 
-def is_crossed(data: Sequence[Sample], significance: str) -> bool:
-    """Say whether the t-test over users crossed with repetitions takes the place of a test."""
-    return data[0].cells is not None and parse(significance).name in OF_AVERAGES
+def chosen_test(
+    data: Sequence[Sample], significance: str, alpha: float, seed: int
+) -> Callable[[Sequence[Sample]], list[Verdict]]:
+    """Return the test of samples: the chosen one, or that over users crossed with repetitions where there are some."""
+    if data[0].cells is not None and parse(significance).name in OF_AVERAGES:
+        return crossed_test
+    return partial(significance_tests.call, significance, seed=seed, alpha=alpha)
 
 
 def crossed_test(data: Sequence[Sample]) -> list[Verdict]:

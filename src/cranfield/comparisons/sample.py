@@ -243,14 +243,21 @@ class Sample:
         A user's influence, plus by how much the user's values of a repetition differ from their mean, times the
         derivative of the influence. NaN where a user has no value.
         """
+        away = self._away
+        first, second = self.first[pairs], self.second[pairs]
+        return self.influences(pairs)[:, :, None] + away[first] - away[second]
+
+    def system_cells(self) -> Floats:
+        """Systems × users × repetitions: `system_influences` by repetition; NaN where a user has no value."""
+        return self.system_influences()[:, :, None] + self._away
+
+    @cached_property
+    def _away(self) -> Floats:
+        """Systems × users × repetitions: what a repetition changes in a user's influence on an average."""
         assert self.cells is not None
-        influences = self.influences(pairs)[:, :, None]
-        for sign, systems in ((1, self.first[pairs]), (-1, self.second[pairs])):
-            cells = self.cells[systems]
-            counts = np.maximum((~np.isnan(cells)).sum(axis=2, keepdims=True), 1)
-            away = cells - np.nansum(cells, axis=2, keepdims=True) / counts
-            influences = influences + sign * self._slopes[systems][:, :, None] * away
-        return influences
+        counts = np.maximum((~np.isnan(self.cells)).sum(axis=2, keepdims=True), 1)
+        away = self.cells - np.nansum(self.cells, axis=2, keepdims=True) / counts
+        return self._slopes[:, :, None] * away
 
     @cached_property
     def _slopes(self) -> Floats:

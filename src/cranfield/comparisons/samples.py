@@ -16,6 +16,8 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
+from cranfield.measures.crossed import cells_of
+from cranfield.measures.folds import join_folds
 from cranfield.measures.scores import Scores, all_systems
 
 # Weights that differ by rounding alone, as a share of the largest, are the same.
@@ -105,11 +107,7 @@ def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] |
     """Return what makes values by user and repetition from values of lists; None where the units are not users."""
     if scores.repetitions is None or averaging.by != "user" or averaging.groups == "equal":
         return None
-    _, user = np.unique(scores.users, return_inverse=True)
-    users, repetitions = int(user.max(initial=-1)) + 1, int(scores.repetitions.max(initial=-1)) + 1
-    # Every cell has a place, so that a user has the same places in all repetitions.
-    lists_of = _Places(user * repetitions + scores.repetitions, users * repetitions)
-    return lambda values: lists_of.means(values).reshape(len(values), users, repetitions)
+    return partial(cells_of, users=scores.users, repetitions=scores.repetitions)
 
 
 def _over_groups(
@@ -132,9 +130,9 @@ def _over_groups(
 
 
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
-    """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with a column a system.
+    """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with one column per system.
 
-    A column ``user`` of a frame names its rows and is left aside.
+    A column ``user`` of a frame names its rows and is left aside. A list of `Scores` is of several repetitions.
 
     Examples
     --------
@@ -143,6 +141,8 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     """
     if isinstance(values, Scores):
         return values
+    if isinstance(values, Sequence) and values and all(isinstance(part, Scores) for part in values):
+        return join_folds(values, range(len(values)))
     columns = _columns(values)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -240,37 +240,28 @@ def _logarithm(scale: Average) -> dict[str, Any]:
     return {"geometric": True, "floor": 0.0 if adjusted else epsilon, "shift": epsilon if adjusted else 0.0}
 
 
-class _Places:
-    """The lists of each place: of a user, or of a user in a repetition."""
-
-    def __init__(self, places: NDArray[np.integer[Any]], n: int) -> None:
-        self._place, self._n = places, n
-
-    def means(self, values: Floats) -> Floats:
-        """Return, for each row, the mean over the lists of each place, NaN left out."""
-        counted = ~np.isnan(values)
-        totals = np.array([np.bincount(self._place, row, self._n) for row in np.where(counted, values, 0.0)])
-        counts = np.array([np.bincount(self._place, row, self._n) for row in counted.astype(np.float64)])
-        with np.errstate(invalid="ignore"):
-            means: Floats = totals / counts
-        return means
-
-
-class _UserLists(_Places):
+class _UserLists:
     """The lists of each user."""
 
     def __init__(self, users: NDArray[np.int32]) -> None:
-        _, user = np.unique(users, return_inverse=True)
-        super().__init__(user, int(user.max(initial=-1)) + 1)
+        _, self._group = np.unique(users, return_inverse=True)
+        self._n = int(self._group.max(initial=-1)) + 1
         self._single = self._n == len(users)
 
     def means(self, values: Floats) -> Floats:
         """Return, for each row, the mean over each user's lists, NaN left out."""
-        return values if self._single else super().means(values)
+        if self._single:
+            return values
+        counted = ~np.isnan(values)
+        totals = np.array([np.bincount(self._group, row, self._n) for row in np.where(counted, values, 0.0)])
+        counts = np.array([np.bincount(self._group, row, self._n) for row in counted.astype(np.float64)])
+        with np.errstate(invalid="ignore"):
+            means: Floats = totals / counts
+        return means
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum over each user's lists."""
-        return values if self._single else np.bincount(self._place, values, self._n).astype(np.float64)
+        return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
 
 
 class _Notes:

@@ -13,11 +13,11 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield._table import Table
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons import Comparison, compare
 from cranfield.data.writing import write_table
 from cranfield.experiments.decisions import Decisions
 from cranfield.measures import Scores
+from cranfield.measures.folds import join_folds
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,26 @@ def crossed(cells: Values) -> Crossed:
     degrees = np.where(np.isnan(degrees), np.maximum(n - 1, 1), np.maximum(degrees, 1))
     error, users_error = (np.where(n > 1, np.sqrt(one), np.nan) for one in (variance, users))
     return Crossed(np.ldexp(error, power), degrees, np.ldexp(spread, power), np.ldexp(users_error, power))
+
+
+def cells_of(values: Values, users: NDArray[Any], repetitions: NDArray[Any]) -> Values:
+    """Return rows × users × repetitions: the means of values of lists, NaN left out; NaN where there is no list.
+
+    Examples
+    --------
+    >>> cells_of(np.array([[0.2, 0.4, 0.6]]), np.array([7, 7, 9]), np.array([0, 1, 1])).tolist()
+    [[[0.2, 0.4], [nan, 0.6]]]
+    """
+    _, user = np.unique(users, return_inverse=True)
+    n, m = int(user.max(initial=-1)) + 1, int(repetitions.max(initial=-1)) + 1
+    place, counted = user * m + repetitions, ~np.isnan(values)
+    totals, counts = (
+        np.array([np.bincount(place, row, n * m) for row in table])
+        for table in (np.where(counted, values, 0.0), counted.astype(np.float64))
+    )
+    with np.errstate(invalid="ignore"):
+        means: Values = totals / counts
+    return means.reshape(len(values), n, m)
 
 
 def _repetition_effects(deviations: Values, present: NDArray[np.bool_], times: NDArray[np.int64]) -> Values:

@@ -22,6 +22,7 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
+from cranfield.measures.crossed import cells_of, crossed
 
 LEVEL = 0.95
 """The confidence of the intervals that are shown unless another is asked for."""
@@ -211,8 +212,9 @@ class Scores:
 
         Notes
         -----
-        Where bounds were measured, ``least`` and ``most`` are the averages if every unjudged item of the lists were not
-        relevant, and if every one were.
+        With repetitions, ``spread`` is the standard deviation of the average between them, and the interval of a mean
+        over users includes it (`crossed`). Where bounds were measured, ``least`` and ``most`` are the averages if every
+        unjudged item of the lists were not relevant, and if every one were.
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
@@ -239,6 +241,10 @@ class Scores:
             method = "bootstrap percentile"
         else:
             lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
+        if self.repetitions is not None:
+            row["spread"], ends = self._over_repetitions(s, m, averaging, level)
+            if ends is not None and interval == "analytic":
+                (lower, upper), method = ends, "Student's t, users crossed with repetitions"
         return {
             **row,
             "mean": kind(values, weights),
@@ -249,6 +255,33 @@ class Scores:
             "lists": len(values),
             "undefined": missing,
         }
+
+    def _over_repetitions(
+        self, s: int, m: int, averaging: Averaging, level: float
+    ) -> tuple[float, tuple[float, float] | None]:
+        """Return the standard deviation of an average between repetitions, and its interval with that in it.
+
+        The interval is that of `crossed`, of a mean over users; None for other averages.
+        """
+        from scipy.special import stdtrit
+
+        assert self.repetitions is not None
+        if averaging.by != "user" or averaging.groups == "equal" or averaging.kind.spelling.name != "mean":
+            parts = [self._of_lists(self.repetitions == r) for r in range(int(self.repetitions.max()) + 1)]
+            means = [part._counted(part.values[s, m], s, m, averaging).mean for part in parts]
+            return float(np.std(means, ddof=1)), None
+        kept = self._kept(s, m, averaging)
+        values = np.where(kept, np.nan_to_num(self.values[s, m]), np.nan)
+        found = crossed(cells_of(values[None], self.users, self.repetitions))
+        middle = self._counted(self.values[s, m], s, m, averaging).mean
+        reach = float((stdtrit(found.degrees, 0.5 + level / 2.0) * found.error)[0])
+        return float(found.spread[0]), (middle - reach, middle + reach)
+
+    def _kept(self, s: int, m: int, averaging: Averaging) -> NDArray[np.bool_]:
+        """Return which lists count in the average of a system."""
+        covered = self.covered[s] if self.reduced_to is None else self.reduced_to
+        kept = covered if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
+        return kept if self.counts_zero(m, averaging.undefined) else kept & ~np.isnan(self.values[s, m])
 
     def _bounds_of(self, s: int, m: int, averaging: Averaging) -> dict[str, float]:
         """Return the averages of the bounds, where these were measured and the metric has any."""
@@ -396,6 +429,7 @@ class Scores:
         pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
             [] if self.bounds is None else [("least", "most", _span)]
         )
+        pairs += [] if self.repetitions is None else [("mean", "spread", _deviation)]
         ends = pl.DataFrame()
         if pairs:
             ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
@@ -443,6 +477,7 @@ class Scores:
             *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
             f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
             f"undefined: {averaging.undefined}",
+            *([] if self.repetitions is None else ["sd: the standard deviation between repetitions"]),
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
@@ -483,6 +518,10 @@ def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
     return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
 
 
+def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
+    return f"(sd {number_text(deviation, digits)})"
+
+
 def _span(_: float, least: float, most: float, digits: int) -> str:
     return f"({number_text(least, digits)}–{number_text(most, digits)})"
 
@@ -501,6 +540,7 @@ _SCHEMA: Mapping[str, Any] = {
     "filled": pl.Float64,
     "item_coverage": pl.Float64,
     "unjudged": pl.Float64,
+    "spread": pl.Float64,
 }
 
 _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}

@@ -110,6 +110,8 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     interval = ""
     if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
         interval = f"<small>{number_text(row['lower'])} – {number_text(row['upper'])}</small>"
+    if row["spread"] is not None:
+        interval += f"<small>sd between repetitions {number_text(row['spread'])}</small>"
     kind = {1: "best", 2: "second"}.get(row["place"], "")
     return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 

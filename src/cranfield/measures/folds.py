@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.assessments.correlation import mean_and_spread
 from cranfield.measures.joined_scores import check_alike, lists_of
 from cranfield.measures.scores import Scores
 
@@ -48,5 +47,11 @@ def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | N
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
+    """Return the mean of the folds that have a value; None where a fold has no table."""
     known = [one for one in tables if one is not None]
-    return mean_and_spread(np.stack(known))[0] if len(known) == len(tables) else None
+    if len(known) < len(tables):
+        return None
+    counted = ~np.isnan(known)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(counted, known, 0.0).sum(axis=0) / counted.sum(axis=0)
+    return mean
