@@ -113,6 +113,13 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
     apart = averages.filter(pl.col("fold").is_not_null())
     assert apart.select("repetition", "fold").unique().height == 6
     assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
+    comparison = results.findings("tiny").comparison
+    assert comparison is not None
+    assert set(comparison.frame()["method"]) == {"crossed"}
+    assert averages.filter(pl.col("fold").is_null())["spread"].is_not_null().all()
+    assert apart["spread"].is_null().all()
+    assert comparison.verdict[-1].startswith("Between 2 repetitions (new splits and seeds) the standard deviation")
+    assert results.sentences("tiny") == results.card()["results"]["tiny"]["sentences"] == comparison.verdict
 
 
 def test_a_second_run_makes_nothing(tiny, tiny_folder):

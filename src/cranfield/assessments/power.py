@@ -82,7 +82,8 @@ class DiscriminativePower:
         pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
         header = ["metric", "DP", "median p", f"p < {self.alpha:g}"]
         header += ["ASL", "required difference"] if resampled_too else []
-        caption = f"{pairs} pairs of systems; test: {self.step.settings.get('significance')}; a low DP is a high power"
+        test = self.step.settings.get("significance")
+        caption = f"{pairs} pairs of systems; test: {test}; a low DP is a high discriminative power"
         return Table(header, cells, caption, self.step.notes)
 
     def __str__(self) -> str:

@@ -426,10 +426,12 @@ class Scores:
         digits = whole("digits", digits, at_least=0)
         averaging = Averaging.of(average, **decisions)
         means = self.average(averaging)
-        pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
-            [] if self.bounds is None else [("least", "most", _span)]
-        )
-        pairs += [] if self.repetitions is None else [("mean", "spread", _deviation)]
+        kinds = {
+            ("lower", "upper"): (level is not None, _interval),
+            ("least", "most"): (self.bounds is not None, _span),
+            ("mean", "spread"): (self.repetitions is not None, _deviation),
+        }
+        pairs = [(*names, form) for names, (is_shown, form) in kinds.items() if is_shown]
         ends = pl.DataFrame()
         if pairs:
             ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
