@@ -88,6 +88,12 @@ def test_an_interval_stands_beside_each_average_of_a_table(evaluate, options, sa
         assert f"{row['mean']:.4f} {half}" in out or f"{row['mean']:.4f} {ends}" in out
 
 
+def test_averages_of_all_systems_are_chosen_by_name(evaluate):
+    for average in ("standardised(form=z)", "urisk(baseline=mine, alpha=5)", "trisk(baseline=mine)", "georisk"):
+        rows = json.loads(evaluate("-m", "P@2", "--threshold", "4", "--average", average, "--format", "json"))
+        assert {row["average"] for row in rows} <= {average, "georisk"}
+
+
 def test_repeated_judgments_are_refused_or_merged_and_the_format_can_be_told(files, cranfield):
     (files / "twice.qrels").write_text("u1 0 a 1\nu1 0 a 5\nu2 0 b 5\n")
     command = ("evaluate", "--test", "twice.qrels", "mine.csv", "-m", "RR", "--threshold", "4", "--format", "json")

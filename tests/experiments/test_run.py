@@ -122,6 +122,16 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
     assert results.sentences("tiny") == results.card()["results"]["tiny"]["sentences"] == comparison.verdict
 
 
+@pytest.mark.parametrize("average", ["urisk(baseline=popularity, alpha=2)", "standardised", "weighted(by=train)"])
+def test_an_average_of_all_systems_is_what_the_file_says_it_is(tiny, tiny_folder, average):
+    results = run(tiny(decisions=Decisions(average=average)), tiny_folder)
+    found = results.findings("tiny")
+    averages = results.averages().pivot("metric", index="system", values="mean")
+    np.testing.assert_allclose(averages[:, 1:].to_numpy(), found.scores.average(average, by="user"))
+    assert found.comparison is not None
+    np.testing.assert_allclose(found.comparison.averages, found.scores.average(average, by="user"))
+
+
 def test_a_second_run_makes_nothing(tiny, tiny_folder):
     files = {path: path.stat().st_mtime_ns for path in (tiny_folder / "runs").rglob("*.parquet")}
     run(tiny(), tiny_folder)

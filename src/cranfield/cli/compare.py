@@ -67,7 +67,8 @@ Examples:
     help="How the permutation test is done.  [default: exact]",
 )
 @averaging_options(
-    average="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
+    average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
+    "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
     coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
     by="user",
 )

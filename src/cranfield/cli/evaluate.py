@@ -33,7 +33,8 @@ Examples:
 @measuring_options
 @metric_option(DEFAULT_METRICS)
 @averaging_options(
-    average="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
+    average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
+    "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
     coverage="Users without a list count 0, or only covered users are averaged.",
     by="list",
 )

@@ -23,7 +23,7 @@ from cranfield.measures.scores import Scores, all_systems
 # Weights that differ by rounding alone, as a share of the largest, are the same.
 _BALANCED = 1e-12
 
-AVERAGES = ("mean", "weighted", "geometric")
+AVERAGES = ("mean", "weighted", "geometric", "standardised", "urisk")
 # Differences of larger values, or weighted sums of them over many users, may overflow.
 _LARGEST = 1e290
 
@@ -40,6 +40,7 @@ def make_samples(
     """
     scale = _scale(averaging.kind)
     _check(scores)
+    scores = scores.on_scale(averaging)
     first, second = _pairs(scores.systems, baseline)
     samples, notes = [], _Notes(scores, averaging)
     if metrics is not None and not metrics:

@@ -223,7 +223,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
-_SOME = ("groups", "recommended")
+_SOME = ("groups", "recommended", "trained")
 _TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 

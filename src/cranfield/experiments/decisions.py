@@ -31,7 +31,7 @@ GROUPS: tuple[type[Decided], ...] = (Filtering, Splitting, Serving, Ranking, Mea
 RENAMED = {"test": "significance"}
 """What decisions were called before."""
 
-_UNTESTED = ("median", "trimmed")
+_UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
 Group = TypeVar("Group", bound=Decided)
 

@@ -111,6 +111,14 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
     names = [one.name for one in asked.systems]
     if decisions.baseline not in ("none", *names):
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
+    average = dict(parse(decisions.average).parameters)
+    if "baseline" in average and average["baseline"] not in names:
+        yield f"average='{decisions.average}' names no system as its baseline{nearest(str(average['baseline']), names)}"
+    if ":" in str(average.get("by", "")):
+        yield (
+            f"average='{decisions.average}' weighs by a column of a file, which an experiment does not keep; set "
+            "average='weighted(by=train)', or use cranfield compare"
+        )
     for source in asked.data:
         if decisions.overlap is not None and not source.divided:
             yield (

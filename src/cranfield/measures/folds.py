@@ -27,7 +27,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         return first
     return replace(
         first,
-        **lists_of(folds),
+        **{**lists_of(folds), "repetitions": _repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
         notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
@@ -36,7 +36,6 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         unjudged=_averaged([fold.unjudged for fold in folds]),
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
-        repetitions=_repetition_of_lists(folds, repetitions),
     )
 
 

@@ -20,7 +20,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
-from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.ranked import Ranked
@@ -300,8 +300,19 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
         groups=groups,
         group_names=group_names,
         highest_rating=judgments.top_grade,
+        trained=_trained(judged[0].context.train, judgments),
         notes=notes_on(systems, counts, judgments, wanted, measuring.threshold),
     )
+
+
+def _trained(train: Ratings | None, judgments: Judgments) -> NDArray[np.int64] | None:
+    """Return the number of training ratings of each list's user, where there are training ratings."""
+    if not isinstance(train, Ratings):
+        return None
+    codes = train.user_ids.translation(judgments.user_ids)
+    users = judgments.users if codes is None else codes[judgments.users]
+    # A user without training ratings has the code -1, and finds the last cell.
+    return np.append(np.diff(train.indptr), 0)[users]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
 from cranfield.measures.crossed import cells_of, crossed
+from cranfield.measures.user_columns import column_of
 
 LEVEL = 0.95
 """The confidence of the intervals that are shown unless another is asked for."""
@@ -83,6 +84,8 @@ class Scores:
         The highest rating of the test set, where it is known.
     repetitions
         Of which repetition (a split and seeds of its own) each list is, counted from 0; None if there is only one.
+    trained
+        The number of training ratings of each list's user, where training ratings were given.
     """
 
     systems: tuple[str, ...]
@@ -110,6 +113,7 @@ class Scores:
     reduced_to: NDArray[np.bool_] | None = None
     highest_rating: float | None = None
     repetitions: NDArray[np.int16] | None = None
+    trained: NDArray[np.int64] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -184,11 +188,20 @@ class Scores:
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
         averaging = Averaging.of(average, **decisions).with_kind()
+        scores = self.on_scale(averaging)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = self._counted(self.values[s, m], s, m, averaging).mean
-        return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
+                result[s, m] = scores._counted(scores.values[s, m], s, m, averaging).mean
+        return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
+
+    def on_scale(self, averaging: Averaging) -> Scores:
+        """Return the scores that an average is taken of: others than these where it looks at all systems at once."""
+        of_all = averaging.kind.of_all
+        if of_all is None:
+            return self
+        made: Scores = of_all(self, averaging)
+        return made
 
     @takes_decisions(Averaging)
     def frame(
@@ -219,10 +232,11 @@ class Scores:
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
         averaging, rows = Averaging.of(average, **decisions).with_kind(), []
+        scores = self.on_scale(averaging)
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
-                row = self._row(s, m, averaging, level, interval, seed)
-                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, averaging)})
+                row = scores._row(s, m, averaging, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row, **scores._bounds_of(s, m, averaging)})
         return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
 
     def _row(self, s: int, m: int, averaging: Averaging, level: float, interval: str, seed: int) -> dict[str, Any]:
@@ -233,7 +247,8 @@ class Scores:
             "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
         }
         if self.overall is not None and not np.isnan(self.overall[s, m]):
-            return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
+            name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
+            return {**row, "mean": float(self.overall[s, m]), "average": name, "lists": self.n_lists}
         kind, values, weights, missing = self._counted(self.values[s, m], s, m, averaging)
         method = kind.method
         if interval == "bootstrap":
@@ -266,7 +281,8 @@ class Scores:
         from scipy.special import stdtrit
 
         assert self.repetitions is not None
-        if averaging.by != "user" or averaging.groups == "equal" or averaging.kind.spelling.name != "mean":
+        is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
+        if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
             parts = [self._of_lists(self.repetitions == r) for r in range(int(self.repetitions.max()) + 1)]
             means = [part._counted(part.values[s, m], s, m, averaging).mean for part in parts]
             return float(np.std(means, ddof=1)), None
@@ -303,10 +319,20 @@ class Scores:
         )
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:
-        """Return what each list weighs in a kind of average, None if all weigh the same."""
+        """Return what each list weighs in a kind of average, None if all weigh the same.
+
+        What a user weighs, as by training ratings or a column, is shared out over the user's lists.
+        """
         if kind.weights is None:
             return None
-        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+        if kind.weights in ("judged", "relevant"):
+            return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+        if kind.weights == "train" and self.trained is None:
+            raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+        own = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
+        assert own is not None
+        shared: NDArray[np.float64] = own / np.bincount(self.users)[self.users]
+        return shared
 
     def grouped_by(self) -> NDArray[np.int16]:
         """Return the group of each list, or say that there are none."""
@@ -338,6 +364,7 @@ class Scores:
             bounds=None if self.bounds is None else self.bounds[..., keep],
             reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
             repetitions=None if self.repetitions is None else self.repetitions[keep],
+            trained=None if self.trained is None else self.trained[keep],
             overall=None,
             filled=None,
             unjudged=None,
@@ -436,7 +463,7 @@ class Scores:
         if pairs:
             ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
         cells = [[Cell(name)] for name in self.systems]
-        for m, lower in enumerate(self.lower_is_better):
+        for m, lower in enumerate(self.on_scale(averaging).lower_is_better):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = number_text(means[s, m], digits)
