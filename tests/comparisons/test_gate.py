@@ -131,7 +131,7 @@ def test_a_system_worse_by_just_the_margin_passes_no_more_often_than_alpha(syste
 @pytest.mark.slow
 @pytest.mark.parametrize(("systems", "relative"), [(1, True), (1, False), (3, True)])
 def test_a_system_worse_by_just_the_margin_passes_as_often_as_alpha_in_many_worlds(systems, relative):
-    assert _shown(3000, systems, 0.02, relative) == pytest.approx(0.05, abs=0.02)
+    assert 0.02 <= _shown(1500, systems, 0.02, relative) <= 0.065
 
 
 @pytest.mark.parametrize("margin", ["", "much", "-1%", "0", "100%", True, "nan", "1 percent"])
