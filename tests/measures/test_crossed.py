@@ -48,6 +48,19 @@ def test_users_may_be_missing_in_some_repetitions():
     assert crossed(nobody[None]).error.item() == pytest.approx(other.error.item())
 
 
+def test_a_constant_changes_nothing_and_the_effects_are_those_of_least_squares():
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        cells = np.where(rng.random((100, 3)) < 0.05, np.nan, _cells(rng, 100, 3, 1.0, 0.3))
+        found, moved = crossed(cells[None]), crossed(cells[None] - 0.618)
+        assert moved.spread == pytest.approx(found.spread, rel=1e-9)
+        user, repetition = np.nonzero(~np.isnan(cells))
+        design = np.zeros((len(user), 103))
+        design[np.arange(len(user)), user] = design[np.arange(len(user)), 100 + repetition] = 1
+        fitted = np.linalg.lstsq(design, cells[user, repetition], rcond=None)[0][100:]
+        assert found.spread.item() == pytest.approx(fitted.std(ddof=1))
+
+
 def test_a_single_user_has_no_error_and_huge_values_do_not_overflow():
     assert np.isnan(crossed(np.array([[[0.1, 0.2]]])).error).all()
     cells = _cells(np.random.default_rng(3), 20, 3, 1.0, 0.2)[None]

@@ -12,6 +12,9 @@ from cranfield.measures._scale import power_for
 
 Values = NDArray[np.float64]
 
+# Eigenvalues below this share of the largest are 0.
+_ZERO = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
@@ -114,5 +117,7 @@ def _repetition_effects(deviations: Values, present: NDArray[np.bool_], times: N
     together = np.einsum("pur,pus,pu->prs", marks, marks, share)
     counts = marks.sum(axis=1)
     normal = counts[:, :, None] * np.eye(present.shape[2]) - together
-    effects: Values = np.einsum("prs,ps->pr", np.linalg.pinv(normal, hermitian=True), deviations.sum(axis=1))
+    # Of the smallest eigenvalue, which is 0, rounding leaves something.
+    inverse = np.linalg.pinv(normal, rcond=_ZERO, hermitian=True)
+    effects: Values = np.einsum("prs,ps->pr", inverse, deviations.sum(axis=1))
     return effects - effects.mean(axis=1, keepdims=True)
