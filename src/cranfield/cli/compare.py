@@ -24,7 +24,8 @@ from cranfield.cli._measuring import (
 from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
-from cranfield.comparisons import Comparison
+from cranfield.cli._segments import segment_option, segments_of, with_groups
+from cranfield.comparisons import Comparison, compare_segments
 from cranfield.comparisons.comparing import Comparing, compare
 from cranfield.comparisons.gate import Gate, Margin
 from cranfield.comparisons.sentences import p_text
@@ -35,6 +36,7 @@ Examples:
   cranfield compare --test test.csv runs/*.tsv -m nDCG@100 --threshold 4
   cranfield compare --test test.csv runs/*.tsv -m P@10 -m RR@100 --baseline popularity
   cranfield compare --test test.csv a.csv b.csv --significance 'wilcoxon(zeros=pratt)' --format csv
+  cranfield compare --test test.csv a.csv b.csv --train train.csv --segment activity
   cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
   cranfield compare --test test.csv a.csv b.csv --power 0.005                       could these users show it?
 """
@@ -93,6 +95,7 @@ Examples:
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@segment_option
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
@@ -103,6 +106,7 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
+    by_segment: tuple[str, ...],
     report: str | None,
     format: str,
     out: str | None,
@@ -118,10 +122,16 @@ def command(
         _refuse_tests("--power", significance)
     if gated and report is None:
         refuse_idle(f"with {gated}", "correction", "subsets")
+    if gated or power is not None or format == "matrix":
+        refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     loaded = measuring.load()
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
+    segments = [
+        compare_segments(segment, significance=significance, **options)
+        for segment in segments_of(loaded, metrics, by_segment)
+    ]
     tell_of_grades(loaded, metrics)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if gate is not None:
@@ -132,28 +142,26 @@ def command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        put(result.latex(), out)
+        put("\n".join((result.latex(), *(segment.table().latex() for segment in segments))), out)
     elif format == "markdown":
-        put(result.markdown(), out)
+        put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(result.frame(), "csv"), out)
+        put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
-        put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
+        by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
+        put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
     else:
-        put_text(result, out)
+        put_text("\n\n".join(map(str, (result, *segments))), out)
     averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
-    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result)
+    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
         sys.exit(1)
 
 
 def _gated(no_worse: str | None, better: bool, power: float | None, baseline: str | None, format: str) -> str:
     """Return the option that asks for a gate, or nothing; refuse what does not go with it."""
-    given = [
-        name
-        for name, on in (("--no-worse", no_worse), ("--better", better), ("--power", power))
-        if on not in (None, False)
-    ]
+    options = {"--no-worse": no_worse is not None, "--better": better, "--power": power is not None}
+    given = [name for name, is_given in options.items() if is_given]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
     if not given or given == ["--power"]:

@@ -16,8 +16,8 @@ from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
+from cranfield.measures.definition import Metric, spelled_metric
+from cranfield.measures.inputs import as_judgments, as_runs, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
@@ -46,8 +46,7 @@ RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
-    given = as_several(value)
-    distinct = {str(metric): one for one, metric in zip(given, as_metrics(given))}
+    distinct = {spelled_metric(one): one for one in some_metrics(value)}
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
