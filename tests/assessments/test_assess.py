@@ -286,7 +286,7 @@ def test_lists_of_one_relevant_item_are_assessed(world):
         runs, test, ["P@10", "RR", "AUC"], threshold=4, scenarios=["users", "large"], sizes=[1, 0.5], samples=3
     )
     scores = cf.measure(runs, test, ["P@10", "RR", "AUC"], threshold=4)
-    np.testing.assert_allclose(found.whole[0, 0].T, scores.average(), rtol=1e-12)
+    np.testing.assert_allclose(found.whole[0, 0].T, scores.average(by="list"), rtol=1e-12)
     assert found.frame("samples").filter(pl.col("size") == 0.5)["users"].max() < len(relevant)
 
 

@@ -44,7 +44,6 @@ Examples:
 @decision_options(
     Comparing,
     significance={
-        "default": "permutation",
         "metavar": "TEST",
         "help": "permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
     },
@@ -67,7 +66,6 @@ Examples:
 @averaging_options(
     average="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
     coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
-    by="user",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(

@@ -35,7 +35,6 @@ Examples:
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
     coverage="Users without a list count 0, or only covered users are averaged.",
-    by="list",
 )
 @click.option(
     "--interval",
@@ -81,6 +80,7 @@ def command(
         put_frame(scores.per_user(), per_user)
     if format in ("csv", "json"):
         put(written(scores.frame(averaging, interval=interval, level=level, seed=seed), format), out)
+        tell([scores.relevance] if scores.relevance else [])
         tell(scores.notes)
     else:
         table = scores.table(averaging, interval=interval, level=level, seed=seed, services=True)

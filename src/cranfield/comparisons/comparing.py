@@ -22,6 +22,7 @@ from cranfield.comparisons.effect import effects
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.comparisons.shortfall import shortfall_sentences
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
@@ -70,16 +71,16 @@ class Comparing(Decided):
 
     Examples
     --------
-    >>> Comparing(significance="t").as_dict()["significance"]
-    'student'
+    >>> Comparing(significance="t").significance, Comparing().significance
+    ('student', 'permutation')
     """
 
     significance: Any = decision(
         "D",
-        "student",
-        "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...",
+        "permutation",
+        "the paired test: permutation, student, wilcoxon, sign, bootstrap, ...",
         check=_significance,
-        phrase=unless("student", "tested by {}"),
+        phrase=unless("permutation", "tested by {}"),
     )
     correction: Any = decision(
         "D",
@@ -119,11 +120,11 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
     """The decisions that `compare` takes as keyword arguments."""
 
 
-@takes_decisions(Comparing, Averaging, by="user")
+@takes_decisions(Comparing, Averaging)
 def compare(
     scores: Scores | Any,
     *,
-    significance: str = "permutation",
+    significance: str = Comparing.significance,
     method: str | None = None,
     metrics: str | Sequence[str] | None = None,
     baseline: str | None = None,
@@ -187,12 +188,11 @@ def compare(
     >>> print(result.verdict[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
     """
-    comparing, averaging = of_groups((Comparing, Averaging), {"by": "user", **decisions}, "compare", RENAMED)
+    comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
     name = parse(significance).name
-    comparing = comparing.with_(
-        significance=significance, correction=correction or ("none" if name == "tukey" else "holm"), baseline=baseline
-    )
+    usual_correction = "none" if name == "tukey" else Comparing.correction
+    comparing = comparing.with_(significance=significance, correction=correction or usual_correction, baseline=baseline)
     averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
@@ -235,9 +235,25 @@ def compare_scores(
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
+        relevance=scores.only([sample.metric for sample in data]).relevance,
         nothing_relevant=scores.nothing_relevant,
+        trained_once=scores.trained_once,
+        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
+
+
+def coverage_shortfall(
+    scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
+) -> tuple[str, ...]:
+    """Return who serves how many users, and what holds among those that all serve; nothing where all are served."""
+    if averaging.coverage == "reduced" or scores.covered.all():
+        return ()
+    common = None
+    if scores.covered.all(axis=0).any():
+        alone = comparing.with_(subsets=0)
+        common = compare_scores(scores, alone, averaging.with_(coverage="reduced"), metrics=metrics, seed=seed)
+    return shortfall_sentences(scores, common)
 
 
 def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class Comparison:
         Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
     trained_once
         Systems that draw at random and were trained once, where that is known.
+    relevance
+        What makes an item relevant, and in which metrics: see `Scores.relevance`.
+    shortfall
+        Where some users have no list: who serves how many, and the verdict among the users that every system serves.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
     step
@@ -63,6 +67,8 @@ class Comparison:
     alpha: float
     baseline: str | None = None
     population: str = ""
+    relevance: str = ""
+    shortfall: tuple[str, ...] = ()
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
@@ -210,7 +216,8 @@ class Comparison:
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         once = [trained_once(self.trained_once)] if self.trained_once else []
-        return verdict(facts, self.baseline, most) + once
+        first, *details = verdict(facts, self.baseline, most)
+        return [first, *self.shortfall, *details, *once]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -238,6 +245,8 @@ class Comparison:
         )
         said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
+        if self.relevance:
+            said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property

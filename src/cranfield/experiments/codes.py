@@ -239,6 +239,8 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "notes": list(scores.notes),
         "group_names": list(scores.group_names),
         "longest": scores.longest,
+        "catalogue": scores.catalogue,
+        "trained_once": list(scores.trained_once),
         "highest_rating": scores.highest_rating,
         **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
@@ -261,6 +263,8 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         notes=tuple(facts["notes"]),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
+        catalogue=facts["catalogue"],
+        trained_once=tuple(facts["trained_once"]),
         highest_rating=facts["highest_rating"],
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
         **read_arrays(path),
