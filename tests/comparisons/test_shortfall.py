@@ -57,7 +57,7 @@ def test_of_several_metrics_the_overall_sentence_and_the_first_metric_are_told_a
 def test_systems_that_serve_the_same_users_are_not_told_apart_by_them(test_ratings):
     runs = {"a": _lists(range(36)), "b": _lists(range(36), 2)}
     (shortfall,) = cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall
-    assert shortfall.startswith("both systems serve the same 36 % of the users, and ")
+    assert shortfall.startswith("Both systems serve the same 36 % of the users, and ")
 
 
 def test_users_who_are_served_in_part_are_counted_by_their_lists():

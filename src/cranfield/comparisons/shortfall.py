@@ -21,7 +21,7 @@ def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str,
     # With folds, or one list for each relevant item, a user may be served in part.
     all_of_them = "the users" if lists == len(np.unique(scores.users)) else "the lists"
     if (scores.covered == scores.covered[0]).all():
-        systems = "both" if len(scores.systems) == 2 else "all"
+        systems = "Both" if len(scores.systems) == 2 else "All"
         who = f"{systems} systems serve the same {_share(served[0], lists)} of {all_of_them}"
     else:
         by_count: dict[int, list[str]] = {}
