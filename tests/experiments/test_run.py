@@ -279,6 +279,17 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     assert {"the systems and their hyper-parameters", "where the data can be had"} <= set(results.missing())
 
 
+def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided):
+    lists = pl.read_csv(divided / "mine.tsv", separator="\t")
+    twin = "\ntwin = { run = 'twin.tsv' }\n"
+    (divided / "e.toml").write_text((divided / "e.toml").read_text() + twin)
+    lists.write_csv(divided / "twin.tsv", separator="\t")
+    assert "Warning: mine and twin hold the same lists" in run(divided / "e.toml").sentences("films")[-1]
+    lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "twin.tsv", separator="\t")
+    with pytest.raises(InputError, match=r"twin.tsv: no item of this run is in the test set.* they differ by a prefix"):
+        run(divided / "e.toml")
+
+
 def test_a_changed_file_is_noticed(divided):
     run(divided / "e.toml")
     lines = (divided / "mine.tsv").read_text().splitlines()

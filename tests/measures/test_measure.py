@@ -179,7 +179,7 @@ def test_the_level_of_an_interval_is_said_as_it_was_asked_for():
 
 
 def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
-    runs = cf.read_runs({"a": {1: {"x": 1.0, "y": 1.0}}}, ties="average")
+    runs = cf.read_runs({"a": {"ann": {"x": 1.0, "y": 1.0}}}, ties="average")
     assert measure(runs, TEST, "P@1").step.settings["ties"] == "average"
 
 

@@ -67,6 +67,7 @@ def assess(
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
     **renamed: Any,
 ) -> Assessment:
     """Find out which metric can be trusted on these systems and these data.
@@ -76,7 +77,7 @@ def assess(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades
+    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades, strict
         As for `measure`.
     scenarios
         How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
@@ -148,6 +149,7 @@ def assess(
         similarity=similarity,
         seed=seed,
         out=out,
+        strict=strict,
     )
 
 
@@ -175,6 +177,7 @@ def assess_folds(
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
     **renamed: Any,
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
@@ -209,7 +212,7 @@ def assess_folds(
     prepared = [
         Fold(
             runs, test, measuring, sampling, undefined=undefined, ties=ties, train=train, similarity=similarity,
-            negative_grades=negative_grades,
+            negative_grades=negative_grades, strict=_checks.flag("strict", strict),
         )
         for (runs, test), train in zip(folds, _trains(trains, len(folds)))
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +53,7 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 
 
 _ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", ".tsv": "tsv", ".parquet": "parquet"}
+_ENDINGS |= {ending: ending[1:] for ending in (".xlsx", ".xls", ".html", ".pdf", ".png", ".svg")}
 
 
 def say(text: object, *, err: bool = False) -> None:
@@ -65,6 +66,12 @@ def say_line(text: object, *, err: bool = False) -> None:
     click.echo(shown(text), err=err)
 
 
+def refuse_file(out: str | Path) -> None:
+    """Refuse a file where a folder is to be."""
+    if Path(out).is_file():
+        raise SettingError(f"--out {out} is a file; name a folder")
+
+
 def make_folder(out: str | Path) -> None:
     """Make the folder that results will go to before anything else, so that no work is lost on one that cannot be."""
     try:
@@ -75,7 +82,16 @@ def make_folder(out: str | Path) -> None:
 
 def put_table(table: Table, format: str, out: str | None) -> None:
     """Print a table as text, LaTeX or Markdown, or write it to a file."""
-    put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
+    put(_text_of(table, format), out)
+
+
+def _text_of(table: Table, format: str) -> str:
+    return {"table": table.text, "latex": table.latex, "markdown": table.markdown}[format]()
+
+
+def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
+    """Print tables one below the other, or write them to one file."""
+    put("\n\n".join(_text_of(table, format).rstrip("\n") for table in tables), out)
 
 
 def put_text(result: object, out: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -10,8 +10,8 @@ import click
 from cranfield._figures import STYLES
 from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
-from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
 
@@ -44,6 +44,7 @@ def write_page(
     level: float = LEVEL,
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
+    segments: Sequence[Segments | SegmentComparison] = (),
 ) -> None:
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
@@ -53,4 +54,6 @@ def write_page(
     variants = other_decisions(
         loaded.runs, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
-    write_report(report, scores, comparison, assessment, average=averaging, level=level, variants=variants)
+    write_report(
+        report, scores, comparison, assessment, average=averaging, level=level, variants=variants, segments=segments
+    )

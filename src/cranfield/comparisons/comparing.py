@@ -239,6 +239,7 @@ def compare_scores(
         nothing_relevant=scores.nothing_relevant,
         trained_once=scores.trained_once,
         shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
+        warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 

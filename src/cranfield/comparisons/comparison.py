@@ -53,6 +53,8 @@ class Comparison:
         Where some users have no list: who serves how many, and the verdict among the users that every system serves.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
+    warnings
+        What can hardly be meant in the inputs: see `Scores.warnings`.
     step
         All decisions, with notes on the users that count.
     """
@@ -71,6 +73,7 @@ class Comparison:
     shortfall: tuple[str, ...] = ()
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -206,7 +209,7 @@ class Comparison:
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown.
+        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
         """
         return self.sentences()
 
@@ -217,7 +220,8 @@ class Comparison:
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         once = [trained_once(self.trained_once)] if self.trained_once else []
         first, *details = verdict(facts, self.baseline, most)
-        return [first, *self.shortfall, *details, *once]
+        warnings = [f"Warning: {warning}." for warning in self.warnings]
+        return [first, *self.shortfall, *details, *once, *warnings]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""

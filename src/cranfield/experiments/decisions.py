@@ -21,12 +21,15 @@ from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
-from cranfield.measures import Averaging, Measuring
+from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
-GROUPS: tuple[type[Decided], ...] = (Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing)
+GROUPS: tuple[type[Decided], ...] = (
+    *(Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing),
+    Segmenting,
+)
 """The groups of decisions, in the order of the line."""
 
 RENAMED = {"test": "significance"}
@@ -154,7 +157,7 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
+    class Decisions(_Decisions, Segmenting, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
         """See below."""
 
 else:

@@ -17,13 +17,14 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
 from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
+from cranfield.measures.definition import Metric, spelled_metric
+from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
-from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
+from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
@@ -44,8 +45,7 @@ RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
-    given = as_several(value)
-    distinct = {str(metric): one for one, metric in zip(given, as_metrics(given))}
+    distinct = {spelled_metric(one): one for one in some_metrics(value)}
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
@@ -128,6 +128,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
+    strict: bool = False,
     **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
@@ -162,6 +163,8 @@ def measure(
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
+    strict
+        Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
     Examples
     --------
@@ -174,9 +177,12 @@ def measure(
     refuse_old_words("measure", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     bounds = check.flag("bounds", bounds)
+    strict = check.flag("strict", strict)
     context = Context(train, similarity)
+    test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
-    return measure_judged(judged, measuring, bounds=bounds)
+    warnings = check_inputs(judged, test, strict=strict)
+    return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
 
 
 def as_judged(
@@ -222,9 +228,7 @@ def _as_given(
     if groups is not None or (test is None and negative_grades != "judged"):
         name = "negative_grades" if groups is None else "groups"
         raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
-    if test is not None and not any(
-        one.judgments.is_same_as(as_judgments(test, None, negative_grades)) for one in given
-    ):
+    if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
         raise InputError(
             "the judged lists were judged by another test set than the one that is given",
             remedy="leave the test set out, or judge the runs by it",
@@ -239,14 +243,25 @@ def _as_given(
     return [one.fresh(judgments=one.judgments.at(level)) for one in own]
 
 
+def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
+    if lists.ranked is not None and lists.ranked.one_relevant:
+        return lists.judgments.is_part_of(judgments)
+    return lists.judgments.is_same_as(judgments)
+
+
 def _ranked(judged: Judged) -> Ranked:
     if judged.ranked is None:
         raise SettingError("these judged lists do not say of which run they are; make them with judge")
     return judged.ranked
 
 
-def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False) -> Scores:
-    """Measure judged lists that all have the same judgments, under their threshold."""
+def measure_judged(
+    judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False, warnings: tuple[str, ...] = ()
+) -> Scores:
+    """Measure judged lists that all have the same judgments, under their threshold.
+
+    ``warnings`` are what `check_inputs` has to say of them.
+    """
     systems, judgments, wanted = [_ranked(one) for one in judged], judged[0].judgments, measuring.wanted
     longest = max(system.longest for system in systems)
     views = [one.condensed() if measuring.lists == "condensed" else one for one in judged]
@@ -285,7 +300,8 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
         group_names=group_names,
         highest_rating=judgments.top_grade,
         trained_once=tuple(system.name for system in systems if system.draws),
-        notes=notes_on(systems, counts, judgments, wanted),
+        notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
+        warnings=warnings,
     )
 
 

@@ -17,6 +17,8 @@ from cranfield.rankings.run import Run
 _LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
+    "lists_in_row_order": "{n} without scores and ranks, taken in the order of the rows",
+    "joined_lists": "{n} written in one cell each, taken apart",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
     "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
@@ -26,6 +28,8 @@ _SENTENCES: Mapping[str, str] = {
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
+    "lists_in_row_order": "list",
+    "joined_lists": "list",
     "nan_scores": "item",
     "duplicate_items": "item",
     "rank_disagreements": "list",

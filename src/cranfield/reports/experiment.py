@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cranfield._own_code import may_be_called
 from cranfield.experiments import Decisions, Results
 from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
@@ -30,7 +31,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
     experiment = replace(results.experiment, decisions=decisions)
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
-    metrics = found.scores.metrics
+    metrics = [one for one in found.scores.metrics if may_be_called(one)]
     return write_report(
         folder / (f"report-{data}.html" if several else "report.html"),
         found.scores,
@@ -38,7 +39,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         results.assessment(data),
         average=decisions.averaging,
         variants=()
-        if alone is None
+        if alone is None or not metrics
         else other_decisions(
             alone.judged,
             alone.test,
@@ -47,6 +48,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
             lists=_lists(decisions),
             train=alone.train,
         ),
+        segments=results.segments(data),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         steps=results.steps(data),

@@ -11,8 +11,8 @@ from cranfield._decisions import takes_decisions
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
-from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import AveragingOptions
 from cranfield.measures.scores import LEVEL
 from cranfield.reports.page import page
@@ -30,6 +30,7 @@ def report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
@@ -51,6 +52,8 @@ def report(
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
+    segments
+        The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     title, lead
         The heading, and a line below it.
     steps
@@ -70,7 +73,9 @@ def report(
     averaging = Averaging.of(average, **decisions)
     if comparison is not None:
         scores = scores.over_common_lists()
-    reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps)
+    reported = Reported(
+        scores, comparison, assessment, averaging, share("level", level), list(variants), steps, tuple(segments)
+    )
     return page(title, sections_of(reported, sections), lead=lead)
 
 
@@ -84,6 +89,7 @@ def write_report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
     steps: Sequence[tuple[str, Step]] = (),
@@ -99,6 +105,7 @@ def write_report(
         **decisions,
         level=level,
         variants=variants,
+        segments=segments,
         title=title,
         lead=lead,
         steps=steps,
