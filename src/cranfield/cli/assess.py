@@ -157,6 +157,7 @@ def command(
         threshold=measuring.threshold,
         lists=measuring.lists,
         negative_grades=measuring.negative_grades,
+        strict=measuring.strict,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),

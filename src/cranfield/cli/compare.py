@@ -19,6 +19,7 @@ from cranfield.cli._measuring import (
     averaging_options,
     measuring_options,
     metric_option,
+    tell,
     tell_of_grades,
 )
 from cranfield.cli._output import output_options, put, put_text, written
@@ -48,7 +49,6 @@ Examples:
 @decision_options(
     Comparing,
     significance={
-        "default": "permutation",
         "metavar": "TEST",
         "help": "permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
     },
@@ -72,7 +72,6 @@ Examples:
     average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
     coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
-    by="user",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(
@@ -134,6 +133,8 @@ def command(
     ]
     tell_of_grades(loaded, metrics)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
+    if format not in ("table", "json") or power is not None:
+        tell(scores.warnings)  # the verdict has them where it is printed
     if gate is not None:
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)

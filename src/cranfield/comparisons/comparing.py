@@ -23,6 +23,7 @@ from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.comparisons.shortfall import shortfall_sentences
 from cranfield.comparisons.simultaneous import pair_level
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
@@ -73,16 +74,16 @@ class Comparing(Decided):
 
     Examples
     --------
-    >>> Comparing(significance="t").as_dict()["significance"]
-    'student'
+    >>> Comparing(significance="t").significance, Comparing().significance
+    ('student', 'permutation')
     """
 
     significance: Any = decision(
         "D",
-        "student",
-        "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...",
+        "permutation",
+        "the paired test: permutation, student, wilcoxon, sign, bootstrap, ...",
         check=_significance,
-        phrase=unless("student", "tested by {}"),
+        phrase=unless("permutation", "tested by {}"),
     )
     correction: Any = decision(
         "D",
@@ -122,11 +123,11 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
     """The decisions that `compare` takes as keyword arguments."""
 
 
-@takes_decisions(Comparing, Averaging, by="user")
+@takes_decisions(Comparing, Averaging)
 def compare(
     scores: Scores | Sequence[Scores] | Any,
     *,
-    significance: str = "permutation",
+    significance: str = Comparing.significance,
     method: str | None = None,
     metrics: str | Sequence[str] | None = None,
     baseline: str | None = None,
@@ -192,12 +193,11 @@ def compare(
     >>> print(result.verdict[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
     """
-    comparing, averaging = of_groups((Comparing, Averaging), {"by": "user", **decisions}, "compare", RENAMED)
+    comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
     name = parse(significance).name
-    comparing = comparing.with_(
-        significance=significance, correction=correction or ("none" if name == "tukey" else "holm"), baseline=baseline
-    )
+    usual_correction = "none" if name == "tukey" else Comparing.correction
+    comparing = comparing.with_(significance=significance, correction=correction or usual_correction, baseline=baseline)
     averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
@@ -240,10 +240,14 @@ def compare_scores(
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
+        relevance=scores.only([sample.metric for sample in data]).relevance,
         nothing_relevant=scores.nothing_relevant,
         repetitions=1 if data[0].cells is None else data[0].cells.shape[2],
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
+        trained_once=scores.trained_once,
+        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
+        warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
 
@@ -251,6 +255,19 @@ def compare_scores(
 def _spread(sample: Sample) -> tuple[float, ...]:
     """Return the standard deviation between repetitions of each system's average."""
     return tuple(float(deviation) for deviation in crossed(sample.system_cells()).spread)
+
+
+def coverage_shortfall(
+    scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
+) -> tuple[str, ...]:
+    """Return who serves how many users, and what holds among those that all serve; nothing where all are served."""
+    if averaging.coverage == "reduced" or scores.covered.all():
+        return ()
+    common = None
+    if scores.covered.all(axis=0).any():
+        alone = comparing.with_(subsets=0)
+        common = compare_scores(scores, alone, averaging.with_(coverage="reduced"), metrics=metrics, seed=seed)
+    return shortfall_sentences(scores, common)
 
 
 def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:

@@ -51,6 +51,10 @@ class Comparison:
         Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
     trained_once
         Systems that draw at random and were trained once, where that is known.
+    relevance
+        What makes an item relevant, and in which metrics: see `Scores.relevance`.
+    shortfall
+        Where some users have no list: who serves how many, and the verdict among the users that every system serves.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
     repetitions
@@ -61,6 +65,8 @@ class Comparison:
         What was found of a claim that a gate asks for; see `no_worse`. It opens the verdict.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
+    warnings
+        What can hardly be meant in the inputs: see `Scores.warnings`.
     step
         All decisions, with notes on the users that count.
     """
@@ -75,12 +81,15 @@ class Comparison:
     alpha: float
     baseline: str | None = None
     population: str = ""
+    relevance: str = ""
+    shortfall: tuple[str, ...] = ()
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
     repetitions: int = 1
     spread: tuple[tuple[float, ...], ...] = ()
     claims: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -288,7 +297,7 @@ class Comparison:
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown.
+        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
         """
         return self.sentences()
 
@@ -300,7 +309,9 @@ class Comparison:
         trainings = [trained_once(self.trained_once)] if self.trained_once else []
         if self.spread:
             trainings.append(repeated(self.repetitions, dict(zip(self.systems, self.spread[0])), self._crossed))
-        return [*self.claims, *verdict(facts, self.baseline, most), *trainings]
+        first, *details = verdict(facts, self.baseline, most)
+        warnings = [f"Warning: {warning}." for warning in self.warnings]
+        return [*self.claims, first, *self.shortfall, *details, *trainings, *warnings]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -331,6 +342,8 @@ class Comparison:
             test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
         said = [f"test: {test}", correction, f"alpha {self.alpha:g}"]
         said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
+        if self.relevance:
+            said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property

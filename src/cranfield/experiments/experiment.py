@@ -33,7 +33,7 @@ def _three() -> tuple[System, ...]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that an experiment file states; the defaults are the starting configuration of the paper.
+    """Everything that an experiment file states; the decisions have the defaults of the commands and functions.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class Experiment:
 
     Examples
     --------
-    >>> print(Experiment())
-    popularity, knn(k=100) and puresvd(factors=50) on world: random 50/50, full lists, P@10 and nDCG@10 with ...
+    >>> print(Experiment())  # doctest: +ELLIPSIS
+    popularity, knn(k=100) and puresvd(factors=50) on world: random 80/20, full lists, P@10, Recall@10, ...
     """
 
     title: str = "Which system is better?"

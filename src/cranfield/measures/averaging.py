@@ -55,7 +55,7 @@ class Averaging(Decided):
     Examples
     --------
     >>> Averaging(coverage="reduced").as_dict()
-    {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'list'}
+    {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'user'}
     """
 
     undefined: Any = decision(
@@ -84,7 +84,7 @@ class Averaging(Decided):
         renamed={"common": "reduced"},
         phrase=unless("full", "covered users only"),
     )
-    by: Any = borrowed("list", partial(check.one_of, choices=("list", "user")))
+    by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
 
     def _check_together(self) -> None:
         if self.groups == "equal" and self.kind.spelling.name not in _OF_GROUPS:

@@ -31,6 +31,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
         notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
+        warnings=tuple(dict.fromkeys(note for fold in folds for note in fold.warnings)),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),

@@ -58,6 +58,7 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
         item_coverage=None,
         counts=_summed(parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        warnings=tuple(dict.fromkeys(note for part in parts for note in part.warnings)),
         step=replace(first.step, settings={**first.step.settings, "test": None, "parts": len(parts)}),
     )
 

@@ -16,13 +16,14 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
-from cranfield._spelling import nearest
+from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
 from cranfield.measures.crossed import cells_of, crossed
+from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 
 if TYPE_CHECKING:
@@ -63,12 +64,16 @@ class Scores:
         the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
-    item_coverage
-        For each system the share of the catalogue that it recommends to anyone.
+    item_coverage, catalogue
+        For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
+        ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
+        of the metric ``ItemCoverage`` is the items of the training and the test set.)
     counts
         For each system what happened to its lists on the way, by name.
     notes
         Sentences a reader should see.
+    warnings
+        Those of the notes that say that an input can hardly be meant: the verdict repeats them.
     zero_if_undefined
         For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
         it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
@@ -83,6 +88,8 @@ class Scores:
     reduced_to
         Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
         count that a system gives.
+    trained_once
+        Systems that draw at random and were trained once, where that is known.
     highest_rating
         The highest rating of the test set, where it is known.
     repetitions
@@ -105,6 +112,7 @@ class Scores:
     filled: NDArray[np.float64] | None = None
     unjudged: NDArray[np.float64] | None = None
     item_coverage: NDArray[np.float64] | None = None
+    catalogue: str = "test and lists"
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     zero_if_undefined: tuple[bool, ...] = ()
@@ -117,6 +125,8 @@ class Scores:
     highest_rating: float | None = None
     repetitions: NDArray[np.int16] | None = None
     trained: NDArray[np.int64] | None = None
+    trained_once: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -175,7 +185,14 @@ class Scores:
             return ""
         threshold = self.step.settings.get("threshold")
         highest = "" if self.highest_rating is None else f"; the highest is {self.highest_rating:g}"
-        return f"no test rating is {1 if threshold is None else threshold:g} or more{highest}"
+        least = f"{threshold:g}" if isinstance(threshold, float) else "relevant"
+        return f"no test rating is {least} or more{highest}"
+
+    @property
+    def relevance(self) -> str:
+        """What makes an item relevant, and in which metrics; empty where that is not known."""
+        threshold = self.step.settings.get("threshold")
+        return "" if threshold is None else relevance_phrase(self.metrics, threshold)
 
     def check_measured(self) -> None:
         """Refuse scores that hold no value at all because nothing is relevant."""
@@ -520,21 +537,24 @@ class Scores:
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
         """Return the shares that stand beside the averages, by the heads of their columns."""
         shares = {"users": self.user_coverage}
-        if all_of_them and self.filled is not None and self.metrics:
-            shares["places"] = self.filled.min(axis=1)
+        if not self.metrics:
+            return shares
+        metric, depth = deepest(self.metrics)
+        place = self.metrics.index(metric)
+        if all_of_them and self.filled is not None:
+            shares[f"places{depth}"] = self.filled[:, place]
         if all_of_them and self.item_coverage is not None:
-            shares["items"] = self.item_coverage
-        if self.unjudged is not None and self.metrics:
-            shares["unjudged"] = self.unjudged.max(axis=1)
+            shares[f"items in {self.catalogue}"] = self.item_coverage
+        if self.unjudged is not None:
+            shares[f"unjudged{depth}"] = self.unjudged[:, place]
         return shares
 
     def _caption(self, averaging: Averaging) -> str:
         settings = self.step.settings
-        threshold = settings.get("threshold")
         parts = [
             f"{self.n_lists:,} lists",
             f"{settings.get('lists', 'full')} lists",
-            *([] if threshold is None else [f"relevant from {threshold:g}"]),
+            *([self.relevance] if self.relevance else []),
             f"average: {averaging.average}",
             *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
             f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
@@ -571,6 +591,21 @@ def all_systems(n: int) -> str:
     ('both systems', 'all 3 systems')
     """
     return "both systems" if n == 2 else f"all {n} systems"
+
+
+def deepest(metrics: Sequence[str]) -> tuple[str, str]:
+    """Return the metric that looks deepest into the lists, and how deep, as the end of a name.
+
+    Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
+
+    Examples
+    --------
+    >>> deepest(["P@10", "nDCG@100"]), deepest(["P@10", "AP"])
+    (('nDCG@100', '@100'), ('AP', ' in the whole list'))
+    """
+    cutoffs = {metric: parse(metric).cutoff for metric in metrics}
+    metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
+    return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
