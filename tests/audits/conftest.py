@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cranfield.audits import Audit, Grid, Opened, Terms
-from cranfield.experiments import Experiment, Source, System
+from cranfield.experiments import Decisions, Experiment, Source, System
 
 OPENED = (
     Opened("split", "question", ("random(train=0.2)", "random(train=0.5)", "random(train=0.8)")),
@@ -52,6 +52,7 @@ def tiny():
         usual = {
             "data": (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
             "systems": (System("popular", "popularity"), System("near", "knn(k=5)")),
+            "decisions": Decisions(split="random(train=0.5)", min_ratings=1),
         }
         return Experiment(**{**usual, **changes})  # type: ignore[arg-type]
 

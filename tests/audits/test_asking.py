@@ -41,7 +41,7 @@ def test_the_value_of_the_experiment_is_always_an_option(tiny):
 
 
 def test_an_automatic_threshold_is_one_of_the_thresholds(tiny):
-    (opening,) = menu_of(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), highest=5.0).openings
+    (opening,) = menu_of(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), scale=(1.0, 5.0)).openings
     assert (opening.values, opening.start) == ((3.0, 4.0, 5.0), 1)
 
 
@@ -104,6 +104,7 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutof": "question"}}, "'cutof' is not opened"),
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "questions"}}, "did you mean 'question'?"),
         ({"vary": {"cutoff": [5, 10, 20]}, "budget": 2}, "less than one universe for each of the 3 options"),
+        ({"vary": {"average": ["mean", "weighted(by=train)"]}}, "is not computed in an audit"),
         ({"vary": {"data": ["tony"]}}, "did you mean 'tiny'?"),
     ],
 )

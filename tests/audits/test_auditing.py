@@ -54,7 +54,9 @@ def test_every_universe_is_the_experiment_with_its_decisions(tiny, tmp_path, aud
     audit, _ = audited
     words = {"split": "random(train=0.8)", "lists": "condensed", "cutoff": "5", "average": "weighted"}
     (cell,) = (cell for cell in range(audit.grid.n_cells) if words.items() <= audit.grid.words(cell).items())
-    decisions = Decisions(split="random(train=0.8)", lists="condensed", metrics="P@5", average="weighted(by=judged)")
+    decisions = Decisions(
+        split="random(train=0.8)", min_ratings=1, lists="condensed", metrics="P@5", average="weighted(by=judged)"
+    )
     averages = run(tiny(decisions=decisions), tmp_path / "out").averages()
     assert audit.averages[:, audit.grid.universe[cell]].tolist() == averages["mean"].to_list()
 
@@ -158,7 +160,7 @@ def test_lists_from_a_file_are_not_measured_beyond_their_end(tiny, tmp_path):
 
 def test_a_starting_point_that_fails_is_an_error(tiny, tmp_path):
     experiment = tiny(decisions=Decisions(threshold=6), audit={"vary": {"threshold": [4, 6]}})
-    with pytest.raises(CranfieldError, match="no test rating is 6 or more"):
+    with pytest.raises(CranfieldError, match="no test rating is"):
         cf.audit(experiment, tmp_path / "out")
 
 

@@ -27,6 +27,7 @@ from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.samples import AVERAGES
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, Undefined
 from cranfield.measures.definition import Metric
@@ -46,7 +47,7 @@ def assess(
     test: Any,
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
@@ -156,7 +157,7 @@ def assess_folds(
     folds: Sequence[tuple[Any, Any]],
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
@@ -223,7 +224,7 @@ def assess_folds(
         [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed
     )
     settings = {
-        "threshold": threshold,
+        "threshold": prepared[0].scores.step.settings["threshold"],
         "lists": measuring.lists,
         "negative_grades": negative_grades,
         "metrics": [str(metric) for metric in wanted],

@@ -19,7 +19,6 @@ from cranfield.recommenders import recommender
 BUDGET = 5_000
 """The most universes that are computed unless another number is given."""
 
-_REACHED = 4.0
 _SEEDS = ("split_seed", "training_seed")
 
 
@@ -73,7 +72,7 @@ class Menu:
         return tuple(opening.name for opening in self.openings)
 
 
-def menu_of(experiment: Experiment, *, highest: float | None = None) -> Menu:
+def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> Menu:
     """Return the decisions that the table ``[audit]`` of an experiment opens.
 
     Parameters
@@ -81,9 +80,8 @@ def menu_of(experiment: Experiment, *, highest: float | None = None) -> Menu:
     experiment
         The starting point. Without a table, or with one that neither opens a decision nor names a preset, it is the
         preset ``usual``.
-    highest
-        The highest rating, which says what a threshold of ``auto`` is where it is opened; by default that of a scale
-        that reaches 4.
+    scale
+        The lowest and the highest rating, which say what a threshold of ``auto`` is where it is opened.
 
     Examples
     --------
@@ -96,7 +94,7 @@ def menu_of(experiment: Experiment, *, highest: float | None = None) -> Menu:
         raise SettingError("audit asks which of several systems is better; name at least two systems")
     options = _options(experiment, table)
     if "threshold" in options:
-        experiment = replace(experiment, decisions=experiment.decisions.on(_REACHED if highest is None else highest))
+        experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
     kinds, weights = _of_decisions("kinds", table, options), _of_decisions("weights", table, options)
     openings = [
         _opening(experiment, name, options, kinds.get(name), weights.get(name)) for name in sorted(options, key=_place)

@@ -37,7 +37,7 @@ class Children:
     """
 
     def __init__(self, line: Pipeline) -> None:
-        self.crossing: Crossing = cross(menu_of(line.experiment, highest=_highest(line)))
+        self.crossing: Crossing = cross(menu_of(line.experiment, scale=_scale(line)))
         self.outer = line
         self.lines = [_child(line, setup) for setup in self.crossing.setups]
         self.reasons: dict[int, str] = {}
@@ -126,11 +126,11 @@ def _child(line: Pipeline, setup: Setup) -> Pipeline:
     return Pipeline(setup.experiment, line.store, STAGES, line.jobs, within=f"audit/{setup.name}")
 
 
-def _highest(line: Pipeline) -> float | None:
-    """Return the highest rating of the first set of ratings; None if it is not read yet."""
+def _scale(line: Pipeline) -> tuple[float, float]:
+    """Return the lowest and the highest rating of the first set of ratings; those of five stars if it is not read."""
     artifact = line.made(DATA, line.units("source")[0])
     histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
-    return max(row["high"] for row in histogram) if histogram else None
+    return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
 
 
 def _given(line: Pipeline) -> list[bool]:

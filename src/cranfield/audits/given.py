@@ -17,10 +17,11 @@ from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
 from cranfield.audits.universes import SetupLists
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.measures.context import Context
 from cranfield.measures.judged import Judged
-from cranfield.measures.measuring import as_judged, usual_threshold
+from cranfield.measures.measuring import as_judged
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
@@ -55,7 +56,7 @@ def audit_runs(
     train
         The training ratings, which say which test items a system could score.
     metric, threshold
-        The starting point: the metric, and the lowest relevant rating (4 if the test ratings reach it, else 1).
+        The starting point: the metric, and the lowest relevant rating, by default that of `measure`.
     preset, vary, kinds, budget
         As in the table ``[audit]`` of an experiment. Without a preset and without options it is ``measuring`` with
         full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
@@ -70,11 +71,10 @@ def audit_runs(
     >>> found.grid
     Grid(1 decisions, 2 cells, 2 universes)
     """
-    judged = as_judged(runs, test, threshold, Context(train))
+    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train))
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)
-    highest = judged[0].judgments.top_grade
-    level = usual_threshold(highest) if threshold is None else threshold
+    level = judged[0].judgments.threshold
     decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
     experiment = Experiment(
         data=(Source("given", train="train", test="test"),),

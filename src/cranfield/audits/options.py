@@ -14,6 +14,7 @@ from cranfield.audits.grid import Kind
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
 from cranfield.measures import Metric, known_metrics
+from cranfield.measures.averages import Average
 from cranfield.measures.definition import METRICS, Definition
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import recommender
@@ -68,6 +69,16 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
     return checked_value(name, value)
 
 
+def _average(_: Experiment, value: Any) -> str:
+    kind = Average.of(checked_value("average", value))
+    if kind.of_all is not None or kind.weights not in (None, "judged", "relevant"):
+        raise SettingError(
+            f"average='{kind}' is not computed in an audit; use mean, weighted(by=judged), weighted(by=relevant), "
+            "geometric, median or trimmed"
+        )
+    return str(kind)
+
+
 def _data(experiment: Experiment, value: Any) -> str:
     names = [source.name for source in experiment.data]
     if value not in names:
@@ -96,7 +107,9 @@ def _decisions() -> list[Openable]:
     """Return the decisions of an experiment that can be opened as they are."""
     kinds: dict[str, Kind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
     return [
-        Openable(name, kinds[name], declared.metadata["says"], partial(_decision, name))
+        Openable(
+            name, kinds[name], declared.metadata["says"], _average if name == "average" else partial(_decision, name)
+        )
         for name, declared in DECISIONS.items()
         if name not in _CLOSED and name != "metrics"
     ]

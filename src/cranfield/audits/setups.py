@@ -11,11 +11,11 @@ from typing import Any
 from cranfield._spelling import parse
 from cranfield.audits.asking import Menu
 from cranfield.audits.options import SYSTEMS, metric_at, split_parameter, with_parameter
+from cranfield.data.relevance import AUTO
 from cranfield.experiments import Experiment, System
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.stages.data import draws
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.measuring import AUTO
 from cranfield.recommenders import recommender
 from cranfield.splits import registry as split_registry
 

@@ -12,14 +12,14 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield.cli._decisions import decision_options
+from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._output import say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Kind
+from cranfield.measures.measuring import Kind, Measuring
 
 if TYPE_CHECKING:
     from cranfield.data import Ratings
@@ -35,7 +35,7 @@ class MeasuringOptions:
 
     runs: tuple[str, ...]
     test: str
-    threshold: float | None
+    threshold: float | str | None
     lists: Any
     ties: Any
     train: str | None
@@ -127,7 +127,7 @@ negative_grades_option = click.option(
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
-    click.option("--threshold", type=float, metavar="R", help="The lowest rating that makes an item relevant."),
+    decision_option(Measuring.decisions()["threshold"], metavar="R"),
     click.option(
         "--lists",
         type=click.Choice(get_args(Kind)),
@@ -222,14 +222,14 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
     return add
 
 
-def averaging_options(average: str, coverage: str, by: str) -> Callable[[Command], Command]:
+def averaging_options(average: str, coverage: str) -> Callable[[Command], Command]:
     """Give a command the options of how lists are averaged; it says what it does with the first two."""
 
     def add(command: Command) -> Command:
         command = click.option(
             "--by",
             type=click.Choice(get_args(By)),
-            default=by,
+            default=Averaging.by,
             show_default=True,
             help="Take lists, or users after averaging each user's lists.",
         )(command)

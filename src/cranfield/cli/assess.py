@@ -91,7 +91,11 @@ Examples:
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
 @click.option(
-    "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
+    "--significance",
+    default="permutation",
+    show_default=True,
+    metavar="TEST",
+    help="The test behind discriminative power.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
 @click.option(

@@ -15,7 +15,7 @@ from cranfield._own_code import names_code, source_hash
 from cranfield._settings import settings
 from cranfield._spelling import parse
 from cranfield._version import __version__
-from cranfield.cli._decisions import decision_options
+from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, refuse_file, say, say_line
@@ -23,6 +23,7 @@ from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
+from cranfield.measures import Measuring
 from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
@@ -59,7 +60,7 @@ Examples:
 @click.option(
     "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
 )
-@decision_options(Serving, min_ratings={"default": 0})
+@decision_options(Serving)
 @decision_options(
     Ranking,
     fill={"metavar": "SYSTEM"},
@@ -71,7 +72,7 @@ Examples:
 )
 @renamed_option("-n", "--length")
 @renamed_option("--condensed", "--lists condensed", is_flag=True)
-@click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
+@decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
@@ -99,6 +100,8 @@ def command(
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
+    if test is None:
+        refuse_idle("without --test, which names the newcomers", "newcomers")
     if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
     given_files = [Path(one).resolve() for one in (train, test) if one is not None]

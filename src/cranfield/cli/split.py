@@ -16,8 +16,9 @@ from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
 from cranfield.splits import Split, apply, predefined, registry, write
+from cranfield.splits.splitting import Splitting
 
-_DEFAULT = "random(train=0.8)"
+_DEFAULT = Splitting().split
 
 _EPILOG = "\b\nMethods:\n" + "\n".join(f"  {line}" for line in registry.signatures(without=("seed", "validation")))
 _EPILOG += """

@@ -95,7 +95,15 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
         "groups": groups,
         "group_names": names,
         "reduced_to": np.concatenate(reduced) if len(reduced) == len(parts) else None,
+        "repetitions": _of_all([part.repetitions for part in parts]),
+        "trained": _of_all([part.trained for part in parts]),
     }
+
+
+def _of_all(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Return a column of all parts; None if a part has none."""
+    known = [column for column in columns if column is not None]
+    return np.concatenate(known) if len(known) == len(columns) else None
 
 
 def _all_users(parts: Sequence[Scores]) -> Vocabulary:

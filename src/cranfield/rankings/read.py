@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checksums import made_of
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data.compressed import unpacked
@@ -180,18 +181,19 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a source holds, the name that it gives its system, and what to call it."""
+    """What a source holds, the name that it gives its system, what to call it, and if its system draws at random."""
 
     held: RunTable | Mapping[Any, Any]
     name: str | None
     word: str
+    draws: bool = False
 
 
 def _content(source: Source, options: TextOptions) -> _Content:
-    name, word = None, "the dictionary"
+    name, word, draws = None, "the dictionary", False
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word = system_name(path), str(path)
+        name, word, draws = system_name(path), str(path), _draws(path)
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
@@ -209,7 +211,13 @@ def _content(source: Source, options: TextOptions) -> _Content:
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
-    return _Content(source, name, word)
+    return _Content(source, name, word, draws)
+
+
+def _draws(path: Path) -> bool:
+    """Whether the record beside a file, as ``cranfield recommend`` writes it, says that its system has a seed."""
+    parameters = (made_of(path) or {}).get("parameters")
+    return isinstance(parameters, dict) and "seed" in parameters
 
 
 def _are_columns(source: Mapping[Any, Any]) -> bool:
@@ -238,7 +246,7 @@ def _one_run(
             f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
         )
     chosen = name or (opened.rows.tag if tag else opened.name)
-    return _run(opened, chosen or "run", ties)
+    return replace(_run(opened, chosen or "run", ties), draws=content.draws)
 
 
 def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:

@@ -43,7 +43,7 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
     """
     made, letters = scores.table(averaging), letters_of(comparison)
     first = scores.average(averaging)[:, 0] if scores.metrics else np.zeros(len(scores.systems))
-    order = best_first(first, bool(scores.metrics) and scores.lower_is_better[0])
+    order = best_first(first, bool(scores.metrics) and scores.on_scale(averaging).lower_is_better[0])
     rows = [_lettered(made.rows[s], scores.systems[s], scores.metrics, letters) for s in order]
     caption, notes = made.caption, list(made.notes)
     if letters and comparison is not None:
@@ -62,7 +62,8 @@ def leaderboard_frame(
     """Return `Scores.frame` with the place of each system by each metric, and its letters where there are any."""
     frame = scores.frame(averaging, level=level)
     signed = pl.col("mean") * pl.col("metric").replace_strict(
-        dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.lower_is_better))), return_dtype=pl.Float64
+        dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.on_scale(averaging).lower_is_better))),
+        return_dtype=pl.Float64,
     )
     # Equal averages of other values may differ in the last of their digits.
     equal = signed.fill_nan(None).round_sig_figs(12)

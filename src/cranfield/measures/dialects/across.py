@@ -16,6 +16,7 @@ from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
@@ -34,7 +35,7 @@ def across_tools(
     test: Any,
     metrics: Sequence[str | Metric] | str | Metric = "nDCG@10",
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
