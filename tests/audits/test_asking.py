@@ -104,7 +104,7 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutof": "question"}}, "'cutof' is not opened"),
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "questions"}}, "did you mean 'question'?"),
         ({"vary": {"cutoff": [5, 10, 20]}, "budget": 2}, "less than one universe for each of the 3 options"),
-        ({"vary": {"average": ["mean", "weighted(by=train)"]}}, "is not computed in an audit"),
+        ({"vary": {"average": ["mean", "weighted(by=users.csv:spend)"]}}, "is not computed in an audit"),
         ({"vary": {"data": ["tony"]}}, "did you mean 'tiny'?"),
     ],
 )

@@ -14,7 +14,15 @@ from cranfield.audits.universes import SetupLists
 from cranfield.measures.averaging import Averaging
 
 METRICS = ["P@5", "nDCG(gain=exp)@10", "AP@10", "RR", "Recall@5"]
-AVERAGES = ["mean", "weighted(by=judged)", "weighted(by=relevant)", "geometric", "geometric(form=adjusted)", "median"]
+AVERAGES = [
+    "mean",
+    "weighted(by=judged)",
+    "weighted(by=relevant)",
+    "weighted(by=train)",
+    "geometric",
+    "geometric(form=adjusted)",
+    "median",
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +34,7 @@ def split():
 def judged(split):
     """The judged lists of two systems, one of which serves only some of the users."""
     runs = cf.recommend(split, ["popularity", "knn(k=3, overlap=8)"], length=12)
-    return [cf.judge(run, split.test, threshold=4) for run in runs]
+    return [cf.judge(run, split.test, threshold=4, train=split.train) for run in runs]
 
 
 @pytest.fixture(scope="module")

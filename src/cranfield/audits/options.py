@@ -14,7 +14,7 @@ from cranfield.audits.grid import Kind
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
 from cranfield.measures import Metric, known_metrics
-from cranfield.measures.averages import Average
+from cranfield.measures.averages import WEIGHTS, Average
 from cranfield.measures.definition import METRICS, Definition
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import recommender
@@ -71,9 +71,9 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
 
 def _average(_: Experiment, value: Any) -> str:
     kind = Average.of(checked_value("average", value))
-    if kind.of_all is not None or kind.weights not in (None, "judged", "relevant"):
+    if kind.of_all is not None or kind.weights not in (None, *WEIGHTS):
         raise SettingError(
-            f"average='{kind}' is not computed in an audit; use mean, weighted(by=judged), weighted(by=relevant), "
+            f"average='{kind}' is not computed in an audit; use mean, weighted by judged, relevant or train, "
             "geometric, median or trimmed"
         )
     return str(kind)

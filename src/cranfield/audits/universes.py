@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
+from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
 from cranfield.measures.definition import Metric
@@ -104,6 +105,13 @@ class SetupLists:
         known = [one for one in groups if one is not None]
         return np.concatenate(known) if len(known) == len(groups) else None
 
+    @cached_property
+    def trained(self) -> Floats:
+        """The training ratings of each list's user, shared out over the user's lists."""
+        counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
+        shared: Floats = counts / np.bincount(self.unit)[self.unit]
+        return shared
+
     def by_user(self, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return systems × users: the mean of each user's values under weights of lists, and the sum of weights."""
         if self.is_single:
@@ -111,6 +119,15 @@ class SetupLists:
         total: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights])
         sums: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights * values])
         return np.divide(sums, total, out=np.zeros_like(sums), where=total > 0), total
+
+
+def _training_counts(judged: Judged) -> Floats:
+    train, judgments = judged.context.train, judged.judgments
+    if train is None:
+        raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+    codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
+    counts: Floats = np.where(codes >= 0, train.user_counts[np.maximum(codes, 0)], 0).astype(np.float64)
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +162,7 @@ class MeasuredLists:
         """
         values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
         kind = averaging.kind
-        own = None if kind.weights is None else (self.judged if kind.weights == "judged" else self.relevant)
+        own = self._weights(kind)
         if averaging.groups == "equal":
             return self._over_groups(averaging, values, kept, own)
         covered = self.lists.covered & kept if averaging.coverage == "reduced" else kept[None]
@@ -175,12 +192,20 @@ class MeasuredLists:
             self._kept[as_zero] = values, kept, digest.digest()
         return self._kept[as_zero]
 
-    def _summed(self, own: NDArray[np.int64], kept: NDArray[np.bool_]) -> Floats:
+    def _weights(self, kind: Average) -> Floats | None:
+        """Return what each list weighs in a kind of average; None if all weigh the same."""
+        if kind.weights is None:
+            return None
+        if kind.weights == "train":
+            return self.lists.trained
+        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+
+    def _summed(self, own: Floats, kept: NDArray[np.bool_]) -> Floats:
         """Return the weight of each user: that of the lists that count."""
         return np.bincount(self.lists.unit, own * kept, len(self.lists.places)).astype(np.float64)
 
     def _over_groups(
-        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: NDArray[np.int64] | None
+        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
     ) -> Averaged:
         """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
         groups = self.lists.groups
@@ -189,7 +214,7 @@ class MeasuredLists:
         if averaging.coverage == "reduced":
             kept = kept & self.lists.covered.all(axis=0)
         kept = kept & (groups >= 0)
-        weights = None if own is None else own[kept].astype(np.float64)
+        weights = None if own is None else own[kept]
         table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
         places = self.lists.places[np.unique(self.lists.unit[kept])]
         inside = np.ones(table.shape, dtype=np.bool_)
