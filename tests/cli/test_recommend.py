@@ -201,3 +201,17 @@ def test_systems_trained_side_by_side_write_the_same_files(files, cranfield):
         assert cranfield("recommend", *asked, "--jobs", jobs, "--out", files / f"jobs-{jobs}").code == 0
     for path in (files / "jobs-1").glob("*.parquet"):
         assert (files / "jobs-2" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_file_of_the_average_is_spelled_and_its_results_say_item_mean(files, cranfield):
+    asked = ["-s", "average", "-s", "popularity", "--length", 5]
+    assert cranfield("recommend", "--train", files / "train.csv", *asked, "--out", files / "r").code == 0
+    runs = sorted((files / "r").glob("*.parquet"))
+    assert [path.name for path in runs] == ["average.parquet", "popularity.parquet"]
+    found = cranfield("compare", "--test", files / "test.csv", *runs, "-m", "P@5", "--baseline", "average")
+    assert found.code == 0
+    assert "item mean" in found.out
+    # A file of that name that cranfield did not write is what its owner calls it.
+    runs[0].rename(files / "average.parquet")
+    found = cranfield("evaluate", "--test", files / "test.csv", files / "average.parquet", "-m", "P@5")
+    assert "item mean" not in found.out

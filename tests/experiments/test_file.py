@@ -191,3 +191,10 @@ def test_the_schema_accepts_what_the_reader_accepts_and_refuses_misspellings():
                 "[systems]\na = { system = 'knn', trials = 3 }"):  # fmt: skip
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(bad), rules)
+
+
+def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_spelled(tmp_path):
+    listed = _read(tmp_path, "systems = ['average', 'knn']\n[decisions]\nbaseline = 'average'")
+    assert [one.name for one in listed.systems] == ["item mean", "knn"]
+    named = _read(tmp_path, "[systems]\nmine = 'average'")
+    assert [one.name for one in named.systems] == ["mine"]

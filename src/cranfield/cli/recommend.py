@@ -99,14 +99,15 @@ def command(
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
-        made = recommend_each(data, wanted, **asking)
+        # Files are named as systems are spelled, whatever is displayed of them.
+        runs = recommend_each(data, {name: name for name in wanted}, **asking)
         make_folder(out)
-        for run in made:
+        for run in runs:
             path = write_run(run, files[run.name])
             record(path, asked[run.name])
             if not settings.quiet:
-                told = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
-                say_line(f"{told}{why[run.name]}")
+                written = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
+                say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
-from cranfield._spelling import nearest, parse
+from cranfield._spelling import nearest
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiments.source import KINDS, READING, Source
 from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
+from cranfield.recommenders import displayed_name
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
 """The keys of an experiment file."""
@@ -142,7 +143,7 @@ def _systems(stated: object) -> Iterator[System]:
         for one in stated:
             if not isinstance(one, str):
                 raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
-            yield System(str(parse(one)), one)
+            yield System(displayed_name(one), one)
         return
     for name, one in _table("systems", stated).items():
         yield _system(name, one) if isinstance(one, dict) else System(name, one)

@@ -22,6 +22,7 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
+from cranfield.recommenders.registry import system_among
 
 LEVEL = 0.95
 """The confidence of the intervals that are shown unless another is asked for."""
@@ -134,9 +135,10 @@ class Scores:
 
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
-        if name not in self.systems:
+        named = system_among(name, self.systems)
+        if named is None:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
-        return self.systems.index(name)
+        return self.systems.index(named)
 
     def metric(self, name: str) -> int:
         """Return the place of a metric, or raise an error that suggests the nearest name."""

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checksums import made_of
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data.compressed import unpacked
@@ -24,10 +25,12 @@ from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import Given, Rows, choose_layout
 from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
+from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
+from cranfield.recommenders import displayed_name
 
 Source = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
@@ -174,11 +177,18 @@ class _Content:
     word: str
 
 
+def _name_of(path: Path) -> str:
+    """Return the name of a file's system: what cranfield displays for the system that it made the file of, or its own."""
+    spelling = (made_of(path) or {}).get("system")
+    name = system_name(path)
+    return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
+
+
 def _content(source: Source, wanted: list[str], separator: str | None, header: bool | None) -> _Content:
     name, word = None, "the dictionary"
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word = system_name(path), str(path)
+        name, word = _name_of(path), str(path)
         source = open_file(path, separator=separator, header=header, wanted=wanted)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))

@@ -71,7 +71,7 @@ class Popularity(_SameForAll):
         self._item_scores = np.bincount(positive, minlength=train.n_items).astype(np.float64)
 
 
-@register("average")
+@register("average", displayed="item mean")
 @dataclass
 class AverageRating(_SameForAll):
     r"""The average training rating of the item, NaN for an item without any.
