@@ -178,7 +178,7 @@ class _Content:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name of a file's system: what cranfield displays for the system that it made the file of, or its own."""
+    """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
     spelling = (made_of(path) or {}).get("system")
     name = system_name(path)
     return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cranfield import recommenders
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
-from cranfield.recommenders import SYSTEMS
 from cranfield.reports import figures
-from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
+from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
 from cranfield.reports.markup import paragraphs, percent, text
 from cranfield.reports.page import page
@@ -18,6 +18,7 @@ from cranfield.reports.section import Section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.explorer import explorer
 from cranfield.reports.sections.leaderboard import leaderboard
+from cranfield.reports.sections.metrics_and_truth import metrics_and_truth
 from cranfield.reports.sections.pairs import pairs
 from cranfield.reports.sections.trust import trust
 from cranfield.reports.sections.truth import MeasuredProtocol, orders, truth
@@ -53,6 +54,12 @@ def demo_page(found: Demo) -> str:
         pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(found.assessment),
+        metrics_and_truth(
+            METRIC,
+            found.assessment.advice(),
+            {test: found.metric_taus(test) for test in (HELD_OUT, RANDOM_ITEMS)},
+            found.advice_check(),
+        ),
         _card(found),
     ]
     right = found.order(HELD_OUT)[0] == found.order(TRUTH)[0]
@@ -117,9 +124,9 @@ def _story(found: Demo, drawn: str) -> Section:
 
 def _systems(found: Demo) -> str:
     """Return what each system is, in the words of its own documentation."""
-    said = {name: (SYSTEMS[name].__doc__ or "").strip().split("\n")[0] for name in found.systems}
-    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in said.items())
-    return f'<details><summary>The {len(said)} systems</summary><dl class="card">{lines}</dl></details>'
+    summaries = [(recommenders.SYSTEMS[system].__doc__ or "").strip().split("\n")[0] for system in SYSTEMS]
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in zip(found.systems, summaries))
+    return f'<details><summary>The {len(summaries)} systems</summary><dl class="card">{lines}</dl></details>'
 
 
 def _card(found: Demo) -> Section:
