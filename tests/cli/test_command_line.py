@@ -87,9 +87,11 @@ def test_a_margin_and_a_power_say_which_test_they_are(cranfield):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "dialects"])
-def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, command):
+def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, monkeypatch, command):
     for ending, format in (("csv", "csv"), ("json", "json"), ("tex", "latex"), ("md", "markdown"), ("txt", "table")):
+        monkeypatch.setenv("COLUMNS", "1000")  # a file is not folded to the width of a terminal
         printed = cranfield(command, *MEASURED, "--format", format).out
+        monkeypatch.setenv("COLUMNS", "40")
         assert cranfield(command, *MEASURED, "--out", f"made.{ending}").out == ""
         assert (files / f"made.{ending}").read_text() == printed
     cranfield(command, *MEASURED, "--format", "json", "--out", "made.txt")

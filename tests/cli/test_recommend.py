@@ -31,7 +31,7 @@ def test_the_files_are_the_runs_of_the_function(files, cranfield):
     made = recommend(read(files / "train.csv"), systems, length=5, fill="average")
     for run, name in zip(made, ["popularity", "knn(k=3,overlap=2)"], strict=True):
         assert pl.read_parquet(files / "r" / f"{name}.parquet").rows() == run.frame().rows()
-    assert "popularity.parquet: 20 lists, 100 items" in found.out
+    assert "popularity.parquet: 20 users, 100 items" in found.out
 
 
 def test_evaluate_reads_what_recommend_writes(files, cranfield):
@@ -131,7 +131,7 @@ def test_a_file_of_somebody_else_is_replaced_and_that_is_said(files, cranfield):
     found = cranfield("recommend", *options)
     assert found.code == 0
     assert (out / "popularity.tsv").read_text() != "mine\n"
-    assert "popularity.tsv: 20 lists, 177 items (replaced)" in found.out
+    assert "popularity.tsv: 20 users, 177 items (replaced)" in found.out
 
 
 def test_the_ratings_are_not_replaced_by_lists(files, cranfield):

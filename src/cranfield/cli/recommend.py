@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
@@ -20,7 +21,7 @@ from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._reading import reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
-from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
+from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
@@ -106,7 +107,7 @@ def command(
             path = write_run(run, files[run.name])
             record(path, asked[run.name])
             if not settings.quiet:
-                written = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
+                written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
@@ -147,6 +148,12 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     if other:
         return f" (made anew: the file that was there differs in {', '.join(other)})"
     return None if is_as_written(path) else " (made anew: the file that was there has changed since it was written)"
+
+
+def _lists(run: Run) -> str:
+    """Return for how many users there are lists, and how many these are where a user has several."""
+    users = f"{len(np.unique(run.users)):,} users"
+    return users if len(np.unique(run.users)) == len(run) else f"{len(run):,} lists for {users}"
 
 
 def _remark(counts: Any) -> str:

@@ -21,6 +21,7 @@ from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats
 from cranfield.comparisons.sentences import MetricFacts, p_text, trained_once, verdict
+from cranfield.measures.phrases import averaging_phrases
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -237,7 +238,7 @@ class Comparison:
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
         said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
-        said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
+        said += averaging_phrases(settings)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property

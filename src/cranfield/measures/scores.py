@@ -22,6 +22,7 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
+from cranfield.measures.phrases import averaging_phrases, legend
 from cranfield.recommenders.registry import system_among
 
 LEVEL = 0.95
@@ -119,6 +120,11 @@ class Scores:
     def n_lists(self) -> int:
         """The number of lists that every system is scored on."""
         return len(self.users)
+
+    @property
+    def unit(self) -> str:
+        """What people call what is averaged: ``user`` where each has one list, else ``list``."""
+        return "user" if len(np.unique(self.users)) == self.n_lists else "list"
 
     @property
     def user_coverage(self) -> NDArray[np.float64]:
@@ -383,7 +389,7 @@ class Scores:
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> Table:
-        """Return the averages as a table for people: one row per system, best in bold, the decisions in the caption.
+        """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
 
         With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
@@ -417,7 +423,14 @@ class Scores:
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
             caption += f"; interval: {', '.join(made) or 'none'}"
-        return Table(header, cells, caption, self.notes)
+        meaning = legend(header)
+        return Table(header, self._best_first(cells, means), caption, (*self.notes, *([meaning] if meaning else [])))
+
+    def _best_first(self, rows: list[list[Cell]], means: NDArray[np.float64]) -> list[list[Cell]]:
+        """Return the rows of the systems in the order of the first metric; those without an average stand last."""
+        if not self.metrics:
+            return rows
+        return [rows[s] for s in np.argsort(means[:, 0] * (1 if self.lower_is_better[0] else -1), kind="stable")]
 
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
         """Return the shares that stand beside the averages, by the heads of their columns."""
@@ -434,24 +447,29 @@ class Scores:
         settings = self.step.settings
         threshold = settings.get("threshold")
         parts = [
-            f"{self.n_lists:,} lists",
+            self._units(self.n_lists),
             f"{settings.get('lists', 'full')} lists",
             *([] if threshold is None else [f"relevant from {threshold:g}"]),
-            f"average: {averaging.average}",
-            *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
-            f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
-            f"undefined: {averaging.undefined}",
+            *self._averaged(averaging),
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
 
-    def _reduced_to(self, averaging: Averaging) -> str:
-        """Return which lists a reduced average of several systems is over, in a clause."""
-        if averaging.coverage == "full" or len(self.systems) < 2:
-            return ""
-        if self.reduced_to is None:
-            return " (each system over the lists that it gives)"
-        return f" to the {np.count_nonzero(self.reduced_to):,} lists that {all_systems(len(self.systems))} give"
+    def _units(self, count: int) -> str:
+        return f"{count:,} {self.unit}{'' if count == 1 else 's'}"
+
+    def _averaged(self, averaging: Averaging) -> list[str]:
+        """Return how lists are averaged, in clauses."""
+        average, coverage, undefined = averaging_phrases(
+            {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
+        )
+        if averaging.coverage == "reduced" and len(self.systems) > 1:
+            coverage = f"each system over the {self.unit}s that it serves"
+            if self.reduced_to is not None:
+                common = self._units(int(np.count_nonzero(self.reduced_to)))
+                coverage = f"over the {common} that {all_systems(len(self.systems))} serve"
+        groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
+        return [average, *groups, coverage, undefined]
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()

@@ -61,7 +61,7 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = _chooser(scores.metrics, hidden) + shown + _KEY + paired + drawn + notes(scores.notes)
+    markup = _chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
@@ -79,6 +79,12 @@ def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Compar
     return False
 
 
+def _legend(scores: Scores) -> str:
+    """Return what the columns beside the averages hold."""
+    meanings = [f"{column.title}: {column.hint}" for column in _columns(scores) if column.hint and column.group is None]
+    return f'<p class="key">{text("; ".join(meanings))}.</p>'
+
+
 def _columns(scores: Scores) -> list[Column]:
     return [
         Column("system", numeric=False),
@@ -86,7 +92,7 @@ def _columns(scores: Scores) -> list[Column]:
             Column(metric, group=metric, hint="lower is better" if lower else "")
             for metric, lower in zip(scores.metrics, scores.lower_is_better)
         ),
-        Column("users served", hint="share of lists with at least one item"),
+        Column("users served", hint="share of the users who get a list"),
         Column("items", hint="share of the catalogue that is recommended to anyone"),
         Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
     ]
