@@ -16,6 +16,7 @@ from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
+from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._reading import reading_options
@@ -71,6 +72,7 @@ Examples:
 @jobs_option
 @reading_options
 @common_options
+@goes_on("the files that are written stay; give the same command with --resume to go on")
 def command(
     train: str,
     test: str | None,
