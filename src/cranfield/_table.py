@@ -9,7 +9,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -174,6 +174,28 @@ class Table:
             place == 0 or any(cell.text.strip() and not _NUMBER.match(cell.text) for cell in column)
             for place, column in enumerate(columns)
         ]
+
+    def titled(self, data: str, shows: str, decisions: str = "") -> Table:
+        """Return the table for a paper: the data and all decisions in its caption, and a label made of the names.
+
+        Parameters
+        ----------
+        data
+            The name of the data.
+        shows
+            What the table shows, in a word.
+        decisions
+            Decisions in words that the caption does not have.
+
+        Examples
+        --------
+        >>> table = Table(["system"], [], "plain mean").titled("MovieLens 1M", "averages", "random 80/20")
+        >>> table.caption, table.label
+        ('MovieLens 1M: random 80/20; plain mean', 'tab:movielens-1m-averages')
+        """
+        words = "-".join(re.findall("[a-z0-9]+", f"{data} {shows}".lower()))
+        caption = "; ".join(filter(None, (decisions, self.caption)))
+        return replace(self, caption=f"{data}: {caption}" if data else caption, label=f"tab:{words}")
 
     def text(self, width: float | None = None) -> str:
         """Return the table for a terminal; the best value of a column is starred.

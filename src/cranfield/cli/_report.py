@@ -53,4 +53,13 @@ def write_page(
     variants = other_decisions(
         loaded.runs, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
-    write_report(report, scores, comparison, assessment, average=averaging, level=level, variants=variants)
+    write_report(
+        report,
+        scores,
+        comparison,
+        assessment,
+        average=averaging,
+        level=level,
+        variants=variants,
+        data=loaded.test.name or "",
+    )

@@ -115,7 +115,7 @@ def command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        put(result.latex(), out)
+        put(result.printed().titled(loaded.test.name or "", "comparison").latex(), out)
     elif format == "markdown":
         put(result.markdown(), out)
     elif format == "csv":

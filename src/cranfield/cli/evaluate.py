@@ -84,5 +84,5 @@ def command(
         tell(scores.notes)
     else:
         table = scores.table(averaging, interval=interval, level=level, seed=seed, services=True)
-        put_table(table, format, out)
+        put_table(table.titled(loaded.test.name or "", "averages") if format == "latex" else table, format, out)
     write_page(report, loaded, scores, metrics, averaging=averaging, level=level)

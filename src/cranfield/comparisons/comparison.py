@@ -310,13 +310,17 @@ class Comparison:
         note = "Systems that share a letter do not differ significantly."
         return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
 
+    def printed(self) -> Table:
+        """Return what a paper has room for: the systems and metrics with letters; with a baseline, the pairs."""
+        return self.summary() if self.baseline is None else self.table()
+
     def latex(self) -> str:
         """Return the systems and metrics with letters as a LaTeX table; with a baseline, the pairs."""
-        return (self.summary() if self.baseline is None else self.table()).latex()
+        return self.printed().latex()
 
     def markdown(self) -> str:
         """Return the systems and metrics with letters as a Markdown table; with a baseline, the pairs."""
-        return (self.summary() if self.baseline is None else self.table()).markdown()
+        return self.printed().markdown()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the averages (best first) and the rows, ready for JSON (NaN becomes null)."""

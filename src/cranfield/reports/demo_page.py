@@ -47,9 +47,20 @@ def demo_page(found: Demo) -> str:
     published = found.scores[HELD_OUT]
     sections = [
         _story(found, orders(METRIC, true, protocols)),
-        leaderboard(published, found.comparisons[HELD_OUT], title="The table everyone publishes"),
+        leaderboard(
+            published,
+            found.comparisons[HELD_OUT],
+            title="The table everyone publishes",
+            data=f"simulated world, {HELD_OUT}",
+        ),
         truth(METRIC, true, protocols, _WHY),
-        leaderboard(found.scores[RANDOM_ITEMS], found.comparisons[RANDOM_ITEMS], name="what-holds", title="What holds"),
+        leaderboard(
+            found.scores[RANDOM_ITEMS],
+            found.comparisons[RANDOM_ITEMS],
+            name="what-holds",
+            title="What holds",
+            data=f"simulated world, {RANDOM_ITEMS}",
+        ),
         explorer(explored, start, true),
         pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
@@ -74,7 +85,7 @@ def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> 
         tables, comparison = folder / "tables", found.comparisons.get(test)
         table = leaderboard_table(found.scores[test], comparison)
         _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(found.scores[test], comparison)))
-        _write(tables / f"scores-{name}.tex", table.latex())
+        _write(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
         _write(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))

@@ -49,6 +49,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         ),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
+        data=data,
         steps=results.steps(data),
     )
 
@@ -73,9 +74,7 @@ def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:
         charts["wins"] = figures.wins(found.comparison, metric, style="paper")
-    paths = {
-        name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts
-    }
+    paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
         figures.save(chart, *paths[name])
     return [path for both in paths.values() for path in both]

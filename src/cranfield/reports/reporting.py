@@ -32,6 +32,7 @@ def report(
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
+    data: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
     **decisions: Unpack[AveragingOptions],
@@ -53,6 +54,8 @@ def report(
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
     title, lead
         The heading, and a line below it.
+    data
+        The name of the data, for captions.
     steps
         What was done before, for the card: stages by name.
     sections
@@ -70,7 +73,7 @@ def report(
     averaging = Averaging.of(average, **decisions)
     if comparison is not None:
         scores = scores.over_common_lists()
-    reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps)
+    reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps, data)
     return page(title, sections_of(reported, sections), lead=lead)
 
 
@@ -86,6 +89,7 @@ def write_report(
     variants: Iterable[Scores] = (),
     title: str = _TITLE,
     lead: str = "",
+    data: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
     **decisions: Unpack[AveragingOptions],
@@ -101,6 +105,7 @@ def write_report(
         variants=variants,
         title=title,
         lead=lead,
+        data=data,
         steps=steps,
         sections=sections,
     )

@@ -53,6 +53,7 @@ class Reported:
     level: float
     variants: Sequence[Scores]
     steps: Sequence[tuple[str, Step]]
+    data: str = ""
 
 
 OnPage = Callable[[Reported], Section | None]

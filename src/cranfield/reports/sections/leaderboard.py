@@ -34,10 +34,12 @@ def leaderboard(
     level: float = LEVEL,
     name: str = "leaderboard",
     title: str = "Leaderboard",
+    data: str = "",
 ) -> Section:
     """Return the table of all systems and metrics, and a figure of the first metric.
 
-    ``averaging`` is the kind of average and who counts, and ``level`` the confidence of the intervals.
+    ``averaging`` is the kind of average and who counts, ``level`` the confidence of the intervals, ``data`` the name
+    of the data.
     """
     frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
@@ -59,7 +61,7 @@ def leaderboard(
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
         said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
-    files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
+    files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
     markup = _chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
@@ -67,7 +69,13 @@ def leaderboard(
 
 @on_page(20)
 def _on_page(reported: Reported) -> Section:
-    return leaderboard(reported.scores, reported.comparison, averaging=reported.averaging, level=reported.level)
+    return leaderboard(
+        reported.scores,
+        reported.comparison,
+        averaging=reported.averaging,
+        level=reported.level,
+        data=reported.data,
+    )
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
