@@ -102,6 +102,15 @@ def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, fil
     assert not (files / "made.parquet").exists()
 
 
+@pytest.mark.parametrize(("command", "shows"), [("evaluate", "averages"), ("compare", "comparison")])
+def test_latex_carries_the_name_of_the_data_the_decisions_and_a_label(cranfield, command, shows):
+    lines = cranfield(command, *MEASURED, "--format", "latex").out.splitlines()
+    caption = next(line for line in lines if line.startswith(r"\caption"))
+    assert caption.startswith(r"\caption{test: ")
+    assert "average: mean; users without a list count 0; users for whom a metric is undefined count 0" in caption
+    assert rf"\label{{tab:test-{shows}}}" in lines
+
+
 def test_values_go_only_to_files_whose_ending_is_a_format(cranfield, files):
     code, out, err = cranfield("evaluate", *MEASURED, "--per-user", "values.xlsx")
     assert (code, out, err.count("\n")) == (2, "", 1)

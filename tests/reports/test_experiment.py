@@ -34,6 +34,7 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
         assert content.startswith(begin)
         if path.suffix == ".html":
             assert (b'"options":["full","condensed"]' in content) == varied
+            assert b'id="full-and-condensed"' in content
     for data in results.data:
         assert {results.path / "figures" / f"{data}-averages.{ending}" for ending in ("svg", "pdf")} <= set(paths)
         for shows in ("averages", "comparisons"):

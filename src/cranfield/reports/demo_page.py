@@ -8,6 +8,7 @@ from cranfield import recommenders
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
+from cranfield.measures import Scores
 from cranfield.reports import figures
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
@@ -17,6 +18,7 @@ from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.explorer import explorer
+from cranfield.reports.sections.full_and_condensed import full_and_condensed
 from cranfield.reports.sections.leaderboard import leaderboard
 from cranfield.reports.sections.metrics_and_truth import metrics_and_truth
 from cranfield.reports.sections.pairs import pairs
@@ -53,6 +55,7 @@ def demo_page(found: Demo) -> str:
             title="The table everyone publishes",
             data=f"simulated world, {HELD_OUT}",
         ),
+        full_and_condensed(published, _condensed(found)),
         truth(METRIC, true, protocols, _WHY),
         leaderboard(
             found.scores[RANDOM_ITEMS],
@@ -138,6 +141,15 @@ def _systems(found: Demo) -> str:
     summaries = [(recommenders.SYSTEMS[system].__doc__ or "").strip().split("\n")[0] for system in SYSTEMS]
     lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in zip(found.systems, summaries))
     return f'<details><summary>The {len(summaries)} systems</summary><dl class="card">{lines}</dl></details>'
+
+
+def _condensed(found: Demo) -> Scores:
+    """Return the scores on held-out ratings with condensed lists."""
+    wanted = {"threshold": found.scores[HELD_OUT].step.settings["threshold"], "lists": "condensed"}
+    scores = next(
+        scores for test, scores in found.variants if test == HELD_OUT and wanted.items() <= scores.step.settings.items()
+    )
+    return scores.only(METRICS)
 
 
 def _card(found: Demo) -> Section:

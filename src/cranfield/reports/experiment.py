@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cranfield.assessments.folds import join_folds
 from cranfield.experiments import Decisions, Results
+from cranfield.experiments.results import Measured
+from cranfield.measures import Scores, measure
 from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
 from cranfield.reports.decisions import other_decisions
@@ -47,11 +50,20 @@ def _page(results: Results, data: str, folder: Path) -> Path:
             lists=_lists(decisions),
             train=alone.train,
         ),
+        other_lists=_condensed(parts, decisions),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,
         steps=results.steps(data),
     )
+
+
+def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
+    """Return the same lists measured as condensed ones, folds and repetitions together; None where they cannot be."""
+    if "full" not in _lists(decisions) or "condensed" not in _lists(decisions):
+        return None
+    measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
+    return join_folds([measure(part.judged, **measuring, train=part.train) for part in parts])
 
 
 def _thresholds(decisions: Decisions) -> list[float] | None:

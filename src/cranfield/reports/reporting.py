@@ -30,6 +30,7 @@ def report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    other_lists: Scores | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -52,6 +53,9 @@ def report(
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
+    other_lists
+        The same metrics with the other kind of lists, condensed ones for full ones, to stand beside; where it is not
+        given, one of the variants.
     title, lead
         The heading, and a line below it.
     data
@@ -73,7 +77,9 @@ def report(
     averaging = Averaging.of(average, **decisions)
     if comparison is not None:
         scores = scores.over_common_lists()
-    reported = Reported(scores, comparison, assessment, averaging, share("level", level), list(variants), steps, data)
+    reported = Reported(
+        scores, comparison, assessment, averaging, share("level", level), list(variants), steps, data, other_lists
+    )
     return page(title, sections_of(reported, sections), lead=lead)
 
 
@@ -87,6 +93,7 @@ def write_report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    other_lists: Scores | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -103,6 +110,7 @@ def write_report(
         **decisions,
         level=level,
         variants=variants,
+        other_lists=other_lists,
         title=title,
         lead=lead,
         data=data,

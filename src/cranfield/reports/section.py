@@ -54,6 +54,7 @@ class Reported:
     variants: Sequence[Scores]
     steps: Sequence[tuple[str, Step]]
     data: str = ""
+    other_lists: Scores | None = None
 
 
 OnPage = Callable[[Reported], Section | None]

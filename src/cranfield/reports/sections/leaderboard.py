@@ -63,7 +63,7 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = _chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
+    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
@@ -128,7 +128,8 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 
 
-def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+    """Return boxes by which the reader chooses the metrics of the section's tables."""
     if len(metrics) < 2:
         return ""
     boxes = "".join(
