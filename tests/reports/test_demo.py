@@ -62,7 +62,7 @@ def test_a_personal_system_is_truly_best_and_popularity_is_measured_above_its_tr
     assert truly[-1] == "popularity"
     assert published.index("popularity") < truly.index("popularity")
     measured = published.index("popularity") + 1
-    assert f"popularity is overrated: place {measured} of 8 there, place 8 in truth" in str(found)
+    assert f"It overrates popularity: place {measured} of 8 there, place 8 in truth" in str(found)
 
 
 def test_the_average_rating_is_called_item_mean_in_sentences_and_on_the_page(found, page):

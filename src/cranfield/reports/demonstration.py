@@ -150,7 +150,7 @@ class Demo:
         measured, true_place = (order.index("popularity") + 1 for order in (published, truly))
         if measured < true_place:
             said.append(
-                f"popularity is overrated: place {measured} of {len(truly)} there, place {true_place} in truth."
+                f"It overrates popularity: place {measured} of {len(truly)} there, place {true_place} in truth."
             )
         said.append(
             f"Kendall's tau with the true order: {self.tau(HELD_OUT):.2f} on {HELD_OUT}, "

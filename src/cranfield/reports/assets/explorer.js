@@ -69,14 +69,15 @@
       set: (place) => {
         radios[place].checked = true;
         /* Grey: to be had, but not together with the other choices. */
-        const reasons = radios.map((radio, other) => {
+        const reasons = new Map();
+        radios.forEach((radio, other) => {
           const changes = givingWay(d, other), reason = changes && `not measured with the other choices; it changes ${changes}`;
           radio.parentNode.classList.toggle("off", changes !== "");
           radio.parentNode.title = reason;
-          return reason && `${one.options[other]}: ${reason}`;
-        }).filter(Boolean);
-        why.textContent = reasons.length ? `Grey: ${reasons.join("; ")}.` : "";
-        why.hidden = reasons.length === 0;
+          if (reason) reasons.set(reason, [...(reasons.get(reason) || []), one.options[other]]);
+        });
+        why.textContent = [...reasons].map(([reason, options]) => `Grey: ${options.join(", ")}: ${reason}.`).join(" ");
+        why.hidden = reasons.size === 0;
       },
     };
   });

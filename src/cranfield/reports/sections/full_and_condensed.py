@@ -20,9 +20,9 @@ from cranfield.reports.sections.leaderboard import chooser
 _WHAT_EACH_ANSWERS = (
     "Full lists answer how much of what is shown is known to be relevant: an item without a test rating counts as not "
     "relevant, which favours systems that recommend what many people have rated. Condensed lists leave such items out "
-    "and answer how well a system orders the items whose worth is known; they say nothing of the rest of the list. "
-    "Cañamares, Castells and Moffat (2020) ask for both. An order that holds for both does not hang on the items that "
-    "nobody rated."
+    "and answer how well a system orders the items whose worth is known; they say nothing about the rest of the list. "
+    "Cañamares, Castells and Moffat (2020) ask for both. An order that holds for both does not depend on the items "
+    "that nobody rated."
 )
 _KINDS = ("full", "condensed")
 # So many metrics fit on a printed page, twice.

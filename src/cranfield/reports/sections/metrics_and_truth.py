@@ -33,7 +33,7 @@ def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[st
     """
     rows = advice.frame().select("metric", "score").rows()
     columns = [Column("metric", numeric=False), Column("place by the advice"), Column("score of the advice")]
-    columns += [Column(f"tau with the truth, {test}") for test in taus]
+    columns += [Column(f"tau with the truth on {test}") for test in taus]
     most = {test: max(by_metric.values()) for test, by_metric in taus.items()}
     cells = [
         [
