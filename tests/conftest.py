@@ -38,6 +38,24 @@ settings.register_profile("cranfield", deadline=None, derandomize=True, max_exam
 settings.load_profile("cranfield")
 
 
+LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "oracles")
+"""The folders whose files take longest; a worker that began one of them last would work alone in the end."""
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Give the tests of a file to one worker, so that what they share is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Let the files that take longest come first."""
+    folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: folders.get(item.path.parent.name, len(folders)))
+
+
 def _data_folder() -> Path:
     beside = Path(__file__).parents[2] / "shared" / "data"
     return Path(os.environ.get("CRANFIELD_DATA", beside))

@@ -8,15 +8,17 @@ import signal
 import sys
 from types import FrameType, TracebackType
 
+from cranfield import _watching
+
 SHORT_OF_MEMORY = "memory is short{}; ask for less, or run one system at a time"
 """What is said where memory runs out, with a place for what is known of it."""
 
-_COMMAND = ("cranfield", "cranfield.exe", "cranfield-script.py")
-# What the system's loader, Python's threads and Rust's libraries say where there is no memory left.
-_SHORT = (
-    r"(?i)allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
-    r"|ThreadPoolBuildError|os error 1[12]\b"
+TOO_LITTLE_MEMORY = (
+    "this shell limits a command to {:.1f} GiB of address space, and cranfield's libraries alone reserve up to "
+    "{:.1f} GiB (most of it is never used); raise the limit, for example with: ulimit -v unlimited"
 )
+
+_COMMAND = ("cranfield", "cranfield.exe", "cranfield-script.py")
 
 
 def guard() -> None:
@@ -24,6 +26,16 @@ def guard() -> None:
     if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stopped)
         sys.excepthook = _short
+        _watch_if_limited()
+
+
+def _watch_if_limited() -> None:
+    limit, least = _watching.limit(), _watching.least()
+    if limit is None:
+        return
+    if limit < least:
+        _end(TOO_LITTLE_MEMORY.format(limit / 2**30, least / 2**30), 2)
+    _watching.watch(SHORT_OF_MEMORY.format(""))
 
 
 def release() -> None:
@@ -43,10 +55,7 @@ def is_short_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    # Until the guard stands Ctrl-C shows a traceback, so nothing is imported before it that can wait.
-    import re
-
-    return isinstance(error, MemoryError) or bool(re.search(_SHORT, str(error)))
+    return isinstance(error, MemoryError) or _watching.says_short_of_memory(str(error))
 
 
 def _is_command() -> bool:

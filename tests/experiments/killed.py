@@ -93,18 +93,17 @@ def at_random_times(experiment: Path, home: Path, kills: int, seed: int, jobs: i
     return {"killed": killed, "reached": sorted(reached), "files": len(whole)}
 
 
-def at_files(experiment: Path, home: Path, counts: list[int]) -> dict[str, object]:
-    """Kill a child before and after each of these files gets its name; finish and compare."""
+def at_files(experiment: Path, home: Path, moments: list[tuple[int, str]]) -> dict[str, object]:
+    """Kill a child before or after the n-th file gets its name, for each of these moments; finish and compare."""
     finish(experiment, home / "whole")
     whole, reached = contents(home / "whole"), set()
-    for count in counts:
-        for when in ("before", "after"):
-            folder = home / f"file-{count}-{when}"
-            _, status = os.waitpid(start(experiment, folder, (count, when)), 0)
-            assert status in (signal.SIGKILL, 0), status
-            reached.add(_last_stage(folder))
-            finish(experiment, folder)
-            assert contents(folder) == whole, f"{folder.name}: {_differences(contents(folder), whole)}"
+    for count, when in moments:
+        folder = home / f"file-{count}-{when}"
+        _, status = os.waitpid(start(experiment, folder, (count, when)), 0)
+        assert status in (signal.SIGKILL, 0), status
+        reached.add(_last_stage(folder))
+        finish(experiment, folder)
+        assert contents(folder) == whole, f"{folder.name}: {_differences(contents(folder), whole)}"
     return {"reached": sorted(reached), "files": len(whole)}
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the children ar
 
 def _killed(kind, experiment, home, argument, seed=0, jobs=1):
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), kind, str(experiment), str(home), str(argument), str(seed), str(jobs)],
+        [sys.executable, SCRIPT, kind, experiment, home, json.dumps(argument), str(seed), str(jobs)],
         capture_output=True,
         text=True,
         timeout=900,
@@ -27,35 +27,34 @@ def _killed(kind, experiment, home, argument, seed=0, jobs=1):
     return json.loads(done.stdout)
 
 
-def test_ten_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path):
-    told = _killed("times", tiny_file, tmp_path / "home", 10, seed=1)
-    assert told["killed"] == 10
-    assert told["files"] > 20
-
-
-def test_runs_killed_while_systems_are_trained_side_by_side_end_with_the_same_bytes(tiny_file, tmp_path):
-    # What was killed is finished with one at a time.
-    assert _killed("times", tiny_file, tmp_path / "home", 3, seed=3, jobs=2)["killed"] == 3
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path, jobs):
+    # What was killed while systems were trained side by side is finished with one at a time.
+    outcome = _killed("times", tiny_file, tmp_path / "home", 3, seed=jobs, jobs=jobs)
+    assert outcome["killed"] == 3
+    assert outcome["files"] > 20
 
 
 def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
     # With its record every artifact is two files or more: the counts lie in all stages.
-    told = _killed("files", tiny_file, tmp_path / "home", [1, 16, 22, 46, 61, 79, 115, 133, 152])
-    assert set(told["reached"]) >= {"data", "splits", "searches", "models", "runs", "judged", "scores", "results"}
+    counts = [1, 16, 22, 46, 61, 79, 115, 133, 152]
+    moments = [(count, ("before", "after")[place % 2]) for place, count in enumerate(counts)]
+    outcome = _killed("files", tiny_file, tmp_path / "home", moments)
+    assert set(outcome["reached"]) >= {"data", "splits", "searches", "models", "runs", "judged", "scores", "results"}
 
 
 @pytest.mark.slow
 def test_runs_killed_around_every_file_end_with_the_same_bytes(tiny_file, tmp_path):
-    told = _killed("files", tiny_file, tmp_path / "home", list(range(1, 187)))
-    assert set(told["reached"]) >= {
+    moments = [(count, when) for count in range(1, 187) for when in ("before", "after")]
+    outcome = _killed("files", tiny_file, tmp_path / "home", moments)
+    assert set(outcome["reached"]) >= {
         *("nothing", "experiment", "data", "splits", "searches", "models", "runs", "scores", "results", "card")
     }
 
 
 @pytest.mark.slow
 def test_two_hundred_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path):
-    told = _killed("times", tiny_file, tmp_path / "home", 200, seed=2)
-    assert told["killed"] == 200
+    assert _killed("times", tiny_file, tmp_path / "home", 200, seed=2)["killed"] == 200
 
 
 def test_control_c_stops_the_run_and_the_next_one_goes_on(tiny_file, tmp_path):

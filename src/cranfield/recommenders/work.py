@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from cranfield._errors import CranfieldError, MissingExtraError
@@ -97,10 +99,20 @@ def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> It
 @contextmanager
 def blas_threads(threads: int) -> Iterator[None]:
     """Hold BLAS to a number of threads."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=threads, user_api="blas"):
+    with _blas(len(sys.modules)).limit(limits=threads):
         yield
+
+
+@lru_cache(maxsize=1)
+def _blas(_modules: int) -> Any:
+    """Return the control of the BLAS libraries that are loaded.
+
+    Looking for them takes milliseconds, and only another module brings another one, so it is kept for a number of
+    modules.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def compiled_loops(system: str) -> Any:

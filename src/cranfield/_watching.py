@@ -1,0 +1,135 @@
+"""A command under a memory limit, watched by a process of its own.
+
+Rust ends a process whose memory has run out: Python never learns of it, and what the user sees is a core dump. Where
+the shell limits memory (``ulimit -v``), the command therefore runs in a child; its parent, which holds next to nothing,
+passes on what the child writes to standard error and says in one line why it ended. Without a limit nothing is watched.
+
+Under a limit that does not even hold the threads of Polars and NumPy their libraries crash, or wait for ever for a
+thread that never came: such a limit is refused at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if sys.platform == "linux" else ()
+_WAIT_SECONDS = 0.05
+# From here on the child may be writing of its own end, in many lines.
+_LAST_WORDS = (
+    *(b"memory allocation of", b"<jemalloc>", b"panicked at", b"called `Result"),
+    *(b"OpenBLAS", b"Fatal ", b"Traceback ("),
+)
+# What the system's loader, Python's threads and Rust's libraries say where there is no memory left.
+_SHORT = (
+    r"(?i)allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
+    r"|ThreadPoolBuildError|os error 1[12]\b|Resource temporarily unavailable|MemoryError"
+    r"|error return without exception set"
+)
+_PR_SET_PDEATHSIG = 1
+_GIB = 1 << 30
+
+
+def limit() -> int | None:
+    """Return how many bytes this process may have; None where nothing limits it."""
+    if sys.platform != "linux":
+        return None
+    import resource
+
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return min((bytes for bytes in limits if bytes != resource.RLIM_INFINITY), default=None)
+
+
+def least() -> int:
+    """Return how many bytes of address space the libraries need before any data are read; most is never used.
+
+    Measured while a small file was described, with one thread and with two: 1.10 and 1.35 GiB.
+    """
+    return int((1.1 + 0.2 * (os.cpu_count() or 1)) * _GIB)
+
+
+def says_short_of_memory(words: str) -> bool:
+    """Tell whether words of Python, of Rust or of the system's loader say that memory has run out."""
+    # Until the guard stands Ctrl-C shows a traceback, so nothing is imported before it that can wait.
+    import re
+
+    return bool(re.search(_SHORT, words))
+
+
+def watch(short_of_memory: str) -> None:
+    """Go on in a child; the parent ends as the child does, with one line where memory ran out."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+    reading, writing = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.dup2(writing, 2)
+        os.close(writing)
+        _end_with(parent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+        return
+    os.close(writing)
+    status, held = _pass_on(reading, child)
+    _end_as(status, held, short_of_memory)
+
+
+def _end_with(parent: int) -> None:
+    """Let the child end when its parent is killed, which cannot say so."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _pass_on(reading: int, child: int) -> tuple[int, bytes]:
+    """Pass signals to the child and its words to standard error; return its status and its last words."""
+    held, ended, status = b"", 0, 0
+    while not ended:
+        _forward_signals(child)
+        # First the status, then the words: what was written before the end is then still read.
+        ended, status = os.waitpid(child, os.WNOHANG)
+        while select.select([reading], [], [], 0 if ended else _WAIT_SECONDS)[0]:
+            words = os.read(reading, 1 << 16)
+            if not words:
+                ended, status = (ended, status) if ended else os.waitpid(child, 0)
+                break
+            held = _write_or_hold(held, words)
+    return status, held
+
+
+def _write_or_hold(held: bytes, words: bytes) -> bytes:
+    if not held:
+        starts = [start for start in map(words.find, _LAST_WORDS) if start >= 0]
+        # Rust begins a panic with a blank line and the name of the thread.
+        start = words.rfind(b"\n", 0, min(starts)) + 1 if starts else len(words)
+        os.write(2, words[:start])
+        words = words[start:]
+    return held + words
+
+
+def _forward_signals(child: int) -> None:
+    """Pass on what was sent to this process alone; a key pressed at the terminal reaches the child by itself."""
+    while (received := signal.sigtimedwait(_FORWARDED, 0)) is not None:
+        if received.si_code <= 0:
+            os.kill(child, received.si_signo)
+
+
+def _end_as(status: int, held: bytes, short_of_memory: str) -> None:
+    code = os.waitstatus_to_exitcode(status)
+    crashed = -code in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP)
+    own_line = [line for line in held.splitlines(keepends=True) if line.startswith(b"cranfield: ")]
+    if code > 0 and own_line:
+        held = own_line[-1]
+    elif crashed or (code > 0 and says_short_of_memory(held.decode(errors="replace"))):
+        code, held = 2, f"cranfield: {short_of_memory}\n".encode()
+    os.write(2, held)
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [-code])
+        os.kill(os.getpid(), -code)
+    os._exit(code)
