@@ -48,12 +48,12 @@ def _explorer(page: Page, path: Path) -> None:
     """Take another decision first, so that systems move."""
     page.locator("#explorer [data-dimension='lists'] label", has_text="condensed").locator("input").check()
     page.wait_for_timeout(600)  # bars move to their new length
+    page.evaluate("scrollTo(0, 0)")
     box = page.locator("#explorer").bounding_box()
     assert box is not None
     # With the margins of the page.
-    page.set_viewport_size({"width": _SIZE["width"], "height": round(box["height"])})
-    page.locator("#explorer").evaluate("node => node.scrollIntoView()")
-    page.screenshot(path=path)
+    clip = {"x": 0, "y": box["y"], "width": _SIZE["width"], "height": box["height"]}
+    page.screenshot(path=path, full_page=True, clip=clip)
 
 
 if __name__ == "__main__":
