@@ -21,24 +21,27 @@ from cranfield._errors import (
     ImpossibleSplitError,
     InputError,
     MissingExtraError,
+    OwnCodeError,
     SettingError,
 )
 from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
-from cranfield.comparisons import Comparison, compare
+from cranfield.comparisons import Comparison, SegmentComparison, compare, compare_segments
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measures import (
     Judged,
     Metric,
     Scores,
+    Segments,
     bounds,
     by_popularity,
     gain,
     judge,
     known_metrics,
     measure,
+    measure_segments,
     metric,
     read_judged,
     risk,
@@ -66,10 +69,13 @@ __all__ = [
     "Judged",
     "Metric",
     "MissingExtraError",
+    "OwnCodeError",
     "Ratings",
     "Recommender",
     "Run",
     "Scores",
+    "SegmentComparison",
+    "Segments",
     "SettingError",
     "Split",
     "Targets",
@@ -82,6 +88,7 @@ __all__ = [
     "by_popularity",
     "celma",
     "compare",
+    "compare_segments",
     "datasets",
     "describe",
     "discriminative_power",
@@ -91,6 +98,7 @@ __all__ = [
     "judge",
     "known_metrics",
     "measure",
+    "measure_segments",
     "metric",
     "read",
     "read_judged",

@@ -22,6 +22,10 @@ class CranfieldError(Exception):
         return shown(" ".join(line.strip() for line in super().__str__().splitlines()))
 
 
+class OwnCodeError(CranfieldError):
+    """What went wrong in code of the user's own, with its file and line; the error itself is the cause."""
+
+
 class InputError(CranfieldError):
     """Data that cannot be used, with the place where it stands.
 

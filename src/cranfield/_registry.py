@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -32,6 +33,9 @@ from typing import (
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Thing = TypeVar("Thing")
 _Registered = TypeVar("_Registered")
@@ -139,6 +143,11 @@ class Registry(Mapping[str, Thing]):
         What there is to know about each: `Entry`, or a child with more fields.
     any_case
         Whether a name is found whatever its capitals.
+    plugins
+        The group of entry points by which installed packages offer things of this kind: a name that is not registered
+        is looked for there.
+    of_code
+        What makes the entry of a name ``package.module:Name``, where the kind may be code of a user's own.
 
     Examples
     --------
@@ -165,8 +174,17 @@ class Registry(Mapping[str, Thing]):
     cranfield._errors.SettingError: 'Repeat' is 'repeat' already; choose another name, or give replace=True
     """
 
-    def __init__(self, kind: str, entry: type[Entry[Any]] = Entry, *, any_case: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        entry: type[Entry[Any]] = Entry,
+        *,
+        any_case: bool = False,
+        plugins: str | None = None,
+        of_code: Callable[[str], Entry[Any]] | None = None,
+    ) -> None:
         self.kind = kind
+        self._plugins, self._of_code = plugins, of_code
         self._entry, self._any_case = entry, any_case
         self._entries: dict[str, Entry[Any]] = {}
         self._names: dict[str, str] = {}
@@ -250,8 +268,9 @@ class Registry(Mapping[str, Thing]):
 
         Of the ``offered`` parameters (a seed, for instance) it gets those that it has and that ``text`` does not give.
         """
-        spelling = self.spelling(text, offered=offered)
-        entry = self._entries[spelling.name]
+        spelling = parse(text)
+        entry = self._find(spelling.name, ())
+        spelling = entry.read(spelling, offered)
         chosen = {name: value for name, value in offered.items() if name in entry.parameters}
         return entry.thing(*subjects, **chosen | dict(spelling.parameters))
 
@@ -264,11 +283,45 @@ class Registry(Mapping[str, Thing]):
         return dict(self._entries)
 
     def _find(self, name: str, besides: Iterable[str]) -> Entry[Any]:
+        if self._of_code is not None and isinstance(name, str) and ":" in name:
+            return self._of_code(name)
         owner = self._owner(name) if isinstance(name, str) else None
+        if owner is None and self._load_plugin(name):
+            owner = self._owner(name)
         if owner is None or not (self._any_case or name in (owner.name, *owner.aliases)):
-            known = {alias for entry in self._entries.values() for alias in entry.aliases}
-            raise SettingError(f"there is no {self.kind} {name!r}{nearest(str(name), {*self, *known, *besides})}")
+            aliases = {alias for entry in self._entries.values() for alias in entry.aliases}
+            known = {*self, *aliases, *besides, *self._plugin_names()}
+            raise SettingError(f"there is no {self.kind} {name!r}{nearest(str(name), known)}")
         return owner
+
+    def _plugin_names(self) -> list[str]:
+        return [offer.name for offer in self._offered()]
+
+    def _offered(self) -> list[EntryPoint]:
+        """Return what installed packages offer, none of it imported."""
+        from importlib.metadata import entry_points
+
+        return [] if self._plugins is None else list(entry_points(group=self._plugins))
+
+    def _load_plugin(self, name: str) -> bool:
+        """Import what an installed package offers by a name; whether there is such a package."""
+        offered = next((offer for offer in self._offered() if offer.name == name), None)
+        if offered is None:
+            return False
+        try:
+            thing = offered.load()
+        except Exception as error:
+            raise SettingError(
+                f"the {self.kind} {name!r} of an installed package cannot be imported ({type(error).__name__}: "
+                f"{error}); mend or remove {offered.value}"
+            ) from error
+        if self._owner(name) is None:  # importing it may have registered it
+            self._add_plugin(name, thing)
+        return True
+
+    def _add_plugin(self, name: str, thing: Any) -> None:
+        """Register what an installed package offers; a kind may refuse things."""
+        self.add(name, thing)
 
     def _owner(self, name: str) -> Entry[Any] | None:
         """Return the entry that a name or an alias belongs to, whatever its capitals."""

@@ -177,3 +177,39 @@ def test_a_metric_of_relevance_beside_others_has_no_winner_where_nothing_is_rele
     assert code == 0
     assert "0.0000" not in out
     assert "nothing is relevant" in out
+
+
+@pytest.fixture
+def towns(files):
+    """Write a file in which each user has a town; good is good in one of them only."""
+    rows = [f"u{u:02},{'oslo' if u < USERS // 2 else 'rome'}" for u in range(USERS)]
+    (files / "towns.csv").write_text("user,town\n" + "\n".join(rows) + "\n")
+    return "towns.csv"
+
+
+def test_segments_have_their_own_verdicts_and_averages(run, towns):
+    out = run("-m", "P@5", "--segment", towns)
+    assert "towns.csv, oslo (20 users): P@5: good is best" in out
+    assert "by towns.csv, groups of users; full lists" in out
+
+
+def test_segments_are_in_csv_and_json(run, towns):
+    rows = list(csv.DictReader(io.StringIO(run("-m", "P@5", "--segment", towns, "--format", "csv"))))
+    assert [row["group"] for row in rows] == ["", "", "", *["oslo"] * 3, *["rome"] * 3]
+    (told,) = json.loads(run("-m", "P@5", "--segment", towns, "--format", "json"))["segments"]
+    assert told["segment"] == "towns.csv"
+    assert len(told["interactions"]) == 6
+
+
+def test_segments_go_to_the_page(run, towns, monkeypatch):
+    shown = []
+    monkeypatch.setattr("cranfield.reports.write_report", lambda *_, segments, **__: shown.extend(segments))
+    run("-m", "P@5", "--segment", towns, "--report", "page.html")
+    assert [one.segments.name for one in shown] == ["towns.csv"]
+
+
+def test_segments_are_refused_where_they_would_not_be_shown(files, towns, cranfield):
+    base = ("compare", "--test", "test.csv", "good.csv", "guess.csv", "--segment", towns)
+    code, _, err = cranfield(*base, "--format", "matrix")
+    assert code == 2
+    assert "--segment does nothing with --margin, --power or --format matrix" in err

@@ -213,3 +213,36 @@ def test_an_overflow_is_one_line(files, cranfield):
     assert (code, out) == (2, "")
     assert err.startswith("cranfield: DCG(gain=exp)@10 exceeds the largest number")
     assert err.count("\n") == 1
+
+
+def test_segments_have_tables_of_their_own(evaluate, files):
+    (files / "towns.csv").write_text("user,town\nann,oslo\nbob,rome\n")
+    out = evaluate("-m", "RR", "--threshold", "4", "--segment", "towns.csv")
+    assert "by towns.csv, groups of users" in out
+    rows = json.loads(evaluate("-m", "RR", "--threshold", "4", "--segment", "towns.csv", "--format", "json"))
+    assert [(row["group"], row["system"], row["mean"]) for row in rows] == [
+        (None, "mine", 0.75), (None, "other", 0.75),
+        ("oslo", "mine", 1.0), ("oslo", "other", 0.5), ("rome", "mine", 0.5), ("rome", "other", 1.0),
+    ]  # fmt: skip
+
+
+def test_a_segment_that_is_nothing_is_refused_in_one_line(files, cranfield):
+    code, _, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "--segment", "towns.csv")
+    assert code == 2
+    assert err.startswith(
+        "cranfield: segment='towns.csv' is not a file, a column of the test file or a built-in segment"
+    )
+    assert err.count("\n") == 1
+
+
+def test_a_metric_of_ones_own_is_named_by_its_module(evaluate, files, cranfield):
+    (files / "my_metrics.py").write_text(
+        "import cranfield as cf\n\n@cf.metric('typed_hits')\ndef hits(judged, least=1):\n"
+        "    return judged.n_hits >= least\n\ndef plain(judged):\n    return 1\n"
+    )
+    rows = json.loads(evaluate("-m", "my_metrics:hits(least=1)@1", "--threshold", "4", "--format", "json"))
+    assert [(row["metric"], row["mean"]) for row in rows] == [("my_metrics:hits(least=1)@1", 0.5)] * 2
+    for metric in ("my_metrics:plain@1", "os:getcwd@1"):
+        code, _, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "-m", metric)
+        assert code == 2
+        assert f"{metric.removesuffix('@1')} is not a metric of your own" in err

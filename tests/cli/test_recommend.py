@@ -215,3 +215,66 @@ def test_a_file_of_the_average_is_spelled_and_its_results_say_item_mean(files, c
     runs[0].rename(files / "average.parquet")
     found = cranfield("evaluate", "--test", files / "test.csv", files / "average.parquet", "-m", "P@5")
     assert "item mean" not in found.out
+
+
+OWN = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.recommenders import Model, setting
+
+
+@dataclass
+class Mine(Model):
+    power: float = setting(1.0, above=0)
+
+    def _fit(self, train):
+        self._scores = train.item_counts.astype(float) ** self.power
+
+    def _score(self, users):
+        return np.tile(self._scores, (len(users), 1))
+
+
+class Wrong(Mine):
+    def _score(self, users):
+        return {}["nothing"]
+"""
+
+
+@pytest.fixture
+def own(files, monkeypatch):
+    (files / "typed_in.py").write_text(OWN)
+    monkeypatch.chdir(files)
+    return ("recommend", "--train", "train.csv", "--out", "own", "-s")
+
+
+def test_a_system_of_ones_own_is_named_by_its_module(own, files, cranfield):
+    found = cranfield(*own, "typed_in:Mine(power=2)")
+    assert found.code == 0
+    expected = recommend(read(files / "train.csv"), "popularity")[0].frame()
+    made = pl.read_parquet(files / "own" / "typed_in_Mine(power=2).parquet")
+    assert made.select("user", "item", "rank").equals(expected.select("user", "item", "rank"))
+
+
+def test_lists_of_own_code_are_kept_until_it_changes(own, files, cranfield):
+    cranfield(*own, "typed_in:Mine(power=2)")
+    assert "1 of 1 runs were there already" in cranfield(*own, "typed_in:Mine(power=2)", "--resume").out
+    (files / "typed_in.py").write_text(OWN.replace("** self.power", "* self.power"))
+    found = cranfield(*own, "typed_in:Mine(power=2)", "--resume")
+    assert "made anew: the file that was there differs in parameters" in found.out
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ("typed_in:Wrong", "typed_in.py, line 22, in _score: KeyError: 'nothing' (return {}[\"nothing\"])"),
+        ("typed_in:Mine(power=0)", "power=0 of typed_in:Mine is out of range; give a number above 0"),
+        ("os:system(command=ls)", "os:system is not a class with fit(train) and score(users)"),
+    ],
+)
+def test_what_is_wrong_with_own_code_is_said_in_one_line(own, cranfield, system, message):
+    found = cranfield(*own, system)
+    assert found.code == 2
+    assert message in found.err
+    assert found.err.count("\n") == 1

@@ -38,6 +38,7 @@ VALUES = {
     "correction": ["holm", "none", "bonferroni"],
     "alpha": [0.05, 0.01, 0.049999999],
     "baseline": ["none", "knn"],
+    "segment": [(), ("activity",), ("activity(new=10)", "period")],
 }
 some = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in VALUES.items()})
 

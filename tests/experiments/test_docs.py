@@ -14,9 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "experiment.md"
 
 
 def test_the_example_files_are_experiments():
-    whole, searched = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.S)
+    whole, searched, own, _ = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.S)
     assert experiment_of(tomllib.loads(whole)).seed == 7
     assert experiment_of(tomllib.loads(searched)).systems[0].tuning.trials == 20
+    assert experiment_of(tomllib.loads(own)).systems[1].spelling == "my_package.module:MyRecommender(k=5)"
 
 
 def test_every_key_and_decision_is_on_the_page():

@@ -17,7 +17,7 @@ from cranfield.comparisons.wilcoxon import wilcoxon
 from cranfield.data import filters, simulate
 from cranfield.experiments import Decisions, Source, System, run, store
 from cranfield.experiments.tuning import Tuning
-from cranfield.recommenders import Model, register
+from cranfield.recommenders import Model, register, setting
 from cranfield.splits import registry as split_registry
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
@@ -98,6 +98,28 @@ def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp
         run(experiment, tmp_path / stage)
         assert _first_made(tmp_path / stage) == stage
         _metric(5)
+
+
+def test_a_search_of_a_system_of_ones_own_goes_with_its_code(tiny, tmp_path):
+    def define(sign):
+        @register("liked_by_me", replace=True)
+        @dataclass
+        class LikedByMe(Model):
+            power: float = setting(1.0)
+
+            def _fit(self, train):
+                self._scores = sign * train.item_counts**self.power
+
+            def _score(self, users):
+                return np.tile(self._scores, (len(users), 1))
+
+    define(1.0)
+    searched = System("mine", "liked_by_me", tuning=Tuning({"power": (1.0, 2.0)}))
+    experiment = tiny(systems=(_TWO[0], searched))
+    run(experiment, tmp_path)
+    define(-1.0)
+    run(experiment, tmp_path)
+    assert _first_made(tmp_path) == "searches"
 
 
 def test_another_report_is_written(tiny, tmp_path):

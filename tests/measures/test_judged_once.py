@@ -168,6 +168,9 @@ def test_one_relevant_lists_are_judged_once_and_come_back(joins, tmp_path):
     back = [cf.read_judged(cf.save_judged(one, tmp_path / f"{k}.npz"), split.test) for k, one in enumerate(judged)]
     for lists in (judged, back):
         np.testing.assert_array_equal(cf.measure(lists, metrics=["RR", "nDCG@3"]).values, scores.values)
+        np.testing.assert_array_equal(cf.measure(lists, split.test, ["RR", "nDCG@3"]).values, scores.values)
+        with pytest.raises(cf.InputError, match="judged by another test set"):
+            cf.measure(lists, split.train, "RR")
 
 
 def test_judged_lists_of_another_test_set_or_run_are_refused(tmp_path):

@@ -74,3 +74,13 @@ def test_the_explorer_starts_with_the_leaderboard_and_offers_what_the_lists_were
     told = results.averages().filter(pl.col("fold").is_null(), metric=experiment.decisions.metrics[0])
     assert starts == pytest.approx(dict(zip(told["system"], told["mean"])), rel=1e-6)
     assert (offered["threshold"], offered["lists"]) == (thresholds, lists)
+
+
+def test_an_experiment_with_one_relevant_item_per_list_has_a_page(tmp_path):
+    experiment = Experiment(
+        data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
+        systems=(System("popularity", "popularity"), System("near", "knn(k=5)")),
+        decisions=Decisions(relevant="one", metrics=("RR",)),
+    )
+    results = run(experiment, tmp_path, report=report_experiment)
+    assert "popularity" in (results.path / "report.html").read_text()

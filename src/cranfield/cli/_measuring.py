@@ -15,6 +15,7 @@ from cranfield._settings import settings
 from cranfield.cli._decisions import decision_options
 from cranfield.cli._group import unpack_option
 from cranfield.cli._output import say_line
+from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import repeated_option
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
@@ -164,8 +165,8 @@ def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
-    """Return the option ``-m``, that may be given several times."""
-    return click.option(
+    """Return the option ``-m``, that may be given several times; code that it names may be run."""
+    option = click.option(
         "-m",
         "--metric",
         "metrics",
@@ -173,8 +174,13 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
         default=default,
         show_default=True,
         metavar="METRIC",
-        help="A metric as it is spelled: P@10, 'nDCG(gain=exp)@100'. Repeat for more.",
+        help="A metric as it is spelled: P@10, 'nDCG(gain=exp)@100', my_module:my_metric@10. Repeat for more.",
     )
+
+    def add(command: Command) -> Command:
+        return option(runs_named_code("metrics")(command))
+
+    return add
 
 
 def averaging_options(average: str, coverage: str, by: str) -> Callable[[Command], Command]:

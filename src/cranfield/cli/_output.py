@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,7 +81,16 @@ def make_folder(out: str | Path) -> None:
 
 def put_table(table: Table, format: str, out: str | None) -> None:
     """Print a table as text, LaTeX or Markdown, or write it to a file."""
-    put({"table": table.text, "latex": table.latex, "markdown": table.markdown}[format](), out)
+    put(_text_of(table, format), out)
+
+
+def _text_of(table: Table, format: str) -> str:
+    return {"table": table.text, "latex": table.latex, "markdown": table.markdown}[format]()
+
+
+def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
+    """Print tables one below the other, or write them to one file."""
+    put("\n\n".join(_text_of(table, format).rstrip("\n") for table in tables), out)
 
 
 def put_text(result: object, out: str | None) -> None:

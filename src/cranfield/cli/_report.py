@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,8 +11,8 @@ import click
 from cranfield._figures import STYLES
 from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
-from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
 
@@ -45,6 +45,7 @@ def write_page(
     level: float = LEVEL,
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
+    segments: Sequence[Segments | SegmentComparison] = (),
 ) -> None:
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
@@ -63,6 +64,7 @@ def write_page(
         level=level,
         variants=variants,
         other_lists=_other_lists(loaded, metrics),
+        segments=segments,
         data=loaded.test.name or "",
     )
 

@@ -23,7 +23,8 @@ from cranfield.cli._measuring import (
 from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
-from cranfield.comparisons import Comparison
+from cranfield.cli._segments import segment_option, segments_of, with_groups
+from cranfield.comparisons import Comparison, compare_segments
 from cranfield.comparisons.comparing import Comparing, compare
 from cranfield.comparisons.sentences import p_text
 from cranfield.measures import DEFAULT_METRICS, Averaging
@@ -33,6 +34,7 @@ Examples:
   cranfield compare --test test.csv runs/*.tsv -m nDCG@100 --threshold 4
   cranfield compare --test test.csv runs/*.tsv -m P@10 -m RR@100 --baseline popularity
   cranfield compare --test test.csv a.csv b.csv --significance 'wilcoxon(zeros=pratt)' --format csv
+  cranfield compare --test test.csv a.csv b.csv --train train.csv --segment activity
   cranfield compare --test test.csv a.csv b.csv --margin 0.005        is a no worse than b?
   cranfield compare --test test.csv a.csv b.csv --power 0.005         could these users show it?
 """
@@ -81,6 +83,7 @@ Examples:
 )
 @click.option("--margin", type=float, help="Show instead whether systems differ by no more than this (TOST).")
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@segment_option
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
@@ -90,6 +93,7 @@ def command(
     significance: str,
     margin: float | None,
     power: float | None,
+    by_segment: tuple[str, ...],
     report: str | None,
     format: str,
     out: str | None,
@@ -104,9 +108,15 @@ def command(
         refuse_idle("without --subsets", "subset_size")
     if report is None and (margin is not None or power is not None):
         _refuse_tests("--power" if margin is None else "--margin", significance)
+    if margin is not None or power is not None or format == "matrix":
+        refuse_idle("with --margin, --power or --format matrix", "by_segment")
     loaded = measuring.load()
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
+    segments = [
+        compare_segments(segment, significance=significance, **options)
+        for segment in segments_of(loaded, metrics, by_segment)
+    ]
     tell_of_grades(loaded, metrics)
     if margin is not None:
         put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
@@ -115,17 +125,20 @@ def command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        put(result.printed().titled(loaded.test.name or "", "comparison").latex(), out)
+        tables = {"comparison": result.printed()}
+        tables |= {f"comparison {k}": segment.table() for k, segment in enumerate(segments, start=1)}
+        put("\n".join(table.titled(loaded.test.name or "", name).latex() for name, table in tables.items()), out)
     elif format == "markdown":
-        put(result.markdown(), out)
+        put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(result.frame(), "csv"), out)
+        put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
-        put(json.dumps(result.as_dict(), indent=1, ensure_ascii=False), out)
+        by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
+        put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
     else:
-        put_text(result, out)
+        put_text("\n\n".join(map(str, (result, *segments))), out)
     averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
-    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result)
+    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
 
 
 def _refuse_tests(instead: str, significance: str) -> None:

@@ -15,8 +15,9 @@ from cranfield.cli._measuring import (
     metric_option,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_table, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, written
 from cranfield.cli._report import report_option, write_page
+from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging
 from cranfield.measures.notes import notes_on_reading
 
@@ -26,6 +27,7 @@ Examples:
   cranfield evaluate --test qrels.txt bm25.trec -m P@10 -m 'nDCG(gain=exp)@100'
   cranfield evaluate --test test.csv a.csv b.csv -m Recall@50 --average 'weighted(by=relevant)'
   cranfield evaluate --test test.csv a.csv --per-user values.parquet --format json
+  cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
 """
 
 
@@ -53,6 +55,7 @@ Examples:
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
+@segment_option
 @report_option
 @output_options("table", "csv", "json", "latex", "markdown")
 @common_options
@@ -61,6 +64,7 @@ def command(
     metrics: tuple[str, ...],
     bounds: bool,
     per_user: str | None,
+    by_segment: tuple[str, ...],
     report: str | None,
     format: str,
     out: str | None,
@@ -79,10 +83,19 @@ def command(
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
+    segments = segments_of(loaded, metrics, by_segment)
+    how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
-        put(written(scores.frame(averaging, interval=interval, level=level, seed=seed), format), out)
-        tell(scores.notes)
+        frame = with_groups(scores.frame(averaging, **how), [segment.frame(averaging, **how) for segment in segments])
+        put(written(frame, format), out)
+        tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
-        table = scores.table(averaging, interval=interval, level=level, seed=seed, services=True)
-        put_table(table.titled(loaded.test.name or "", "averages") if format == "latex" else table, format, out)
-    write_page(report, loaded, scores, metrics, averaging=averaging, level=level)
+        tables = [
+            scores.table(averaging, **how, services=True),
+            *(segment.table(averaging, **how) for segment in segments),
+        ]
+        if format == "latex":
+            names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
+            tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
+        put_tables(tables, format, out)
+    write_page(report, loaded, scores, metrics, averaging=averaging, level=level, segments=segments)

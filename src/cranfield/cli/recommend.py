@@ -12,13 +12,16 @@ import numpy as np
 
 from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
+from cranfield._own_code import names_code, source_hash
 from cranfield._settings import settings
+from cranfield._spelling import parse
 from cranfield._version import __version__
 from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, say, say_line
+from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
@@ -45,7 +48,14 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
-@click.option("--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system, as listed below.")
+@click.option(
+    "--system",
+    "-s",
+    "systems",
+    multiple=True,
+    metavar="SYSTEM",
+    help="A system, as listed below, or my_module:MyClass(k=5).",
+)
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write one file per system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
 @click.option(
@@ -73,6 +83,7 @@ Examples:
 @reading_options
 @common_options
 @goes_on("the files that are written stay; give the same command with --resume to go on")
+@runs_named_code("systems")
 def command(
     train: str,
     test: str | None,
@@ -124,12 +135,19 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
         "training ratings": _identity(train),
         "test ratings": None if test is None else _identity(test),
         "system": system,
-        "parameters": dict(vars(recommender(system, seed))),
+        "parameters": _parameters(system, seed),
         **{name: value for name, value in asking.items() if name != "jobs"},
         "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
     }
     kept: dict[str, Any] = json.loads(json.dumps(told))
     return kept
+
+
+def _parameters(system: str, seed: int) -> dict[str, Any]:
+    """Return the parameters of a system; of code those that are spelled, with a hash of its source."""
+    if names_code(system):
+        return {**dict(parse(system).parameters), "source": source_hash(system, Path.cwd())}
+    return dict(vars(recommender(system, seed)))
 
 
 def _identity(ratings: Ratings) -> list[str]:

@@ -31,6 +31,7 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and roughly how long it takes.")
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
 @jobs_option
 @unpack_option
 @common_options
@@ -41,6 +42,7 @@ def command(
     dry_run: bool,
     wanted: bool,
     show: bool,
+    allow_code: bool,
     jobs: int | None,
     seed: int,
 ) -> None:
@@ -52,9 +54,12 @@ def command(
         refuse_idle("with --no-report", "show")
     asked = seed if is_given("seed") else None
     if dry_run:
+        refuse_idle("with --dry-run", "allow_code")
         say(plan(experiment, out, seed=asked, report=wanted))
         return
-    results = run(experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted))
+    results = run(
+        experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted), allow_code=allow_code
+    )
     say(results)
     if (missing := results.missing()) and not settings.quiet:
         say(f"not reported: {'; '.join(missing)}", err=True)

@@ -7,7 +7,8 @@ from cranfield.comparisons import sign as _sign  # noqa: F401
 from cranfield.comparisons import student as _student  # noqa: F401
 from cranfield.comparisons import tukey as _tukey  # noqa: F401
 from cranfield.comparisons import wilcoxon as _wilcoxon  # noqa: F401
+from cranfield.comparisons.by_segment import SegmentComparison, compare_segments
 from cranfield.comparisons.comparing import compare
 from cranfield.comparisons.comparison import Comparison
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "SegmentComparison", "compare", "compare_segments"]

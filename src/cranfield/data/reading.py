@@ -118,6 +118,18 @@ def read(
     return celma(ratings) if counts == "celma" else ratings
 
 
+def column_names(source: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a file or a dataframe, as `read` takes it; None if they have none.
+
+    Examples
+    --------
+    >>> column_names({"user": [1, 2], "age": [20, 30]})
+    ('user', 'age')
+    """
+    unchosen: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
+    return _table(source, unchosen, None, None, '"', "utf-8").names
+
+
 def _table(
     source: Any,
     chosen: dict[Role, Choice],

@@ -20,12 +20,15 @@ from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
-from cranfield.measures import Averaging, Measuring
+from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.measuring import AUTO, usual_threshold
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
-GROUPS: tuple[type[Decided], ...] = (Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing)
+GROUPS: tuple[type[Decided], ...] = (
+    *(Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing),
+    Segmenting,
+)
 """The groups of decisions, in the order of the line."""
 
 RENAMED = {"test": "significance"}
@@ -150,7 +153,7 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
+    class Decisions(_Decisions, Segmenting, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
         """See below."""
 
 else:

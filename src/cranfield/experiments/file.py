@@ -13,12 +13,15 @@ from typing import Any
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
-from cranfield._spelling import nearest
+from cranfield._own_code import names_code
+from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
 from cranfield.experiments.source import KINDS, READING, Source
 from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
+from cranfield.measures.segment_groups import file_and_column
+from cranfield.measures.segmenting import is_built_in
 from cranfield.recommenders import displayed_name
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
@@ -58,6 +61,9 @@ _SYSTEMS = """
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
 # and a file of ranked lists, where the split is predefined, is
 #   "mine" = { run = "mine.tsv" }
+# Code of your own is a class with fit(train) and score(users), in a module beside this file or installed. It is only
+# run with --allow-code:
+#   "own" = "my_module:MyRecommender(k=5)"
 # Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
@@ -143,7 +149,8 @@ def _systems(stated: object) -> Iterator[System]:
         for one in stated:
             if not isinstance(one, str):
                 raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
-            yield System(displayed_name(one), one)
+            # The name of a system cannot hold the module of its code, which is a name of files as well.
+            yield System(str(parse(one)).partition(":")[2] if names_code(one) else displayed_name(one), one)
         return
     for name, one in _table("systems", stated).items():
         yield _system(name, one) if isinstance(one, dict) else System(name, one)
@@ -269,6 +276,14 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             # On Windows there is no way from one drive to another.
             return path.as_posix()
 
+    def segment_from_there(text: str) -> str:
+        file = None if is_built_in(text) else file_and_column(text, experiment.path)
+        if file is None:
+            return text
+        path, column = file
+        return f"{from_there(str(path.absolute()))}{'' if column is None else f':{column}'}"
+
+    segments = experiment.decisions.segment
     return replace(
         experiment,
         data=tuple(
@@ -276,6 +291,7 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             for one in experiment.data
         ),
         systems=tuple(replace(one, run=from_there(one.run)) for one in experiment.systems),
+        decisions=experiment.decisions.with_(segment=tuple(segment_from_there(text) for text in segments)),
         base=folder,
     )
 

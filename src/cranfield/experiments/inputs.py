@@ -15,11 +15,14 @@ from cranfield._checksums import file_checksum
 from cranfield._errors import InputError, SettingError
 from cranfield._polars import readable, scan_parquet
 from cranfield._record import Step
+from cranfield._spelling import parse
 from cranfield.data import Ratings, filters, read
 from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
 from cranfield.experiments.store import fingerprint
+from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
+from cranfield.measures.segmenting import is_built_in
 from cranfield.splits import Split, apply, predefined
 
 # What a line of text takes, and how much smaller it is when packed.
@@ -44,6 +47,28 @@ def check_inputs(experiment: Experiment) -> None:
                 source=key,
                 remedy="mend its name, which starts from the experiment file",
             ) from error
+    check_segments(experiment)
+
+
+def segment_data(experiment: Experiment, source: Source) -> Path | None:
+    """Return the file whose columns segments can be, where a source has one."""
+    file = source.files.get("test") or source.files.get("ratings")
+    return None if file is None else experiment.path(file)
+
+
+def check_segments(experiment: Experiment) -> None:
+    """Refuse segments that are nothing, or that need what the data do not have, before anything starts."""
+    for text in experiment.decisions.segment:
+        for source in experiment.data:
+            if is_built_in(text):
+                if parse(text).name == "period" and source.timeless:
+                    raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
+                continue
+            file, column = file_and_column(text, experiment.path) or (segment_data(experiment, source), text)
+            with named("segment"):
+                if column == text:
+                    check_column(file, text)
+                given_groups(file, column)
 
 
 def input_checksum(path: Path) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
+from cranfield._own_code import may_be_called
 from cranfield.comparisons import compare
 from cranfield.data import Ratings
 from cranfield.experiments.pipeline import Pipeline
@@ -24,22 +25,28 @@ def rehearse(line: Pipeline) -> None:
     values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
     compare(values, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
     runs = recommend(few, ["popularity", "random"])
-    with _forgiving():
-        measure(runs, few.test, train=few.train, **decisions.measuring.as_dict())
+    metrics = [metric for metric in decisions.metrics if may_be_called(metric)]
+    if metrics:
+        with _forgiving():
+            measure(runs, few.test, train=few.train, **{**decisions.measuring.as_dict(), "metrics": metrics})
     trained = {record.made_of["system"] for name, record in known.items() if name.startswith("models/")}
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
+        if not may_be_called(spelling):
+            continue
         with _forgiving():
             recommend(few, spelling, fill=decisions.fill)
     for system in line.experiment.systems:
-        if (tuning := system.tuning) is None:
+        if (tuning := system.tuning) is None or not may_be_called(system.spelling):
             continue
+        metric = tuning.metric if tuning.metric is not None and may_be_called(tuning.metric) else "P@1"
         first = {name: one if isinstance(one, Range) else one[:1] for name, one in tuning.space.items()}
         with _forgiving():
-            search(few, str(system.spelling), first, tuning.metric or "P@1", trials=tuning.trials and 1, threshold=4)
+            search(few, str(system.spelling), first, metric, trials=tuning.trials and 1, threshold=4)
     if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):
         from cranfield.assessments import assess
 
         options = options_of(line.experiment)
+        options["metrics"] = [metric for metric in options["metrics"] if may_be_called(metric)] or ["P@1"]
         check.whole("samples", options.get("samples", 1))
         with _forgiving():
             assess(runs, few.test, threshold=decisions.measuring.threshold, **{**options, "samples": 1})

@@ -14,6 +14,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield.assessments import Assessment
+from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments.codes import step_of
 from cranfield.experiments.decisions import Decisions
@@ -21,13 +22,25 @@ from cranfield.experiments.file import experiment_of
 from cranfield.experiments.findings import Findings
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
-from cranfield.experiments.stages import ASSESS, CARD, DATA, JUDGED, RESULTS, RUNS, SCORES, SPLITS, STAGES, Report
+from cranfield.experiments.stages import (
+    ASSESS,
+    CARD,
+    DATA,
+    JUDGED,
+    RESULTS,
+    RUNS,
+    SCORES,
+    SEGMENTS,
+    SPLITS,
+    STAGES,
+    Report,
+)
 from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.judged import judged_of
 from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
 from cranfield.experiments.store import HOME, Artifact, Store, check_folder
-from cranfield.measures import Judged
+from cranfield.measures import Judged, Segments
 
 
 class Measured(NamedTuple):
@@ -91,9 +104,11 @@ class Results:
         return decided(self.line, self._source(data))
 
     def sentences(self, data: str) -> list[str]:
-        """Return the verdict on a set of ratings, one sentence per metric; then what was found about the metrics."""
+        """Return the verdict on a set of ratings, then that of each group, then what was found about the metrics."""
         source = self._source(data)
         said = list(self._whole(RESULTS, source).facts["sentences"])
+        if self.experiment.decisions.segment:
+            said += self._whole(SEGMENTS, source).facts["sentences"]
         if self.experiment.assess is not None:
             said += self._whole(ASSESS, source).facts["sentences"]
         return said
@@ -127,6 +142,14 @@ class Results:
         for part in self.line.units("part", source):
             self._whole(SCORES, part)
         return self.line.read(RESULTS, source)
+
+    def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
+        """Return the results by group on a set of ratings, one for each segment that the experiment names."""
+        if not self.experiment.decisions.segment:
+            return ()
+        source = self._source(data)
+        self._whole(SEGMENTS, source)
+        return self.line.read(SEGMENTS, source)
 
     def assessment(self, data: str) -> Assessment | None:
         """Return what was found out about the metrics on a set of ratings; None if the experiment did not ask."""

@@ -18,6 +18,7 @@ from cranfield.experiments.source import Source  # noqa: F401  (an example names
 from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
+from cranfield.experiments.user_code import allowed_code
 
 
 def run(
@@ -28,6 +29,7 @@ def run(
     jobs: int | None = None,
     stages: Stages = silent,
     report: Callable[[Results, Path], list[Path]] | None = None,
+    allow_code: bool = False,
 ) -> Results:
     """Run an experiment from data to results.
 
@@ -49,6 +51,9 @@ def run(
         Shows how far the run is.
     report
         Writes what is made of the results into a folder, and returns the files.
+    allow_code
+        Whether code that the experiment names (``mine = "my_module:Mine(k=5)"``) may be imported and run. It can do
+        anything that you can: look at it first if it is not yours.
 
     Returns
     -------
@@ -67,7 +72,7 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
-    with open_store(out) as store:
+    with allowed_code(experiment, check.flag("allow_code", allow_code)), open_store(out) as store:
         line = Pipeline(experiment, store, STAGES if report is None else (*STAGES, Report(report)), jobs)
         store.begin(experiment.title, stated(line))
         rehearse(line)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from cranfield._errors import SettingError
+from cranfield._own_code import check_form, names_code
 from cranfield._spelling import parse
 from cranfield.experiments.tuning import Tuning
 from cranfield.recommenders import recommender
@@ -44,7 +45,7 @@ class System:
             raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
         if self.spelling is not None:
             try:
-                recommender(self.spelling)
+                check_form(self.spelling) if names_code(self.spelling) else recommender(self.spelling)
             except SettingError as error:
                 raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))

@@ -9,9 +9,10 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
+from cranfield._own_code import may_be_called
 from cranfield._spelling import Spelling, parse
 from cranfield.experiments.searching import Range
-from cranfield.measures import Metric
+from cranfield.measures.definition import spelled_metric
 from cranfield.recommenders import recommender
 
 _ENDS = ("low", "high", "log")
@@ -39,7 +40,7 @@ class Tuning:
         if self.metric is not None:
             if not isinstance(self.metric, str):
                 raise SettingError(f"metric={self.metric!r} is not text; write it in quotes")
-            object.__setattr__(self, "metric", str(Metric.of(self.metric)))
+            object.__setattr__(self, "metric", spelled_metric(self.metric))
         if self.trials is not None:
             check.whole("trials", self.trials)
 
@@ -53,6 +54,8 @@ class Tuning:
                 raise SettingError(f"search: {name} is fixed in {spelling!r} already; leave it out there, or here")
             if isinstance(values, Range) and self.trials is None:
                 raise SettingError(f"search: {name} is a range, of which not every value can be tried; set trials")
+            if not may_be_called(spelling):
+                continue  # what its parameters may be is known once it is imported
             for value in (values.low, values.high) if isinstance(values, Range) else values:
                 try:
                     recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))

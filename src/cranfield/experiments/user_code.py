@@ -1,16 +1,22 @@
-"""Functions of the user's own: what they are made of belongs to what an artifact is made of."""
+"""Functions and classes of the user's own: what they are made of belongs to what an artifact is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
 from cranfield._code_hash import is_ours, made_of
+from cranfield._errors import SettingError
+from cranfield._own_code import allowing, names_code, source_hash
 from cranfield._registry import Registry
 from cranfield._spelling import parse
+from cranfield.experiments.experiment import Experiment
 from cranfield.measures import Metric
+from cranfield.measures.inputs import as_several
 from cranfield.measures.metrics.gains import GAINS
+from cranfield.recommenders import recommender
 
 
 def own(*functions: Callable[..., Any]) -> list[str]:
@@ -29,8 +35,80 @@ def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
     return own(*(registry[parse(one).name] for one in spellings))
 
 
-def own_metrics(spellings: Iterable[str]) -> list[str]:
-    """Return a hash of each metric that is not ours, of what it was said to be, and of each gain that is not ours."""
+def own_system(spelling: str, experiment: Experiment) -> list[str]:
+    """Return a hash of the class behind a system that is not ours, or of the source that it stands in."""
+    if names_code(spelling):
+        return [source_hash(spelling, experiment.base)]
+    return own(type(recommender(spelling)))
+
+
+def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
+    """Return a hash of each metric that is not ours, of what it was said to be, and of each gain that is not ours.
+
+    Of code that a spelling names it is a hash of its source, which is not imported.
+    """
+    named = [spelling for spelling in spellings if names_code(spelling)]
+    return [
+        *(source_hash(spelling, experiment.base) for spelling in named),
+        *_registered_metrics(spelling for spelling in spellings if spelling not in named),
+    ]
+
+
+def _code_of_systems(experiment: Experiment) -> list[tuple[str, str]]:
+    """Return the systems that name code, each with its key in the file."""
+    stated = [(f"systems.{system.name}", system.spelling) for system in experiment.systems]
+    return [(key, spelling) for key, spelling in stated if spelling is not None and names_code(spelling)]
+
+
+def _code_of_metrics(experiment: Experiment) -> list[tuple[str, str]]:
+    """Return the metrics that name code, each with its key in the file."""
+    searched = [(system.name, system.tuning.metric) for system in experiment.systems if system.tuning is not None]
+    stated = [
+        *(("decisions.metrics", metric) for metric in experiment.decisions.metrics),
+        *((f"systems.{name}.metric", metric) for name, metric in searched),
+        *(("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ()))),
+    ]
+    return [(key, spelling) for key, spelling in stated if names_code(spelling)]
+
+
+@contextmanager
+def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
+    """Let the code that an experiment names be run, or refuse the experiment if that is not allowed.
+
+    What is not there, is not a system or metric, or has other parameters, is refused before anything is trained.
+    """
+    systems, metrics = _code_of_systems(experiment), _code_of_metrics(experiment)
+    named = [*systems, *metrics]
+    if named and not allow_code:
+        key, spelling = named[0]
+        raise SettingError(
+            f"{key} names code, {parse(spelling).name}, which is only run if it is allowed; look at it first, and then "
+            "give --allow-code (allow_code=True)"
+        )
+    with allowing([spelling for _, spelling in named], experiment.base):
+        for key, spelling in systems:
+            with _at(key):
+                recommender(spelling)
+        for key, spelling in metrics:
+            with _at(key):
+                Metric.of(spelling)
+        for system in experiment.systems:
+            if system.tuning is not None and names_code(system.spelling):
+                with _at(f"systems.{system.name}"):
+                    system.tuning.check(str(system.spelling))
+        yield
+
+
+@contextmanager
+def _at(key: str) -> Iterator[None]:
+    """Say which key of the file names what is refused."""
+    try:
+        yield
+    except SettingError as error:
+        raise SettingError(f"{key}: {error}") from error
+
+
+def _registered_metrics(spellings: Iterable[str]) -> list[str]:
     metrics = [Metric.of(one) for one in spellings]
     definitions = [one.definition for one in metrics if not is_ours(one.definition.function)]
     said = [made_of(getattr(one, about.name)) for one in definitions for about in fields(one)]

@@ -12,6 +12,8 @@ from cranfield.measures.metrics.gains import gain
 from cranfield.measures.popularity_groups import by_popularity
 from cranfield.measures.risks import risk
 from cranfield.measures.scores import Scores
+from cranfield.measures.segmenting import Segmenting
+from cranfield.measures.segments import Segments, judged_segments, measure_segments
 from cranfield.measures.standardised import standardise
 from cranfield.measures.unjudged_bounds import bounds
 
@@ -24,12 +26,16 @@ __all__ = [
     "Measuring",
     "Metric",
     "Scores",
+    "Segmenting",
+    "Segments",
     "bounds",
     "by_popularity",
     "gain",
     "judge",
+    "judged_segments",
     "known_metrics",
     "measure",
+    "measure_segments",
     "metric",
     "read_judged",
     "risk",

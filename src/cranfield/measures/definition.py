@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._checks import Limits, flag, one_of
 from cranfield._code_hash import is_ours
 from cranfield._errors import SettingError
+from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
@@ -104,7 +105,35 @@ class Definition(Entry[Callable[..., Any]]):
         return "cutoff" in inspect.signature(self.function).parameters
 
 
-METRICS: Registry[Callable[..., Any]] = Registry("metric", Definition, any_case=True)
+class _Metrics(Registry[Callable[..., Any]]):
+    """The registry of metrics, which an installed package may add to by registering them when it is imported."""
+
+    def _add_plugin(self, name: str, thing: Any) -> None:
+        definition = _registered(thing)
+        if definition is None:
+            raise SettingError(
+                f"the metric {name!r} of an installed package is not registered; use @cf.metric above it"
+            )
+        self.add(name, thing, **{field.name: getattr(definition, field.name) for field in fields(definition)[3:]})
+
+
+def _registered(thing: Any) -> Definition | None:
+    """Return what was registered with a function, if anything was."""
+    entries: Iterable[Definition] = METRICS.entries().values()
+    return next((definition for definition in entries if definition.thing is thing), None)
+
+
+def _of_code(name: str) -> Definition:
+    """Return the definition of a metric of a user's own, under the name that it was spelled by."""
+    definition = _registered(imported(name))
+    if definition is None or is_ours(definition.function):
+        raise SettingError(f"{name} is not a metric of your own; give a function with @cf.metric('name') above it")
+    return replace(definition, name=name, aliases=())
+
+
+METRICS: Registry[Callable[..., Any]] = _Metrics(
+    "metric", Definition, any_case=True, plugins="cranfield.metrics", of_code=_of_code
+)
 """The metrics by name; `metric` registers one."""
 
 
@@ -301,6 +330,20 @@ class Metric:
                 "list, or register it with whole_system=True"
             )
         return array.astype(np.float64, copy=False)
+
+
+def spelled_metric(metric: str | Metric) -> str:
+    """Return a metric as it is spelled in one way, or say what is wrong with it; code is not imported for that.
+
+    Examples
+    --------
+    >>> spelled_metric("ndcg@ 10"), spelled_metric("mine:hits@ 10")
+    ('nDCG@10', 'mine:hits@10')
+    """
+    if names_code(metric):
+        check_form(str(metric))
+        return str(parse(str(metric)))
+    return str(Metric.of(metric))
 
 
 def _dialect(name: str, tool: str) -> Definition:

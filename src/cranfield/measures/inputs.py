@@ -40,10 +40,15 @@ def as_runs(runs: Any, ties: Ties) -> list[Run]:
 
 def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
     """Return the metrics that are asked for, one or more."""
-    named = as_several(metrics)
-    if not named:
+    return [Metric.of(one) for one in some_metrics(metrics)]
+
+
+def some_metrics(metrics: Any) -> list[Any]:
+    """Return the metrics that are asked for as they are given, one or more."""
+    given = as_several(metrics)
+    if not given:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
-    return [Metric.of(one) for one in named]
+    return given
 
 
 def as_several(given: Any) -> list[Any]:

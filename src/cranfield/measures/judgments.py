@@ -216,6 +216,14 @@ class Judgments:
             and self.item_ids == other.item_ids
         )
 
+    def is_part_of(self, other: Judgments) -> bool:
+        """Say whether every rating is one of another test set's, as those of one-relevant lists are."""
+        if self.user_ids != other.user_ids or self.item_ids != other.item_ids:
+            return False
+        place = np.searchsorted(other.keys, self.keys)
+        same_pairs = np.append(other.keys, -1)[place] == self.keys
+        return bool(same_pairs.all() and np.array_equal(other.grades[place], self.grades))
+
     def only(self, mask: NDArray[np.bool_]) -> tuple[Judgments, NDArray[np.int64], NDArray[np.int64]]:
         """Return the judgments where ``mask`` holds, as if the test set had no others.
 

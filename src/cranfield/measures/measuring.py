@@ -16,11 +16,11 @@ from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_judgments, as_metrics, as_runs, as_several
+from cranfield.measures.definition import Metric, spelled_metric
+from cranfield.measures.inputs import as_judgments, as_runs, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
-from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.ranked import Ranked
@@ -46,8 +46,7 @@ RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
-    given = as_several(value)
-    distinct = {str(metric): one for one, metric in zip(given, as_metrics(given))}
+    distinct = {spelled_metric(one): one for one in some_metrics(value)}
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
@@ -241,9 +240,7 @@ def _as_given(
     if groups is not None or (test is None and negative_grades != "judged"):
         name = "negative_grades" if groups is None else "groups"
         raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
-    if test is not None and not any(
-        one.judgments.is_same_as(as_judgments(test, None, negative_grades)) for one in given
-    ):
+    if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
         raise InputError(
             "the judged lists were judged by another test set than the one that is given",
             remedy="leave the test set out, or judge the runs by it",
@@ -255,6 +252,12 @@ def _as_given(
     level = given[0].judgments.threshold if threshold is None else check.number("threshold", threshold)
     own = [one.fresh() if context.is_empty else one.fresh(context=context) for one in given]
     return [one.fresh(judgments=one.judgments.at(level)) for one in own]
+
+
+def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
+    if lists.ranked is not None and lists.ranked.one_relevant:
+        return lists.judgments.is_part_of(judgments)
+    return lists.judgments.is_same_as(judgments)
 
 
 def _ranked(judged: Judged) -> Ranked:

@@ -76,12 +76,12 @@ def by_popularity(
     """
     refuse_old_words("by_popularity", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
-    shares, wanted = _shares(groups), measuring.wanted
+    shares, wanted = shares_of(groups), measuring.wanted
     one_of("of", of, ("ratings", "items"))
     every = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
     judgments = every[0].judgments
     group_of_item = translated(
-        _group_of_items(train, list(shares.values()), of), train.item_ids, judgments.item_ids, missing=len(shares) - 1.0
+        group_of_items(train, list(shares.values()), of), train.item_ids, judgments.item_ids, missing=len(shares) - 1.0
     )
     rows = []
     for judged in every:
@@ -106,7 +106,8 @@ def _mean(metric: Metric, judged: Judged) -> tuple[int, float]:
     return len(values), float(values.mean()) if len(values) else float("nan")
 
 
-def _shares(groups: int | Mapping[str, float]) -> Mapping[str, float]:
+def shares_of(groups: int | Mapping[str, float]) -> Mapping[str, float]:
+    """Return the share of each popularity group by name, or say why they cannot be shares."""
     if not isinstance(groups, Mapping):
         count = whole("groups", groups)
         return {str(number): 1.0 / count for number in range(1, count + 1)}
@@ -118,7 +119,7 @@ def _shares(groups: int | Mapping[str, float]) -> Mapping[str, float]:
     return groups
 
 
-def _group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray[np.float64]:
+def group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray[np.float64]:
     """Return the number of the group of each item of the training ratings.
 
     An item belongs where the middle of its share of the ratings (or of the items) falls.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,15 @@ from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table, places
-from cranfield.data import Vocabulary
+from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
 from cranfield.measures.phrases import averaging_phrases, legend
 from cranfield.recommenders.registry import system_among
+
+if TYPE_CHECKING:
+    from cranfield.measures.segments import Segments
 
 LEVEL = 0.95
 """The confidence of the intervals that are shown unless another is asked for."""
@@ -316,6 +319,36 @@ class Scores:
             recommended=None,
             counts={},
         )
+
+    def outside(self, name: str) -> Scores:
+        """Return the scores of the lists that are in a group, but not in this one."""
+        one_of("group", name, self.group_names)
+        groups = self.grouped_by()
+        return self._of_lists((groups >= 0) & (groups != self.group_names.index(name)))
+
+    def segments(self, by: Any, *, train: Ratings | None = None) -> Segments:
+        """Return the scores by groups of users, to be averaged (`Segments.frame`) and compared (`compare_segments`).
+
+        Parameters
+        ----------
+        by
+            ``activity`` (new, light and heavy users, by their training ratings); a file or a frame with a user column
+            and a group, or ``FILE:COLUMN``; or a mapping from users to groups. Users that it does not mention are in
+            the group ``unknown``. For groups of items, or of test ratings by their time, see `measure_segments`.
+        train
+            The training ratings, for ``activity``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+        >>> scores = cf.measure({"mine": {"ann": ["x"], "bob": ["x"], "cid": ["y"]}}, test, "P@1")
+        >>> scores.segments({"ann": "young", "bob": "old", "cid": "old"})
+        Segments('given', 2 groups of users: old, young)
+        """
+        from cranfield.measures.segments import user_segments
+
+        return user_segments(self, by, train=train)
 
     @takes_decisions(Averaging)
     def by_group(

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision
 from cranfield._errors import SettingError
+from cranfield._own_code import names_code
 from cranfield._phrases import unless
 from cranfield._spelling import parse
 from cranfield.recommenders.adapters import as_recommender
@@ -17,6 +18,8 @@ def _fill(name: str, value: Any) -> Any:
     """Return ``"none"``, a system as it is spelled, or an object that is a system."""
     if value is None or (isinstance(value, str) and value == "none"):
         return "none"
+    if names_code(value):
+        raise SettingError(f"{name}={value!r} names code, which can be a system or a metric only; give a known system")
     try:
         as_recommender(value)
     except SettingError as error:

@@ -192,7 +192,7 @@ def system_name(system: Any) -> str:
     own = getattr(system, "name", None) or getattr(system, "__name__", None)
     if not isinstance(own, str):
         return type(system).__name__
-    return SYSTEMS[own].displayed if type(system) is SYSTEMS.get(own) else own
+    return displayed_name(own) if type(system) is SYSTEMS.get(own) else own
 
 
 def as_array(values: Any) -> NDArray[Any]:

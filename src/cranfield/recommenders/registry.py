@@ -5,16 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace as changed
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
-from cranfield._registry import Registry
+from cranfield._own_code import imported
+from cranfield._registry import Entry, Registry
 from cranfield._spelling import parse
 from cranfield.recommenders.model import Model
 
 _Class = TypeVar("_Class", bound=type[Model])
 
-SYSTEMS: Registry[type[Model]] = Registry("system")
+
+class _Systems(Registry[type[Model]]):
+    """The registry of systems, which an installed package may add to."""
+
+    def _add_plugin(self, name: str, thing: Any) -> None:
+        self.add(name, checked_class(thing, f"the system {name!r} of an installed package"))
+
+
+def checked_class(thing: Any, called: str) -> type[Any]:
+    """Return a class that can be a recommender, or refuse it before anything of it is called."""
+    methods = ("fit", "score")
+    if not isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
+        raise SettingError(f"{called} is not a class with fit(train) and score(users); name one that is")
+    return thing
+
+
+def _of_code(name: str) -> Entry[type[Any]]:
+    """Return the entry of a class of a user's own."""
+    system = checked_class(imported(name), name)
+    if issubclass(system, Model) and not hasattr(system, "name"):
+        system.name = name
+    return Entry(name, system)
+
+
+SYSTEMS: Registry[type[Model]] = _Systems("system", plugins="cranfield.recommenders", of_code=_of_code)
 """The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that a
 system is there once its file is."""
 
@@ -64,7 +89,9 @@ def displayed_name(spelling: str) -> str:
     """
     spelled = parse(spelling)
     system = SYSTEMS.get(spelled.name)
-    return str(spelled if system is None else changed(spelled, name=system.displayed))
+    # A class that is not registered here has its parent's name for display, which is another system's.
+    displayed = spelled.name if system is None else vars(system).get("displayed", spelled.name)
+    return str(changed(spelled, name=displayed))
 
 
 def system_among(name: str, systems: Sequence[str]) -> str | None:

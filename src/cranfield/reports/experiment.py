@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cranfield._own_code import may_be_called
 from cranfield.assessments.folds import join_folds
 from cranfield.experiments import Decisions, Results
 from cranfield.experiments.results import Measured
@@ -33,7 +34,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
     experiment = replace(results.experiment, decisions=decisions)
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
-    metrics = found.scores.metrics
+    metrics = [one for one in found.scores.metrics if may_be_called(one)]
     return write_report(
         folder / (f"report-{data}.html" if several else "report.html"),
         found.scores,
@@ -41,7 +42,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         results.assessment(data),
         average=decisions.averaging,
         variants=()
-        if alone is None
+        if alone is None or not metrics
         else other_decisions(
             alone.judged,
             alone.test,
@@ -51,6 +52,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
             train=alone.train,
         ),
         other_lists=_condensed(parts, decisions),
+        segments=results.segments(data),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,
@@ -60,7 +62,8 @@ def _page(results: Results, data: str, folder: Path) -> Path:
 
 def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
     """Return the same lists measured as condensed ones, folds and repetitions together; None where they cannot be."""
-    if "full" not in _lists(decisions) or "condensed" not in _lists(decisions):
+    # A list with one relevant item holds what it holds.
+    if decisions.relevant == "one" or _lists(decisions) != ("full", "condensed"):
         return None
     measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
     return join_folds([measure(part.judged, **measuring, train=part.train) for part in parts])

@@ -11,8 +11,8 @@ from cranfield._decisions import takes_decisions
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
-from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import AveragingOptions
 from cranfield.measures.scores import LEVEL
 from cranfield.reports.page import page
@@ -31,6 +31,7 @@ def report(
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
     other_lists: Scores | None = None,
+    segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -56,6 +57,8 @@ def report(
     other_lists
         The same metrics with the other kind of lists, condensed ones for full ones, to stand beside; where it is not
         given, one of the variants.
+    segments
+        The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     title, lead
         The heading, and a line below it.
     data
@@ -78,7 +81,16 @@ def report(
     if comparison is not None:
         scores = scores.over_common_lists()
     reported = Reported(
-        scores, comparison, assessment, averaging, share("level", level), list(variants), steps, data, other_lists
+        scores,
+        comparison,
+        assessment,
+        averaging,
+        share("level", level),
+        list(variants),
+        steps,
+        tuple(segments),
+        data,
+        other_lists,
     )
     return page(title, sections_of(reported, sections), lead=lead)
 
@@ -94,6 +106,7 @@ def write_report(
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
     other_lists: Scores | None = None,
+    segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -111,6 +124,7 @@ def write_report(
         level=level,
         variants=variants,
         other_lists=other_lists,
+        segments=segments,
         title=title,
         lead=lead,
         data=data,

@@ -10,8 +10,8 @@ import polars as pl
 
 from cranfield._record import Step
 from cranfield.assessments import Assessment
-from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, Scores, Segments
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Reported:
     level: float
     variants: Sequence[Scores]
     steps: Sequence[tuple[str, Step]]
+    segments: Sequence[Segments | SegmentComparison] = ()
     data: str = ""
     other_lists: Scores | None = None
 

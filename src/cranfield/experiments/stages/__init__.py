@@ -18,6 +18,7 @@ from cranfield.experiments.stages.results import RESULTS
 from cranfield.experiments.stages.runs import RUNS
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES
+from cranfield.experiments.stages.segments import SEGMENTS
 from cranfield.experiments.stages.splits import SPLITS
 
 STAGES: tuple[Stage[Any], ...] = (
@@ -30,6 +31,7 @@ STAGES: tuple[Stage[Any], ...] = (
     JUDGED,
     SCORES,
     RESULTS,
+    SEGMENTS,
     ASSESS,
     CARD,
 )
@@ -50,6 +52,7 @@ __all__ = [
     "RUNS",
     "SCORES",
     "SEARCHES",
+    "SEGMENTS",
     "SPLITS",
     "STAGES",
     "Report",

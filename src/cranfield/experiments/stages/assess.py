@@ -46,7 +46,10 @@ class _Assess(Stage[Assessment]):
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "asked": options,
-            "own": [*own_metrics(options["metrics"]), *own_of(significance_tests, [options["significance"]])],
+            "own": [
+                *own_metrics(options["metrics"], line.experiment),
+                *own_of(significance_tests, [options["significance"]]),
+            ],
             "studies": list(STUDIES),
             "seed": line.experiment.seed,
         }

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cranfield._own_code import names_code
 from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Size, Stage
@@ -15,7 +16,7 @@ from cranfield.experiments.stages.data import DATA, VOCABULARIES
 from cranfield.experiments.stages.searches import parameters_of, spelling_of
 from cranfield.experiments.stages.splits import SPLITS, split_of
 from cranfield.experiments.store import Made
-from cranfield.experiments.user_code import own
+from cranfield.experiments.user_code import own_system
 from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.recommenders import recommender
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
@@ -41,7 +42,7 @@ class _Models(Stage[Recommender]):
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
             "system": spelling,
             "parameters": parameters_of(line, unit),
-            "own": own(type(recommender(spelling, line.seed(unit)))),
+            "own": own_system(spelling, line.experiment),
             "seed": line.seed(unit),
         }
 
@@ -73,7 +74,9 @@ class _Models(Stage[Recommender]):
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
         return fitted(recommender(spelling_of(line, unit), line.seed(unit)), split_of(line, unit).train)
 
-    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
+        if names_code(unit.system.spelling):
+            return None  # a plan calls no code of the user's own
         return training_time(line.decisions, str(unit.system.spelling), size)
 
 

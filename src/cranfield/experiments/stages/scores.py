@@ -29,7 +29,7 @@ class _Scores(Stage[Scores]):
             "fold": unit.fold,
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "measuring": decided(line, unit).measuring.as_dict(),
-            "own": own_metrics(line.decisions.metrics),
+            "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
         }
 

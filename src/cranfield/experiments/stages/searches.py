@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import SettingError
+from cranfield._own_code import names_code, takes_parameter
+from cranfield._spelling import parse
 from cranfield.data.writing import write_table
 from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -15,7 +17,7 @@ from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.splits import SPLITS, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.tuning import Tuning
-from cranfield.experiments.user_code import own_metrics
+from cranfield.experiments.user_code import own_metrics, own_system
 from cranfield.recommenders import recommender
 
 
@@ -36,7 +38,7 @@ class _Searches(Stage[None]):
             "system": unit.system.spelling,
             **tuning.as_dict(),
             "metric": metric,
-            "own": own_metrics([metric]),
+            "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],
             "asked": {
                 **decisions.serving.as_dict(),
                 **decisions.ranking.as_dict(),
@@ -72,7 +74,9 @@ class _Searches(Stage[None]):
         path = place / OUT / f"{self.name_for(unit)}.parquet"
         return [write_table(tried.frame().drop("seconds"), path)], facts
 
-    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
+        if names_code(unit.system.spelling):
+            return None  # a plan calls no code of the user's own
         return training_time(line.decisions, str(unit.system.spelling), size) * _tuning(unit).size
 
 
@@ -88,8 +92,15 @@ def spelling_of(line: Pipeline, unit: Unit) -> str:
 
 
 def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    """Return all parameters of a recommender on a part, those left at their defaults too."""
-    return dict(vars(recommender(spelling_of(line, unit), line.seed(unit))))
+    """Return all parameters of a recommender on a part, those left at their defaults too.
+
+    Of code that is named by its module they are those that are spelled, and the seed if it takes one.
+    """
+    spelling, seed = spelling_of(line, unit), line.seed(unit)
+    if names_code(spelling):
+        seeded = {"seed": seed} if takes_parameter(spelling, "seed", line.experiment.base) else {}
+        return {**seeded, **dict(parse(spelling).parameters)}
+    return dict(vars(recommender(spelling, seed)))
 
 
 SEARCHES = _Searches()

@@ -1,0 +1,328 @@
+"""Code of a user's own that a spelling names: ``package.module:Name`` is found, hashed, allowed and imported here.
+
+Whoever writes a file could name any code in it. So a name is only imported inside `allowing`, which is
+entered where the user has allowed it; what has to be known without that, its hash for instance, is read from the
+source and never imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from cranfield._errors import CranfieldError, OwnCodeError, SettingError
+from cranfield._spelling import nearest, parse
+
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def names_code(spelling: Any) -> bool:
+    """Whether a spelling names code by its module, and not something that is registered.
+
+    Examples
+    --------
+    >>> names_code("my_package.module:Mine(k=5)"), names_code("knn(k=5)")
+    (True, False)
+    """
+    return isinstance(spelling, str) and ":" in spelling and ":" in parse(spelling).name
+
+
+def check_form(spelling: str) -> None:
+    """Refuse a name of code that has not the form of one.
+
+    Examples
+    --------
+    >>> check_form("mine.py:Mine(k=5)")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: 'mine.py:Mine' does not name code; write package.module:Name, without .py
+    """
+    name = parse(spelling).name
+    if not _NAME.fullmatch(name) or name.partition(":")[0].endswith(".py"):
+        raise SettingError(f"{name!r} does not name code; write package.module:Name, without .py")
+
+
+@dataclass(frozen=True, eq=False)
+class _Permission:
+    """Which names may be imported, where modules are looked for beside Python's own path, and what was imported."""
+
+    names: frozenset[str]
+    folder: Path
+    things: dict[str, Any] = field(default_factory=dict)
+
+
+_PERMISSIONS: list[_Permission] = []
+
+
+def may_be_called(spelling: Any) -> bool:
+    """Whether what a spelling names may be called: it is registered, or code that is allowed."""
+    return not names_code(spelling) or _permission(parse(spelling).name) is not None
+
+
+def _permission(name: str) -> _Permission | None:
+    return next((permission for permission in reversed(_PERMISSIONS) if name in permission.names), None)
+
+
+@contextmanager
+def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
+    """Allow the code that some spellings name to be imported and called.
+
+    Modules are found as Python finds them, and in ``folder``. Those of the folder are imported anew, so that what runs
+    is what the files say now, and forgotten afterwards. What goes wrong inside them is an `OwnCodeError` that names the
+    file and the line.
+    """
+    names = frozenset(parse(spelling).name for spelling in spellings if names_code(spelling))
+    if not names:
+        yield
+        return
+    folder = folder.absolute()
+    files: dict[str, Path] = {}
+    for name in names:
+        check_form(name)
+        files |= _sources(name.partition(":")[0], folder)
+    local = [name for name, file in files.items() if folder in file.parents and "site-packages" not in file.parts]
+    before = {name: sys.modules.pop(name) for name in local if name in sys.modules}
+    for name in names:
+        if name.partition(":")[0] in local:
+            _IMPORTED.pop(name, None)
+    importlib.invalidate_caches()
+    permission = _Permission(names, folder)
+    _PERMISSIONS.append(permission)
+    sys.path.append(str(folder))
+    try:
+        yield
+    except (CranfieldError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        message = _message(error, {str(file) for file in files.values()})
+        if message is None:
+            raise
+        raise OwnCodeError(message) from error
+    finally:
+        sys.path.remove(str(folder))
+        _PERMISSIONS.remove(permission)
+        for name in local:
+            sys.modules.pop(name, None)
+        sys.modules |= before
+
+
+def _message(error: BaseException, files: set[str]) -> str | None:
+    """Return where in a user's own files an error was raised, and what it says; None if it was not raised there."""
+    what = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+    if isinstance(error, SyntaxError) and error.filename in files:
+        return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    if not frames:
+        return None
+    last = frames[-1]
+    line = f" ({last.line})" if last.line else ""
+    return f"{last.filename}, line {last.lineno}, in {last.name}: {what}{line}"
+
+
+def imported(name: str) -> Any:
+    """Return what a name of code stands for, imported now if that is allowed, or say what is missing."""
+    check_form(name)
+    module_name, _, attribute = name.partition(":")
+    permission = _permission(name)
+    if permission is None:
+        raise SettingError(
+            f"{name!r} names code, which is only run where it is allowed; in an experiment give --allow-code "
+            "(allow_code=True), in Python import it and give it itself"
+        )
+    if name not in permission.things:
+        _check_fresh(name, permission.folder)
+        permission.things[name] = _attribute(module_name, attribute)
+    return permission.things[name]
+
+
+# What the source of each name was when it was imported.
+_IMPORTED: dict[str, str] = {}
+
+
+def _check_fresh(name: str, folder: Path) -> None:
+    """Refuse a module that is not there, or whose source has changed since this process imported it."""
+    module = name.partition(":")[0]
+    if _spec(module, folder) is None:
+        raise _missing(module, folder)
+    source = _hash(name, _sources(module, folder))
+    if module in sys.modules and _IMPORTED.get(name, source) != source:
+        raise SettingError(f"the source of {name} has changed since it was imported; start Python anew")
+    _IMPORTED[name] = source
+
+
+def _attribute(module_name: str, attribute: str) -> Any:
+    thing: Any = importlib.import_module(module_name)
+    for part in attribute.split("."):
+        if not hasattr(thing, part):
+            known = (
+                [member for member in vars(thing) if not member.startswith("_")] if hasattr(thing, "__dict__") else []
+            )
+            there = f"the module {module_name!r}" if isinstance(thing, ModuleType) else repr(thing)
+            raise SettingError(f"{there} has no {part!r}{nearest(part, known)}")
+        thing = getattr(thing, part)
+    return thing
+
+
+def _missing(module: str, folder: Path) -> SettingError:
+    return SettingError(
+        f"there is no module {module!r}, neither where Python looks for modules nor in {folder}; mend its name, or "
+        "install its package"
+    )
+
+
+# What can be known without importing anything.
+
+
+def source_hash(spelling: str, folder: Path) -> str:
+    """Return a hash of the source that a name of code stands in, and of what this imports of the same origin.
+
+    These are modules beside the experiment file, or those of the same package. Comments and line breaks do not count.
+    """
+    name = parse(spelling).name
+    check_form(name)
+    module = name.partition(":")[0]
+    files = _sources(module, folder.absolute())
+    if module not in files:
+        raise _missing(module, folder)
+    return _hash(name, files)
+
+
+def _hash(name: str, files: Mapping[str, Path]) -> str:
+    digest = hashlib.sha256(name.encode())
+    for module, file in sorted(files.items()):
+        digest.update(f"{module} {_source(file).digest} ".encode())
+    return digest.hexdigest()[:16]
+
+
+def takes_parameter(spelling: str, parameter: str, folder: Path) -> bool:
+    """Whether the class that a name of code stands for has a parameter, as far as its own lines say."""
+    module, _, attribute = parse(spelling).name.partition(":")
+    file = _sources(module, folder.absolute()).get(module)
+    tree = None if file is None else _tree(file)
+    if tree is None:
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == attribute.rpartition(".")[2]:
+            fields = [
+                line.target.id
+                for line in node.body
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+            ]
+            makers = [line for line in node.body if isinstance(line, ast.FunctionDef) and line.name == "__init__"]
+            arguments = [argument.arg for maker in makers for argument in (*maker.args.args, *maker.args.kwonlyargs)]
+            return parameter in (*fields, *arguments)
+    return False
+
+
+def _sources(module: str, folder: Path) -> dict[str, Path]:
+    """Return the files of a module and of all modules of the same origin that it imports, by module name."""
+    top = _spec(module.partition(".")[0], folder)
+    beside = top is not None and _home(top) == folder
+    files: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        parents = [name[: place.start()] for place in re.finditer(r"\.", name)]
+        for imported_name in (*parents, name):
+            spec = None if imported_name in files else _spec(imported_name, folder)
+            if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+                continue
+            files[imported_name] = Path(spec.origin)
+            waiting += [
+                other
+                for other in _imports(imported_name, files[imported_name])
+                if _same_origin(other, module, folder, beside)
+            ]
+    return files
+
+
+def _same_origin(name: str, module: str, folder: Path, beside: bool) -> bool:
+    top = name.partition(".")[0]
+    if top == module.partition(".")[0]:
+        return True
+    spec = _spec(top, folder) if beside else None
+    return spec is not None and _home(spec) == folder
+
+
+def _home(spec: ModuleSpec) -> Path | None:
+    """Return the folder that a module or package lies in."""
+    if spec.origin is None or not Path(spec.origin).is_file():
+        places = list(spec.submodule_search_locations or ())
+        return Path(places[0]).absolute().parent if places else None
+    file = Path(spec.origin).absolute()
+    return file.parent.parent if spec.submodule_search_locations else file.parent
+
+
+def _spec(module: str, folder: Path) -> ModuleSpec | None:
+    """Return where a module lies, without importing it or its package."""
+    top, *parts = module.split(".")
+    try:
+        spec = PathFinder.find_spec(top, [*sys.path, str(folder)]) or importlib.util.find_spec(top)
+        name = top
+        for part in parts:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            name = f"{name}.{part}"
+            spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    except (ValueError, ImportError):  # what has no place, as __main__
+        return None
+    return spec
+
+
+def _imports(name: str, file: Path) -> Iterator[str]:
+    """Yield the names of modules that a file imports, as far as its lines say."""
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    for level, module, names in _source(file).imports:
+        above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        base = ".".join((*above, *([module] if module else ())))
+        if base:
+            yield base
+            yield from (f"{base}.{member}" for member in names)
+
+
+class _Source(NamedTuple):
+    """What is known of a file: a hash of its code, and what it imports (how far up, from where, which names)."""
+
+    digest: str
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+
+
+def _source(file: Path) -> _Source:
+    about = file.stat()
+    return _read_source(file, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _read_source(file: Path, *_: int) -> _Source:
+    """Read a file, once for each time that it changed."""
+    tree = _tree(file)
+    if tree is None:
+        return _Source(hashlib.sha256(file.read_bytes()).hexdigest(), ())
+    imports: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [(0, alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(imports))
+
+
+def _tree(file: Path) -> ast.Module | None:
+    """Return the source of a file as a tree; None if it is not Python that can be read."""
+    try:
+        return ast.parse(file.read_bytes()) if file.suffix == ".py" else None
+    except (SyntaxError, ValueError):
+        return None

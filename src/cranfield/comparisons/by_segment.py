@@ -1,0 +1,203 @@
+"""The verb `compare_segments`: scores by group in, a verdict for each group out, and where the order turns round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield._table import Table
+from cranfield.comparisons.comparing import compare, tested_average
+from cranfield.comparisons.comparison import Comparison
+from cranfield.comparisons.interactions import has_weight, interactions
+from cranfield.comparisons.sentences import p_text
+from cranfield.measures import Averaging, Scores, Segments
+
+# So many pairs of systems that turn round are named one by one.
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentComparison:
+    """What the tests say in each group, and whether the groups differ.
+
+    Parameters
+    ----------
+    segments
+        The scores by group.
+    comparisons
+        What `compare` says of each group; None where a group has no value to compare.
+    interactions
+        One row per metric, pair of systems and group: the difference inside the group against that outside; see
+        `cranfield.comparisons.interactions.interactions`.
+    averaging
+        How lists are averaged.
+    alpha
+        The level of significance.
+    """
+
+    segments: Segments
+    comparisons: Mapping[str, Comparison | None]
+    interactions: pl.DataFrame
+    averaging: Averaging
+    alpha: float
+
+    @property
+    def averaged(self) -> Segments:
+        """The scores that averages are shown of: over the users that are compared."""
+        return replace(self.segments, scores=self.segments.scores.over_common_lists())
+
+    def frame(self) -> pl.DataFrame:
+        """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` before it."""
+        labels = [pl.lit(self.segments.name).alias("segment")]
+        return pl.concat(
+            comparison.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
+            for name, comparison in self.comparisons.items()
+            if comparison is not None
+        )
+
+    def averages(self) -> pl.DataFrame:
+        """Return the averages of every group with their intervals; see `Segments.frame`."""
+        return self.averaged.frame(self.averaging, level=1 - self.alpha)
+
+    @cached_property
+    def verdict(self) -> list[str]:
+        """What a person would say: the verdict of each group, then where the order of systems turns round."""
+        said = []
+        for name, comparison in self.comparisons.items():
+            users = self.segments.n_users(name)
+            where = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
+            sentences = (
+                ["nothing can be said, since nothing is measured there."]
+                if comparison is None
+                else comparison.sentences(1)
+            )
+            said.append(f"{where}: {' '.join(sentences)}")
+        return said + self.turned
+
+    @property
+    def turned(self) -> list[str]:
+        """Where the order of two systems turns round, and whether chance can explain it."""
+        turned = self.interactions.filter("turns").sort("p_corrected", nulls_last=True)
+        shown = turned.filter("significant")
+        said = [self._turn(row) for row in shown.head(_MOST_NAMED).iter_rows(named=True)]
+        if len(shown) > _MOST_NAMED:
+            said.append(f"{self.segments.name}: there are {len(shown) - _MOST_NAMED:,} more such cases.")
+        others = turned.filter(~pl.col("significant"))
+        if len(others):
+            cases = "1 case" if len(others) == 1 else f"{len(others):,} cases"
+            smallest = p_text(others["p_corrected"].fill_nan(None).min())  # type: ignore[arg-type]
+            said.append(
+                f"{self.segments.name}: in {cases} two systems change places between a group and the rest by no more "
+                f"than chance can explain (smallest p of an interaction, corrected: {smallest})."
+            )
+        if not len(turned):
+            said.append(f"{self.segments.name}: no two systems change places in any group.")
+        return said
+
+    def _turn(self, row: Mapping[str, Any]) -> str:
+        a, b = row["system_a"], row["system_b"]
+        lower = self.segments.scores.lower_is_better[self.segments.scores.metrics.index(row["metric"])]
+        leads = [a if (difference > 0) != lower else b for difference in (row["inside"], row["outside"])]
+        p = f"p of the interaction {p_text(row['p'])}, corrected for all groups and pairs {p_text(row['p_corrected'])}"
+        return (
+            f"{self.segments.name}, {row['metric']}: the order of {a} and {b} turns round in {row['group']}: "
+            f"{leads[0]} is ahead by {abs(row['inside']):.4f} there, and {leads[1]} by {abs(row['outside']):.4f} "
+            f"elsewhere ({p}; {row['test']})."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the groups are made and tested."""
+        return (
+            *self.segments.notes,
+            "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
+            "pairs of a metric (Holm)",
+        )
+
+    def table(self) -> Table:
+        """Return the averages by group as a table for people."""
+        averages = self.averaged.table(self.averaging, level=1 - self.alpha)
+        return replace(averages, notes=self.notes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON (NaN becomes null)."""
+        return {
+            "segment": self.segments.name,
+            "of": self.segments.of,
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+            "averages": _plain(self.averages()),
+            "comparisons": _plain(self.frame()),
+            "interactions": _plain(self.interactions),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.verdict) + f"\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        return f"SegmentComparison({self.segments!r})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.verdict) + self.table().html()
+
+
+def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
+    """Compare systems in each group, and test whether the groups differ.
+
+    Every group is compared by itself, as `compare` would. The order of two systems *turns round* in a group where one
+    leads inside it and the other outside it; whether that is more than chance is tested as an interaction, the paired
+    difference inside the group against that outside, and corrected over all groups and pairs of a metric (Holm). All
+    groups are tested, not only those in which the order turns round, so that choosing these afterwards is allowed for.
+
+    Parameters
+    ----------
+    segments
+        What `Scores.segments` and `measure_segments` give.
+    options
+        Those of `compare`.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(list("abcdefgh"), list("xxxxyyyy"))
+    >>> runs = {"one": {user: ["x"] for user in "abcdefgh"}, "two": {user: ["y"] for user in "abcdefgh"}}
+    >>> groups = {user: "early" if user < "e" else "late" for user in "abcdefgh"}
+    >>> comparison = cf.compare_segments(cf.measure(runs, test, "P@1").segments(groups))
+    >>> comparison.interactions.select("group", "inside", "outside", "turns").rows()
+    [('early', 1.0, -1.0, True), ('late', -1.0, 1.0, True)]
+    """
+    known = Averaging().as_dict()
+    averaging = Averaging(**{"by": "user", **{name: options[name] for name in options if name in known}})
+    averaging = tested_average(options.get("significance", "permutation"), averaging.with_(groups="pooled"))
+    options = {**options, "groups": "pooled"}
+    alpha = options.get("alpha", 0.05)
+    segments.scores.check_measured()
+    compared = {name: _compared(segments.group(name), averaging, options) for name in segments.names}
+    if not any(compared.values()):
+        raise InputError(f"no group of {segments.name} has anything to compare", remedy="use average='mean'")
+    metrics = options.get("metrics")
+    tested = interactions(
+        segments,
+        averaging,
+        metrics=[metrics] if isinstance(metrics, str) else metrics,
+        baseline=None if options.get("baseline") in (None, "none") else options["baseline"],
+        alpha=alpha,
+    )
+    return SegmentComparison(segments, compared, tested, averaging, alpha)
+
+
+def _compared(scores: Scores, averaging: Averaging, options: Mapping[str, Any]) -> Comparison | None:
+    measured = np.isfinite(scores.values).any() and has_weight(scores, averaging)
+    return compare(scores, **options) if measured else None
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()

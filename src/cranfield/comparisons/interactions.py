@@ -1,0 +1,148 @@
+"""Whether a difference between two systems is another one in a group than outside it: a test of the interaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.comparisons.corrections import holm
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.samples import make_samples
+from cranfield.comparisons.student import moments, p_of_t
+from cranfield.measures import Scores, Segments
+from cranfield.measures.averaging import Averaging
+
+# A difference of averages that is smaller than this is rounding, and has no sign.
+_ROUNDING = 1e-12
+
+_SCHEMA: Mapping[str, Any] = {
+    **dict.fromkeys(("metric", "system_a", "system_b", "group"), pl.String),
+    **dict.fromkeys(("inside", "outside"), pl.Float64),
+    **dict.fromkeys(("n_inside", "n_outside"), pl.Int64),
+    **dict.fromkeys(("interaction", "standard_error", "p"), pl.Float64),
+    "turns": pl.Boolean,
+    "test": pl.String,
+}
+
+
+def interactions(
+    segments: Segments,
+    averaging: Averaging,
+    *,
+    metrics: Sequence[str] | None = None,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+) -> pl.DataFrame:
+    """Return, for each metric, pair of systems and group, the difference inside the group against that outside it.
+
+    Where no user is on both sides, as in groups of users, the test is Welch's of two independent samples (1947), with
+    the degrees of freedom of Welch and Satterthwaite. Where users are on both sides, as in groups of items, it is
+    Student's paired test of the difference inside minus the difference outside, over the users who are on both. The
+    values of users are those that belong to the average (`Sample.influences`). p-values are corrected by Holm's
+    procedure over all groups and pairs of a metric; of two groups, each of which is what is outside the other, one is
+    counted.
+
+    Columns: ``metric, system_a, system_b, group``; the differences (a − b) ``inside`` and ``outside`` with the numbers
+    of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested, its
+    ``standard_error``, ``p``, ``p_corrected`` and ``significant`` (p_corrected < α); ``turns``, whether the order of
+    the two systems inside is the opposite of that outside; and the ``test``.
+    """
+    by_user = averaging.with_(by="user", groups="pooled")
+    frames: list[pl.DataFrame] = []
+    for name in segments.names:
+        inside, outside = segments.group(name), segments.scores.outside(name)
+        if not (has_weight(inside, averaging) and has_weight(outside, averaging)):
+            continue
+        samples_in, _ = make_samples(inside, by_user, metrics=metrics, baseline=baseline)
+        samples_out, _ = make_samples(outside, by_user, metrics=metrics, baseline=baseline)
+        users_in, users_out = _units(inside), _units(outside)
+        frames += [_rows(name, inner, outer, users_in, users_out) for inner, outer in zip(samples_in, samples_out)]
+    rows = pl.concat(frames or [pl.DataFrame(schema=_SCHEMA)])
+    parts = rows.partition_by("metric", maintain_order=True) or [rows]
+    return pl.concat(_corrected(part, segments.names, alpha) for part in parts)
+
+
+def has_weight(scores: Scores, averaging: Averaging) -> bool:
+    """Whether any list counts in an average: under weights by relevant items a group may have none."""
+    weights = scores.weights(averaging.kind)
+    return weights is None or bool(weights.any())
+
+
+def _units(scores: Scores) -> NDArray[np.int32]:
+    """Return the user of each unit of a sample whose values are by user."""
+    users = np.unique(scores.users)
+    return scores.users if len(users) == len(scores.users) else users
+
+
+def _rows(
+    group: str, inside: Sample, outside: Sample, users_in: NDArray[np.int32], users_out: NDArray[np.int32]
+) -> pl.DataFrame:
+    both, place_in, place_out = np.intersect1d(users_in, users_out, return_indices=True)
+    parts = []
+    for pairs in inside.blocks():
+        x, y = inside.influences(pairs), outside.influences(pairs)
+        (n_in, mean_in, sd_in), (n_out, mean_out, sd_out) = moments(x), moments(y)
+        if len(both):
+            n, difference, sd = moments(x[:, place_in] - y[:, place_out])
+            error, degrees = sd / np.sqrt(np.maximum(n, 1)), n - 1
+        else:
+            difference, (error, degrees) = mean_in - mean_out, _welch(n_in, sd_in, n_out, sd_out)
+        p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p_of_t(difference, error, degrees + 1))
+        parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
+    mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
+    first, second = ([inside.systems[place] for place in places] for places in (inside.first, inside.second))
+    signs = [np.where(np.abs(mean) <= _ROUNDING, 0.0, np.sign(mean)) for mean in (mean_in, mean_out)]
+    return pl.DataFrame(
+        {
+            "metric": [inside.metric] * len(p),
+            "system_a": first,
+            "system_b": second,
+            "group": [group] * len(p),
+            "inside": mean_in,
+            "outside": mean_out,
+            "n_inside": n_in.astype(np.int64),
+            "n_outside": n_out.astype(np.int64),
+            "interaction": difference,
+            "standard_error": error,
+            "p": p,
+            "turns": signs[0] * signs[1] < 0,
+            "test": ["paired t" if len(both) else "Welch's t"] * len(p),
+        },
+        schema=_SCHEMA,
+    )
+
+
+def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[Floats, Floats]:
+    """Return the standard error of a difference of two means, and its degrees of freedom; 0 where it has none.
+
+    Examples
+    --------
+    >>> error, degrees = _welch(np.array([4.0]), np.array([2.0]), np.array([4.0]), np.array([2.0]))
+    >>> error.round(4).tolist(), degrees.tolist()
+    ([1.4142], [6.0])
+    """
+    parts = [sd**2 / np.maximum(n, 1) for n, sd in ((n_in, sd_in), (n_out, sd_out))]
+    spread = parts[0] ** 2 / np.maximum(n_in - 1, 1) + parts[1] ** 2 / np.maximum(n_out - 1, 1)
+    total = parts[0] + parts[1]
+    smallest = np.minimum(n_in, n_out) - 1
+    degrees = np.divide(total**2, spread, out=np.array(smallest, dtype=np.float64), where=spread > 0)
+    return np.sqrt(total), np.where(smallest > 0, degrees, 0.0)
+
+
+def _corrected(rows: pl.DataFrame, groups: Sequence[str], alpha: float) -> pl.DataFrame:
+    """Return the rows of a metric with p-values that are corrected over its groups and pairs."""
+    p = rows["p"].to_numpy()
+    if len(groups) == 2:
+        once = holm(p[: len(p) // 2])
+        corrected = np.concatenate([once, once])
+    else:
+        corrected = holm(p)
+    columns = [name for name in rows.columns if name != "p"]
+    place = columns.index("turns")
+    return rows.with_columns(p_corrected=corrected, significant=corrected < alpha).select(
+        *columns[:place], "p", "p_corrected", "significant", *columns[place:]
+    )

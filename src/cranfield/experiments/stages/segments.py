@@ -1,0 +1,112 @@
+"""The optional stage `segments`: averages and comparisons by group of users, items or test ratings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._files import write_text
+from cranfield.comparisons import SegmentComparison, compare_segments
+from cranfield.data.writing import write_table
+from cranfield.experiments.inputs import input_checksum, segment_data
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import OUT, Stage
+from cranfield.experiments.stages.data import decided
+from cranfield.experiments.stages.judged import JUDGED, judged_of
+from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_metrics
+from cranfield.measures import Segments, judged_segments
+from cranfield.measures.context import Context
+from cranfield.measures.measuring import as_judged
+from cranfield.measures.segment_groups import file_and_column
+from cranfield.measures.segmenting import is_built_in
+
+Results = tuple[Segments | SegmentComparison, ...]
+
+
+class _Segments(Stage[Results]):
+    name, title, level, inputs = "segments", "Comparing groups", "source", ("splits", "judged", "scores")
+    exported = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the experiment names any segment."""
+        return bool(line.decisions.segment)
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        decisions, parts = decided(line, unit), line.units("part", unit)
+        return {
+            "data": unit.source.name,
+            "splits": [line.artifact(SPLITS, part).digest for part in parts],
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
+            "scores": [line.artifact(SCORES, part).digest for part in parts],
+            "segments": {text: _file(line, unit, text) for text in decisions.segment},
+            "measuring": decisions.measuring.as_dict(),
+            "own": own_metrics(decisions.metrics, line.experiment),
+            "averaging": decisions.averaging.as_dict(),
+            "comparing": decisions.comparing.as_dict(),
+            "seed": line.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        results = self._results(line, unit)
+        home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
+        averaging = line.decisions.averaging
+        frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
+        compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
+        if compared:
+            frames["segment-comparisons"] = pl.concat(segment.frame() for segment in compared)
+            frames["segment-interactions"] = pl.concat(
+                segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
+                for segment in compared
+            )
+        paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
+        paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
+        shown = [segment.averaged.table(averaging) for segment in results]
+        for ending, texts in (
+            ("tex", [table.latex() for table in shown]),
+            ("md", [table.markdown() for table in shown]),
+        ):
+            paths.append(tables / f"{unit.source.name}-segments.{ending}")
+            write_text(paths[-1], "\n\n".join(text.rstrip("\n") for text in texts) + "\n")
+        # The page shows them next.
+        line.remember(self.name, self.name_for(unit), lambda: results)
+        return paths, {"sentences": [sentence for segment in compared for sentence in segment.verdict]}
+
+    def read(self, line: Pipeline, unit: Unit) -> Results:
+        """Return the results by group, made again of the judged lists."""
+        return self._results(line, unit)
+
+    def _results(self, line: Pipeline, unit: Unit) -> Results:
+        segments = [self._segments(line, unit, text) for text in line.decisions.segment]
+        if len(line.experiment.systems) < 2:
+            return tuple(segments)
+        options = {**line.decisions.comparing.as_dict(), **line.decisions.tested.as_dict()}
+        return tuple(compare_segments(segment, seed=line.experiment.seed, **options) for segment in segments)
+
+    def _segments(self, line: Pipeline, unit: Unit, text: str) -> Segments:
+        """Return the scores by a grouping, over all folds and repetitions."""
+        measuring, file = decided(line, unit).measuring, file_and_column(text, line.experiment.path)
+        by = text if file is None or is_built_in(text) else ":".join(str(part) for part in file if part is not None)
+        parts = []
+        for part in line.units("part", unit):
+            split = split_of(line, part)
+            judged = as_judged(judged_of(line, part), None, measuring.threshold, Context(split.train))
+            test, data = measured_test(line, part), segment_data(line.experiment, unit.source)
+            parts.append(judged_segments(judged, measuring, by, test=test, train=split.train, data=data, name=text))
+        return Segments.join(parts)
+
+
+def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
+    """Return a hash of the file that a segment comes from, if it comes from a file."""
+    if is_built_in(text):
+        return None
+    file = file_and_column(text, line.experiment.path)
+    data = segment_data(line.experiment, unit.source)
+    return input_checksum(file[0]) if file is not None else None if data is None else input_checksum(data)
+
+
+SEGMENTS = _Segments()

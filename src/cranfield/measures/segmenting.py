@@ -1,0 +1,181 @@
+"""Groups of users, items or test ratings that results are shown for: those that are built in, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._checks import Limits
+from cranfield._decisions import Decided, decision
+from cranfield._errors import SettingError
+from cranfield._phrases import listed
+from cranfield._registry import Registry
+from cranfield._spelling import parse
+from cranfield.data import Ratings, Vocabulary
+from cranfield.data.moment import day
+from cranfield.measures.metrics._train import translated
+from cranfield.measures.popularity_groups import HEAD_MID_TAIL, group_of_items, shares_of
+
+SegmentOf = Literal["users", "items", "ratings"]
+
+
+class Basis(NamedTuple):
+    """What groups can be made of: the ids of the test set, its ratings, and the training ratings where known."""
+
+    user_ids: Vocabulary
+    item_ids: Vocabulary | None = None
+    test: Ratings | None = None
+    train: Ratings | None = None
+
+    def training(self, name: str) -> Ratings:
+        """Return the training ratings, or say which segment needs them."""
+        if self.train is None:
+            raise SettingError(f"the segment {name} needs the training ratings; give them as train=... (--train FILE)")
+        return self.train
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The group of each user, item or test rating.
+
+    Parameters
+    ----------
+    name
+        What the grouping is called.
+    of
+        What is grouped: ``users``, ``items`` or (test) ``ratings``.
+    codes
+        The group of each user code, of each item code, or of each test rating: a place among the names.
+    names
+        The groups in order.
+    notes
+        How the groups are made, in sentences.
+    unknown
+        The place of the group of those that the grouping does not mention, if it has one.
+    examples
+        Some of the ids that the grouping does mention, for messages.
+    """
+
+    name: str
+    of: SegmentOf
+    codes: NDArray[np.int16]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    unknown: int | None = None
+    examples: tuple[str, ...] = ()
+
+
+SEGMENTS: Registry[Callable[..., Segment]] = Registry("segment")
+"""The built-in segments by name: functions from a `Basis` to a `Segment`."""
+
+
+@SEGMENTS.register
+def activity(
+    basis: Basis,
+    new: Annotated[int, Limits(low=1)] = 5,
+    light: Annotated[float, Limits(above=0, below=1)] = 0.5,
+) -> Segment:
+    """New, light and heavy users, by how many training ratings they have.
+
+    A new user has fewer than ``new`` training ratings. Of the training users who have at least ``new``, the share
+    ``light`` with the fewest ratings is light and the others are heavy; users with equally many ratings are in the same
+    group: the limit is the smallest number of ratings that at least this share of them does not exceed.
+    """
+    train = basis.training("activity")
+    of_user = train.user_counts.astype(np.float64)
+    counts = translated(of_user, train.user_ids, basis.user_ids, missing=0.0)
+    known = of_user[of_user >= new]
+    limit = float(np.quantile(known, light, method="inverted_cdf")) if len(known) else float(new)
+    codes = np.where(counts < new, 0, np.where(counts <= limit, 1, 2))
+    note = (
+        f"new users have fewer than {new} training ratings, light ones {new} to {limit:.0f}, and heavy ones more than "
+        f"{limit:.0f}"
+    )
+    return Segment("activity", "users", codes.astype(np.int16), ("new", "light", "heavy"), (note,))
+
+
+@SEGMENTS.register
+def popularity(
+    basis: Basis, groups: Annotated[int | None, Limits(low=2)] = None, of: Literal["ratings", "items"] = "ratings"
+) -> Segment:
+    """Test items by how many training ratings they have: head, mid and tail, or equal groups from 1, the most popular.
+
+    See `by_popularity`: the head makes up a fifth of the training ratings, and so does the tail.
+    """
+    train, shares = basis.training("popularity"), shares_of(HEAD_MID_TAIL if groups is None else groups)
+    assert basis.item_ids is not None
+    of_train = group_of_items(train, list(shares.values()), of)
+    codes = translated(of_train, train.item_ids, basis.item_ids, missing=len(shares) - 1.0)
+    parts = listed([f"{name} {100 * share:.0f} %" for name, share in shares.items()])
+    note = f"items are grouped from most to least popular by their share of the training {of}: {parts}"
+    return Segment("popularity", "items", codes.astype(np.int16), tuple(shares), (note,))
+
+
+@SEGMENTS.register
+def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> Segment:
+    """Test ratings by their time: so many periods in a row, with equally many test ratings as far as times differ."""
+    if basis.test is None or basis.test.times is None:
+        raise SettingError("the segment period needs times, and the test set has none; choose another segment")
+    times = basis.test.times
+    limits = np.quantile(times, np.arange(1, parts) / parts, method="inverted_cdf")
+    codes = np.searchsorted(limits, times, side="left")
+    names = tuple(f"period {number}" for number in range(1, parts + 1))
+    spans = [(name, times[codes == place]) for place, name in enumerate(names)]
+    said = [f"{name} from {day(own.min())} to {day(own.max())}" for name, own in spans if len(own)]
+    note = f"test ratings are grouped by their time (UTC): {listed(said)}"
+    return Segment("period", "ratings", codes.astype(np.int16), names, (note,))
+
+
+def is_built_in(text: str) -> bool:
+    """Whether a text spells a built-in segment, right or wrong.
+
+    Examples
+    --------
+    >>> is_built_in("activity(new=10)"), is_built_in("users.csv")
+    (True, False)
+    """
+    try:
+        return parse(text).name in SEGMENTS
+    except SettingError:
+        return False
+
+
+def _segment(name: str, value: Any) -> tuple[str, ...]:
+    stated = (value,) if isinstance(value, str) else value
+    if not isinstance(stated, list | tuple) or not all(isinstance(text, str) and text for text in stated):
+        raise SettingError(f"{name}={value!r} is not text; write a segment such as 'activity' or 'users.csv:age'")
+    spelled = [str(SEGMENTS.spelling(text)) if is_built_in(text) else text for text in stated]
+    return tuple(dict.fromkeys(spelled))
+
+
+def _phrase(value: Sequence[str]) -> str | None:
+    return f"by {listed(list(value))}" if value else None
+
+
+@dataclass(frozen=True)
+class Segmenting(Decided):
+    """By which groups results are shown as well.
+
+    Parameters
+    ----------
+    segment
+        ``activity``, ``popularity`` or ``period`` (with parameters); a file with a user or item column and a group,
+        ``users.csv`` or ``users.csv:age``; or a column of the test file.
+
+    Examples
+    --------
+    >>> Segmenting("activity( new=10 )").segment
+    ('activity(new=10)',)
+    """
+
+    segment: Any = decision(
+        "D",
+        (),
+        "groups to show results for as well: activity, popularity, period, FILE, FILE:COLUMN or a column of the data",
+        check=_segment,
+        phrase=_phrase,
+    )

@@ -1,0 +1,293 @@
+"""`Segments`: the scores of groups of users, items or test ratings, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._decisions import takes_decisions
+from cranfield._errors import InputError, SettingError
+from cranfield._table import Cell, Table
+from cranfield.data import Ratings
+from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.inputs import as_test
+from cranfield.measures.joined_scores import check_alike, lists_of
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
+from cranfield.measures.scores import LEVEL, Scores
+from cranfield.measures.segment_groups import segment_of
+from cranfield.measures.segmenting import Basis, Segment, SegmentOf
+from cranfield.rankings.lists import Ties
+
+Interval = Literal["analytic", "bootstrap"]
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Scores by group.
+
+    Parameters
+    ----------
+    name
+        What the grouping is called: ``activity``, ``users.csv:age``.
+    of
+        What is grouped: ``users``, ``items`` or (test) ``ratings``.
+    scores
+        The scores with the group of each list. Where items or ratings are grouped, a user has a list for each group:
+        the same list, of which only the test ratings of the group count.
+    notes
+        How the groups are made, in sentences.
+    """
+
+    name: str
+    of: SegmentOf
+    scores: Scores
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups, in order."""
+        return self.scores.group_names
+
+    @property
+    def averaged(self) -> Segments:
+        """The scores that averages are shown of: all of them. Of a comparison, those of the users it is over."""
+        return self
+
+    def group(self, name: str) -> Scores:
+        """Return the scores of one group."""
+        return self.scores.group(name)
+
+    def n_users(self, name: str) -> int:
+        """Return how many users have a list in a group."""
+        return len(np.unique(self.group(name).users))
+
+    @takes_decisions(Averaging)
+    def frame(
+        self,
+        average: str | Average | Averaging = "mean",
+        *,
+        level: float = LEVEL,
+        interval: Interval = "analytic",
+        seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
+    ) -> pl.DataFrame:
+        """Return `Scores.frame` of every group, with the columns ``segment`` and ``group`` before it."""
+        averaging = Averaging.of(average, **decisions).with_(groups="pooled")
+        labels = [pl.lit(self.name).alias("segment")]
+        return pl.concat(
+            self.group(name)
+            .frame(averaging, level=level, interval=interval, seed=seed)
+            .select(*labels, pl.lit(name).alias("group"), pl.all())
+            for name in self.names
+        )
+
+    @takes_decisions(Averaging)
+    def table(
+        self,
+        average: str | Average | Averaging = "mean",
+        *,
+        level: float | None = LEVEL,
+        interval: Interval = "analytic",
+        seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
+    ) -> Table:
+        """Return the averages as a table for people: one row per group and system, the best of each group in bold."""
+        averaging = Averaging.of(average, **decisions).with_(groups="pooled")
+        rows: list[list[Cell]] = []
+        intervals = ""
+        for name in self.names:
+            part = self.group(name).table(averaging, level=level, interval=interval, seed=seed)
+            intervals = "".join(part.caption.rpartition("; interval: ")[1:]) if level is not None else ""
+            users = f"{self.n_users(name):,}"
+            for cells in part.rows:
+                system, *means = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
+                rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
+        header = ["group", "system", "users", *self.scores.metrics]
+        _, _, how = self.scores.table(averaging).caption.partition("; ")
+        return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)
+
+    @staticmethod
+    def join(parts: Sequence[Segments]) -> Segments:
+        """Put together the same grouping of several folds or repetitions; a user's lists stand side by side."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        check_alike([part.scores for part in parts], "fold")
+        scores = replace(first.scores, **lists_of([part.scores for part in parts]), **_NOTHING_WHOLE)
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        return replace(first, scores=scores, notes=notes)
+
+    def __str__(self) -> str:
+        return self.table().text()
+
+    def __repr__(self) -> str:
+        return f"Segments({self.name!r}, {len(self.names)} groups of {self.of}: {', '.join(self.names)})"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+# What belongs to a whole system has no value by group.
+_NOTHING_WHOLE: dict[str, Any] = {
+    "overall": None,
+    "filled": None,
+    "unjudged": None,
+    "item_coverage": None,
+    "recommended": None,
+    "counts": {},
+}
+
+
+def user_segments(scores: Scores, by: Any, *, train: Ratings | None = None, data: Any = None) -> Segments:
+    """Return scores by groups of users; see `Scores.segments`."""
+    segment = segment_of(by, Basis(scores.user_ids, scores.user_ids, None, train), data=data)
+    if segment.of != "users":
+        raise SettingError(
+            f"the segment {segment.name} groups {segment.of}, for which lists are measured again; use measure_segments"
+        )
+    return _of_users(scores, segment)
+
+
+def measure_segments(
+    runs: Any,
+    test: Any = None,
+    metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
+    *,
+    by: Any,
+    threshold: float | None = None,
+    lists: Kind = "full",
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+    negative_grades: NegativeGrades = "judged",
+    data: Any = None,
+) -> Segments:
+    """Measure lists by groups of users, items or test ratings.
+
+    Groups of users divide the lists. Groups of items, or of test ratings by their time, divide the test set: the lists
+    stay as they are, and are measured as if the test set held only the ratings of one group; users without any have no
+    list there.
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, lists, ties, train, negative_grades
+        As for `measure`.
+    by
+        ``activity``, ``popularity``, ``period`` (see the built-in segments); a file or a frame with a user (or item)
+        column and a group, or ``FILE:COLUMN``; a column of ``data``; or a mapping from users to groups. Users and
+        items that it does not mention are in the group ``unknown``.
+    data
+        The file or frame that the test set came from, if a column of it is to be named; ``test`` by default.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"], "cid": ["y"]}}
+    >>> ages = {"ann": "young", "bob": "old", "cid": "old"}
+    >>> cf.measure_segments(runs, test, "P@1", by=ages).frame().select("group", "mean").rows()
+    [('old', 0.5), ('young', 1.0)]
+    """
+    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    ratings = None if test is None else as_test(test)
+    judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    data = test if data is None and not isinstance(test, Ratings) else data
+    return judged_segments(judged, measuring, by, test=ratings, train=train, data=data)
+
+
+def judged_segments(
+    judged: Sequence[Judged],
+    measuring: Measuring,
+    by: Any,
+    *,
+    test: Ratings | None = None,
+    train: Ratings | None = None,
+    data: Any = None,
+    name: str | None = None,
+) -> Segments:
+    """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
+
+    ``name`` is what the segments are called, where that is not what ``by`` says.
+    """
+    judgments = judged[0].judgments
+    segment = segment_of(by, Basis(judgments.user_ids, judgments.item_ids, test, train), data=data)
+    segment = segment if name is None else replace(segment, name=name)
+    if segment.of == "users":
+        return _of_users(measure_judged(judged, measuring), segment)
+    return _of_ratings(judged, measuring, segment, _group_of_judgments(judgments, segment, test))
+
+
+def _of_users(scores: Scores, segment: Segment) -> Segments:
+    groups = segment.codes[scores.users]
+    notes = _checked(segment, groups, [str(example) for example in scores.user_ids.ids(scores.users[:3])], "users")
+    return _made(replace(scores, groups=groups, **_NOTHING_WHOLE), segment, notes)
+
+
+def _of_ratings(
+    judged: Sequence[Judged], measuring: Measuring, segment: Segment, groups: NDArray[np.int16]
+) -> Segments:
+    """Measure the lists once for each group, by its test ratings alone."""
+    judgments = judged[0].judgments
+    notes = _checked(
+        segment, groups, [str(example) for example in judgments.item_ids.ids(judgments.items[:3])], "items"
+    )
+    parts = []
+    for place in np.unique(groups):
+        mask = groups == place
+        part = measure_judged([lists.only(mask) for lists in judged], measuring)
+        own = np.full(part.n_lists, place, dtype=np.int16)
+        parts.append(replace(part, groups=own, group_names=segment.names))
+    notes = (*notes, "lists are measured as if the test set held only the ratings of the group")
+    return _made(replace(parts[0], **lists_of(parts), **_NOTHING_WHOLE), segment, notes)
+
+
+def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | None) -> NDArray[np.int16]:
+    if segment.of == "items":
+        return segment.codes[judgments.items]
+    assert test is not None
+    n_items = len(judgments.item_ids)
+    rated = test.users.astype(np.int64) * n_items + test.items
+    wanted = judgments.users[judgments.lists].astype(np.int64) * n_items + judgments.items
+    return segment.codes[np.searchsorted(rated, wanted)]
+
+
+def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], things: str) -> tuple[str, ...]:
+    """Return what a reader should know of the groups, or refuse groups that divide nothing."""
+    places = np.unique(groups)
+    if segment.unknown is not None and (groups == segment.unknown).all() and segment.examples:
+        raise InputError(
+            f"none of its {things} is in the test set ({things} of the segments: {', '.join(segment.examples)}; of the "
+            f"test set: {', '.join(ids)})",
+            source=f"segment {segment.name}",
+            remedy="use the same ids in both",
+        )
+    if len(places) < 2:
+        there = segment.names[places[0]] if len(places) else "nothing"
+        raise InputError(
+            f"everything is in one group ({there})",
+            source=f"segment {segment.name}",
+            remedy="choose a grouping with two or more groups in the test set",
+        )
+    if segment.unknown is None or segment.unknown not in places:
+        return segment.notes
+    count = f"{np.count_nonzero(groups == segment.unknown):,} of {len(groups):,}"
+    counted = "lists have users" if things == "users" else "test ratings have items"
+    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are the group unknown")
+
+
+def _made(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:
+    """Return the segments without groups that nobody is in."""
+    assert scores.groups is not None
+    places = np.unique(scores.groups)
+    names = tuple(segment.names[place] for place in places)
+    groups = np.searchsorted(places, scores.groups).astype(np.int16)
+    return Segments(segment.name, segment.of, replace(scores, groups=groups, group_names=names), notes)

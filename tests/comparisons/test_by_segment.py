@@ -1,0 +1,143 @@
+"""Verdicts by group, and the test of whether groups differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.comparisons.interactions import interactions
+from cranfield.comparisons.samples import as_scores
+from cranfield.measures import Averaging
+
+N = 120
+
+
+def _segments(effects, seed=0, systems=("a", "b")):
+    """Make scores of systems for users in groups, of which each has its own mean difference."""
+    rng = np.random.default_rng(seed)
+    names = np.repeat(list(effects), N)
+    base = rng.random(len(names))
+    shift = np.array([effects[name] for name in names])
+    values = {system: base + s * (shift + 0.1 * rng.normal(size=len(names))) for s, system in enumerate(systems)}
+    scores = as_scores(values)
+    return scores.segments(dict(enumerate(names.tolist()))), names
+
+
+def test_the_interaction_of_users_is_welchs_test():
+    from scipy import stats
+
+    segments, names = _segments({"x": 0.1, "y": -0.1, "z": 0.02})
+    found = cf.compare_segments(segments, significance="student").interactions
+    difference = segments.scores.values[0, 0] - segments.scores.values[1, 0]
+    for row in found.iter_rows(named=True):
+        inside, outside = difference[names == row["group"]], difference[names != row["group"]]
+        expected = stats.ttest_ind(inside, outside, equal_var=False)
+        assert row["p"] == pytest.approx(expected.pvalue)
+        assert row["inside"] == pytest.approx(inside.mean())
+        assert row["test"] == "Welch's t"
+
+
+def test_the_interaction_of_items_is_paired_by_user():
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    users, items = range(40), ["x", "y", "z"]
+    test = cf.Ratings.of([u for u in users for _ in items], items * len(users))
+    runs = {name: {u: [items[i] for i in rng.permutation(3)] for u in users} for name in ("a", "b")}
+    segments = cf.measure_segments(runs, test, "RR", by={"item": items, "group": ["old", "new", "new"]})
+    (row, _) = cf.compare_segments(segments, significance="student").interactions.iter_rows(named=True)
+    new, old = (segments.group(name).values[:, 0] for name in ("new", "old"))
+    expected = stats.ttest_rel(new[0] - new[1], old[0] - old[1])
+    assert (row["group"], row["test"]) == ("new", "paired t")
+    assert row["p"] == pytest.approx(expected.pvalue)
+
+
+def test_interactions_are_corrected_over_groups_and_pairs():
+    from cranfield.comparisons.corrections import holm
+
+    segments, _ = _segments({"x": 0.1, "y": 0.0, "z": 0.02}, systems=("a", "b", "c"))
+    found = cf.compare_segments(segments, significance="student").interactions
+    assert len(found) == 9
+    assert found["p_corrected"].to_list() == pytest.approx(holm(found["p"].to_numpy()).tolist())
+
+
+def test_of_two_groups_one_hypothesis_is_counted():
+    segments, _ = _segments({"x": 0.1, "y": 0.05})
+    found = cf.compare_segments(segments, significance="student").interactions
+    assert found["p"][0] == pytest.approx(found["p"][1])
+    assert found["p_corrected"].to_list() == pytest.approx(found["p"].to_list())
+
+
+def test_a_group_in_which_the_order_turns_round_is_named_with_its_test():
+    segments, _ = _segments({"light": 0.2, "heavy": -0.2})
+    found = cf.compare_segments(segments, significance="student")
+    assert found.interactions["turns"].all()
+    said = [one for one in found.verdict if "turns round" in one]
+    assert said[0].startswith("given, value: the order of a and b turns round in heavy: a is ahead by 0.")
+    assert "p of the interaction <0.0001, corrected for all groups and pairs <0.0001; Welch's t" in said[0]
+
+
+def test_a_change_of_places_that_chance_can_explain_is_said_to_be_one():
+    segments, _ = _segments({"light": 0.01, "heavy": -0.01}, seed=3)
+    (said,) = cf.compare_segments(segments, significance="student").turned
+    assert "change places between a group and the rest by no more than chance can explain" in said
+
+
+def test_where_the_order_is_the_same_everywhere_that_is_said():
+    segments, _ = _segments({"light": 0.2, "heavy": 0.3})
+    assert cf.compare_segments(segments, significance="student").turned == [
+        "given: no two systems change places in any group."
+    ]
+
+
+def test_the_verdict_of_a_group_is_that_of_its_own_users():
+    segments, _ = _segments({"light": 0.2, "heavy": -0.2})
+    found = cf.compare_segments(segments, significance="student")
+    alone = cf.compare(segments.group("light"), significance="student")
+    assert f"given, light ({N} users): {alone.verdict[0]}" in found.verdict
+    assert found.frame().filter(group="light")["p"].to_list() == alone.frame()["p"].to_list()
+
+
+def test_a_group_without_any_value_has_no_verdict():
+    scores = as_scores({"a": [0.1, 0.2, np.nan], "b": [0.3, 0.1, np.nan]})
+    segments = scores.segments({0: "x", 1: "x", 2: "y"})
+    said = cf.compare_segments(segments, undefined="leave out").verdict
+    assert "given, y (1 user): nothing can be said, since nothing is measured there." in said
+
+
+def test_weighted_means_are_tested_as_they_are_reported():
+    test = cf.Ratings.of([1, 1, 1, 2, 3, 3, 4, 4], list("xyzxxyyz"))
+    runs = {"a": {u: ["x", "y"] for u in range(1, 5)}, "b": {u: ["z", "x"] for u in range(1, 5)}}
+    segments = cf.measure(runs, test, "P@1").segments({1: "l", 2: "l", 3: "r", 4: "r"})
+    found = cf.compare_segments(segments, average="weighted(by=judged)")
+    means = segments.frame("weighted(by=judged)").filter(group="l")["mean"].to_list()
+    assert found.interactions["inside"][0] == pytest.approx(means[0] - means[1])
+
+
+def test_a_group_without_weight_is_left_out():
+    test = cf.Ratings.of([1, 2, 3, 4], list("xyxy"), [5, 5, 1, 1])
+    runs = {"a": {key: ["x"] for key in range(1, 5)}, "b": {key: ["y"] for key in range(1, 5)}}
+    segments = cf.measure(runs, test, "nDCG@1", threshold=4).segments({1: "l", 2: "l", 3: "r", 4: "r"})
+    found = cf.compare_segments(segments, average="weighted(by=relevant)")
+    assert "given, r (2 users): nothing can be said" in found.verdict[1]
+    assert len(found.interactions) == 0
+    assert found.turned == ["given: no two systems change places in any group."]
+
+
+def test_false_alarms_of_the_interaction_are_as_many_as_alpha_allows():
+    hits = 0
+    for seed in range(100):
+        segments, _ = _segments({"x": 0.0, "y": 0.0}, seed=seed)
+        hits += bool(interactions(segments, Averaging())["significant"][0])
+    assert hits <= 12  # 5 are expected
+
+
+def test_everything_is_ready_for_json():
+    import json
+
+    segments, _ = _segments({"light": 0.2, "heavy": -0.2})
+    told = json.loads(json.dumps(cf.compare_segments(segments, significance="student").as_dict()))
+    assert told["of"] == "users"
+    assert {row["group"] for row in told["averages"]} == {"light", "heavy"}
+    assert "<b>" in cf.compare_segments(segments, significance="student")._repr_html_()
