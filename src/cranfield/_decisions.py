@@ -53,7 +53,7 @@ def decision(
     letter
         Its letter in Cañamares, Castells and Moffat (2020): ``"B1"``, ``"C1"``, ...
     default
-        The value of the paper's starting configuration, in the form that ``check`` returns.
+        The value where none is given, for commands, functions and experiments alike; in the form of ``check``.
     says
         What it decides, for files and tables.
     choices

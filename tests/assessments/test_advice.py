@@ -75,10 +75,35 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
     assert row["first"] > 0.9
     assert row["lower"] <= row["score"] <= row["upper"] + 1e-12
     assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
-    assert advice.sentence().startswith("Trust firm most on these data (power 1.00, ratings 1.00, agreement ")
-    assert "This is sure: of 200 draws of the systems it comes first in " in advice.sentence()
+    clear = replace(advice, rows=_apart(advice.rows), systems=8)
+    assert clear.sentence().startswith(
+        "Trust firm most on these data (discriminative power 1.00, ratings 1.00, agreement "
+    )
+    assert "This is sure: of 200 draws of the systems it comes first in " in clear.sentence()
     for limit in advice.limits:
         assert limit in str(advice)
+
+
+def test_fewer_than_eight_systems_or_intervals_that_overlap_are_no_clear_choice(evidence):
+    few = replace(advise(evidence), rows=_apart(advise(evidence).rows))
+    assert few.sentence().startswith("No clear choice: there are fewer than eight systems (6). firm scores highest (")
+    overlapping = few.rows.with_columns(upper=pl.when(pl.col("metric") == "wavering").then(2.0).otherwise("upper"))
+    unclear = replace(few, rows=overlapping, systems=8)
+    assert unclear.unclear == "the intervals of the scores of firm and of wavering overlap"
+    assert unclear.sentence().startswith(f"No clear choice: {unclear.unclear}. firm scores highest (discriminative ")
+    assert "it comes first in " in unclear.sentence()
+    assert replace(few, systems=8).unclear == ""
+
+
+def _apart(rows):
+    """Return rows whose intervals do not overlap."""
+    return rows.with_columns(lower=pl.col("score") - 0.01, upper=pl.col("score") + 0.01)
+
+
+def test_the_word_power_alone_is_not_shown(evidence):
+    shown = str(replace(advise(evidence), systems=8))
+    assert "discriminative power" in shown
+    assert "power" not in shown.replace("discriminative power", "")
 
 
 def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
@@ -89,11 +114,12 @@ def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
         ([0.895, 0.1, 0.005, 0.0], "likely", "89.5%, b (median over users) in 10%, c in 0.5%."),
         ([0.8997, 0.1003, 0.0, 0.0], "sure", "90%, b (median over users) in 10%."),
     ):
-        frame = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.3, 0.2], "first": shares})
-        advice = Advice(frame, {"power": 1.0}, ("power",), 10)
+        ends = {"lower": [0.45, 0.35, 0.25, 0.15], "upper": [0.55, 0.44, 0.35, 0.25]}
+        frame = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.3, 0.2], **ends, "first": shares})
+        advice = Advice(frame, {"power": 1.0}, ("power",), 10, 8)
         assert advice.sentence() == (
-            f"Trust a most on these data (power 0.50). This is {sure}: of 10 draws of the systems it comes first in "
-            f"{told}"
+            f"Trust a most on these data (discriminative power 0.50). This is {sure}: of 10 draws of the systems it "
+            f"comes first in {told}"
         )
 
 
@@ -102,8 +128,8 @@ def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_su
     alike = advise(twins, {"agreement": 0})
     assert alike.frame()["first"].to_list() == [0.5, 0.5, 0.0]
     assert alike.sentence() == (
-        "Nothing decides between firm and wavering on these data: they score the same (firm: power 1.00). "
-        "Of 200 draws of the systems, firm comes first in 50%, wavering in 50%."
+        "No clear choice: firm and wavering score the same on these data (firm: discriminative power 1.00); "
+        "of 200 draws of the systems firm comes first in 50%, wavering in 50%."
     )
     assert advise(evidence).frame()["first"].sum() == pytest.approx(1.0)
 

@@ -169,7 +169,7 @@ class TestFolds:
         ]  # fmt: skip
         parts = [replace(part, notes=("said of both", f"said of fold {k}")) for k, part in enumerate(parts)]
         joined = join_folds(parts)
-        rows, each = joined.frame(), [part.frame() for part in parts]
+        rows, each = joined.frame(by="list"), [part.frame() for part in parts]
         of_system = pl.col("metric") == "ItemCoverage@5"
         for column in ("mean", "filled", "item_coverage"):
             means = np.mean([frame.filter(of_system)[column].to_numpy() for frame in each], axis=0)

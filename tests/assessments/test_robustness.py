@@ -76,7 +76,7 @@ def test_pairs_that_the_whole_test_set_orders_flip_or_do_not_and_a_tie_is_no_fli
 
 def test_undefined_correlations_are_counted_and_left_out_of_means():
     test = cf.Ratings.of(["a", "a", "b", "b"], ["x", "y", "x", "y"], [5, 5, 5, 5])
-    runs = {"one": {"a": ["x", "z"], "b": ["x", "z"]}, "two": {"a": ["z", "w"], "b": ["z", "w"]}}
+    runs = {"one": {"a": ["x", "z"], "b": ["x", "z"]}, "two": {"a": ["z", "w"], "b": ["z", "w"], "c": ["x"]}}
     frame = assess(runs, test, ["P@2"], scenarios="items", sizes=[0.5], samples=20).frame("robustness")
     row = frame.row(0, named=True)
     assert 0 < row["undefined"] < 20

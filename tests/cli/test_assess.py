@@ -43,8 +43,15 @@ OPTIONS = ("--test", "test.csv", "s0.csv", "s1.csv", "s2.csv", "-m", "P@5", "-m"
 def test_the_advice_is_printed(files, cranfield):
     code, out, err = cranfield("assess", *OPTIONS)
     assert (code, err) == (0, "")
-    assert out.startswith("Trust ")
+    assert out.startswith("No clear choice: there are fewer than eight systems (3)")
     assert "users with the largest profiles missing" in out
+
+
+def test_the_page_opens_with_the_answer_about_metrics(files, cranfield):
+    assert cranfield("assess", *OPTIONS, "--scenario", "ratings", "--report", "page.html").code == 0
+    page = (files / "page.html").read_text(encoding="utf-8")
+    assert "<h1>Which metric to trust?" in page
+    assert page.index('id="trust"') < page.index('id="verdict"')
 
 
 def test_csv_and_json_hold_a_study_and_the_seed_fixes_it(files, cranfield):

@@ -58,7 +58,11 @@ def test_no_command_at_all_shows_the_help(cranfield):
     ("arguments", "told"),
     [
         (("compare", *MEASURED, "--subset-size", "0.3"), "--subset-size does nothing without --subsets"),
-        (("compare", *MEASURED, "--margin", "1", "--correction", "none"), "--correction does nothing with --margin"),
+        (("compare", *MEASURED, "--power", "1", "--correction", "none"), "--correction does nothing with --power"),
+        (
+            ("compare", *MEASURED, "--baseline", "a", "--better", "--correction", "none"),
+            "--correction does nothing with --better",
+        ),
         (("compare", *MEASURED, "--power", "1", "--significance", "sign"), "--significance does nothing with --power"),
         (("assess", *MEASURED, "--study", "power"), "--study does nothing without --format csv or json"),
         (("assess", *MEASURED, "--no-figures"), "--figures/--no-figures does nothing without --out"),
@@ -79,11 +83,10 @@ def test_an_option_that_would_do_nothing_is_refused(cranfield, arguments, told):
     assert told in err
 
 
-def test_a_margin_and_a_power_say_which_test_they_are(cranfield):
-    for option in ("--margin", "--power"):
-        caption = cranfield("compare", *MEASURED, option, "0.1", "--alpha", "0.1").out.splitlines()[0]
-        assert caption.startswith("test: paired t")
-        assert "no correction; alpha 0.1; average: mean" in caption
+def test_a_power_says_which_test_it_is_of(cranfield):
+    caption = cranfield("compare", *MEASURED, "--power", "0.1", "--alpha", "0.1").out.splitlines()[0]
+    assert caption.startswith("test: paired t")
+    assert "no correction; alpha 0.1; average: mean" in caption
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "dialects"])

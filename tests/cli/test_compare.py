@@ -83,9 +83,41 @@ def test_sampling_and_subsets_are_options(run):
     assert rows[0]["rejected"] == 1.0
 
 
-def test_margin_and_power_show_their_own_tables(run):
-    assert "p_no_worse" in run("-m", "P@5", "--margin", "0.1")
+def test_power_shows_its_own_table(run):
     assert json.loads(run("-m", "P@5", "--power", "0.01", "--format", "json"))[0]["users_needed"] > 40
+
+
+def _gate(cranfield, *arguments):
+    return cranfield("compare", "--test", "test.csv", "--threshold", "4", "-m", "P@5", *arguments)
+
+
+def test_a_gate_exits_with_0_only_if_the_claim_is_shown_for_every_run(files, cranfield):
+    runs = {"shown": ("good.csv", "guess.csv"), "worse": ("guess.csv", "good.csv")}
+    for (outcome, (new, old)), code in zip(runs.items(), (0, 1)):
+        for claim in (("--no-worse", "1%"), ("--no-worse", "0.01"), ("--better",)):
+            found = _gate(cranfield, new, old, "--baseline", old.removesuffix(".csv"), *claim)
+            assert (found.code, found.err) == (code, "")
+            assert found.out.startswith(f"P@5: {outcome}: {new.removesuffix('.csv')} (")
+    undecided = _gate(cranfield, "other.csv", "guess.csv", "--baseline", "guess", "--better")
+    assert undecided.code == 1
+    assert "P@5: undecided: other (" in undecided.out
+    both = _gate(cranfield, "good.csv", "other.csv", "guess.csv", "--baseline", "guess", "--better")
+    assert both.code == 1
+    assert both.out.startswith("undecided: better than guess is shown for 1 of 2 systems and metrics.")
+
+
+def test_a_gate_says_the_same_in_json_on_the_page_and_in_python(files, cranfield):
+    arguments = ("other.csv", "guess.csv", "--baseline", "guess", "--no-worse", "2%")
+    code, out, err = _gate(cranfield, *arguments, "--format", "json", "--report", "page.html")
+    assert (code, err.count("\n") <= 1) == (1, True)
+    told = json.loads(out)
+    scores = cf.measure(["other.csv", "guess.csv"], "test.csv", "P@5", threshold=4)
+    expected = compare(scores).no_worse("other", than="guess", by="2%")
+    assert told["gate"]["outcome"] == expected.outcome == "undecided"
+    assert told["gate"]["sentences"] == expected.sentences == told["verdict"][:1]
+    assert "undecided: other" in (files / "page.html").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(_gate(cranfield, *arguments, "--format", "csv").out)))
+    assert rows[0]["outcome"] == "undecided"
 
 
 def test_a_file_can_be_written(run, files):
@@ -100,8 +132,12 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--significance", "wilcoxson"), "did you mean 'wilcoxon'?"),
         (("good.csv", "guess.csv", "--baseline", "godo"), "did you mean 'good'?"),
         (("good.csv", "guess.csv", "--alpha", "2"), "alpha=2 is not a share"),
-        (("good.csv", "guess.csv", "--margin", "1", "--format", "latex"), "have no latex"),
-        (("good.csv", "guess.csv", "--margin", "1", "--power", "1"), "exclude each other"),
+        (("good.csv", "guess.csv", "--margin", "1"), "--margin is now --no-worse"),
+        (("good.csv", "guess.csv", "--power", "1", "--format", "latex"), "--power has no latex"),
+        (("good.csv", "guess.csv", "--better", "--power", "1"), "--better and --power exclude each other"),
+        (("good.csv", "guess.csv", "--no-worse", "1%"), "--no-worse does not say against which run"),
+        (("good.csv", "guess.csv", "--baseline", "good", "--no-worse", "a bit"), "'a bit' is not a margin; write"),
+        (("good.csv", "guess.csv", "--baseline", "good", "--better", "--format", "latex"), "--better has no latex"),
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
         (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 of wilcoxon is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
@@ -212,4 +248,4 @@ def test_segments_are_refused_where_they_would_not_be_shown(files, towns, cranfi
     base = ("compare", "--test", "test.csv", "good.csv", "guess.csv", "--segment", towns)
     code, _, err = cranfield(*base, "--format", "matrix")
     assert code == 2
-    assert "--segment does nothing with --margin, --power or --format matrix" in err
+    assert "--segment does nothing with --no-worse, --better, --power or --format matrix" in err

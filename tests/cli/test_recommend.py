@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_is_told_before_anything_is_trained(files, cranf
     monkeypatch.setattr(Model, "fit", None)
     found = cranfield("recommend", "--train", files / "train.csv", "-s", "knn", "--out", files / "train.csv")
     assert found.code == 2
-    assert "train.csv cannot be a folder (File exists); choose another with --out" in found.err
+    assert "train.csv is a file; name a folder" in found.err
 
 
 def test_pairs_in_both_files_stay_where_the_option_says(files, cranfield):

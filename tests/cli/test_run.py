@@ -47,7 +47,7 @@ def test_run_goes_from_data_to_report_and_says_the_verdict(cranfield, experiment
     assert "not reported: how the hyper-parameters were chosen" in err
     page = (folder / "report.html").read_text()
     assert "knn(k=5)" in page
-    assert "random 50/50" in page
+    assert "random 80/20" in page
     assert (folder / "figures" / "tiny-averages.svg").read_text().startswith("<svg")
     assert (folder / "tables" / "tiny-averages.tex").exists()
 

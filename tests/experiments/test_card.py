@@ -42,7 +42,7 @@ def test_the_card_tells_decisions_versions_seeds_data_coverage_and_parameters(re
     whole = results.averages().filter(pl.col("fold").is_null())
     for row in whole.iter_rows(named=True):
         assert card["coverage"]["tiny"][row["system"]]["users"] == row["coverage"]
-    assert len(card["results"]["tiny"]["p"]) == 2 * 3
+    assert len(card["results"]["tiny"]["p"]) == 6 * 3
 
 
 def test_the_markdown_holds_the_same_and_escapes_what_the_user_wrote(results):
@@ -61,12 +61,21 @@ def test_the_paragraph_for_a_paper_is_latex(results):
     text = (results.path / "card.tex").read_text()
     assert "divided by 2-fold cross-validation (seed 4)" in text
     assert "near (k=5, similarity=cosine" in text
-    assert "tested by Student's paired t-test, two-sided, at $\\alpha$ = 0.05, with Holm's correction" in text
+    assert "tested by a paired permutation test, two-sided, at $\\alpha$ = 0.05, with Holm's correction" in text
     assert r"35 users, 40 items, 757 ratings, density 54.07\%" in text
     # Every special character of a user's or of ours is escaped.
     assert re.search(r"(?<!\\)[%#&_]", text) is None
-    assert "P@10 and nDCG@10 with binary gain" in text
-    assert "ratings of 4 or more as relevant" in text
+    assert "AP@100 and RR@100 (relevant from 4 (P, Recall, AP, RR); nDCG: gain = rating)" in text
+
+
+def test_the_coverage_is_at_the_depth_of_the_deepest_metric_and_says_so(results):
+    text = (results.path / "card.md").read_text()
+    for heading in ("places filled@100", "unjudged@100", "items in the data recommended"):
+        assert heading in text
+    deepest = results.averages().filter(pl.col("fold").is_null() & (pl.col("metric") == "nDCG@100"))
+    for row in deepest.iter_rows(named=True):
+        coverage = results.card()["coverage"]["tiny"][row["system"]]
+        assert (coverage["filled"], coverage["unjudged"]) == (row["filled"], row["unjudged"])
 
 
 def test_nothing_in_the_results_tells_the_time_or_the_place(results, tmp_path):

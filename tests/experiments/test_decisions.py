@@ -22,12 +22,13 @@ VALUES = {
     "split": ["random(train=0.5)", "random(train=0.8)", "random(train=0.801)", "k_fold(k=5)", "leave_out(l=1)"],
     "min_ratings": [0, 1, 5],
     "sample": ["all", 100, 0.5],
+    "newcomers": ["unserved", "served"],
     "fill": ["none", "popularity", "random"],
     "lists": ["full", "condensed"],
     "candidates": ["all", "test"],
     "relevant": ["all", "one"],
     "keep_seen": [False, True],
-    "length": [100, 50, "all"],
+    "length": [100, 150, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
     "threshold": ["auto", 3.0, 3.5, 4.25],
     "undefined": ["zero", "leave out"],
@@ -43,14 +44,14 @@ VALUES = {
 some = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in VALUES.items()})
 
 
-def test_the_defaults_are_the_starting_configuration_of_the_paper():
+def test_the_defaults_are_those_of_commands_and_functions():
     start = Decisions()
     assert start.filters == ()
-    assert start.split == "random(train=0.5)"
-    assert (start.min_ratings, start.fill, start.lists) == (1, "none", "full")
-    assert start.metrics == ("P@10", "nDCG(gain=binary)@10")
+    assert start.split == "random(train=0.8)"
+    assert (start.min_ratings, start.newcomers, start.fill, start.lists) == (0, "unserved", "none", "full")
+    assert start.metrics == ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
     assert (start.threshold, start.undefined, start.average, start.coverage) == ("auto", "zero", "mean", "full")
-    assert start.significance == "student"
+    assert (start.significance, start.correction) == ("permutation", "holm")
 
 
 @given(some, some)
@@ -76,9 +77,13 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
          "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
          "5-fold cross-validation, condensed lists, P@5, plain mean, covered users only"),
-        ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "permutation"},
-         "random 50/50, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
-         "tested by permutation"),
+        ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "student"},
+         "random 80/20, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
+         "tested by student"),
+        ({"metrics": ("P@10", "nDCG@10"), "threshold": 4},
+         "random 80/20, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: gain = rating"),
+        ({"metrics": "nDCG@10", "threshold": 4},
+         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, relevant from 4 in no metric"),
     ],
 )  # fmt: skip
 def test_a_phrase_says_what_a_paper_would_say(changes, phrase):
@@ -124,7 +129,7 @@ def test_a_spelling_has_one_form():
         ({"correction": "hom"}, "did you mean 'holm'?"),
         ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),
         ({"candidates": "group"}, "set relevant='one'"),
-        ({"candidates": "group", "relevant": "one"}, "which split='random(train=0.5)' does not make; set split='perc"),
+        ({"candidates": "group", "relevant": "one"}, "which split='random(train=0.8)' does not make; set split='perc"),
         ({"candidates": "group", "relevant": "one", "split": "predefined"}, "which split='predefined' does not make"),
         ({"split": "predefined(overlp=test)"}, "did you mean 'overlap'?"),
         ({"split": "predefined(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
@@ -133,8 +138,11 @@ def test_a_spelling_has_one_form():
         ({"split": "given(overlap=test)"}, "split='given' is now 'predefined(overlap=test)'"),
         ({"fill": 5}, "fill=5 is not text; write it in quotes"),
         ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes the data as they come"),
-        ({"average": "geometric(form=adjusted, epsilon=0.01)"}, "='log_student(epsilon=0.01)', the log form"),
-        ({"average": "geometric"}, "and average='geometric(form=adjusted, epsilon=1e-05)'"),
+        (
+            {"average": "geometric(form=adjusted, epsilon=0.01)", "significance": "student"},
+            "='log_student(epsilon=0.01)', the log form",
+        ),
+        ({"average": "geometric", "significance": "student"}, "and average='geometric(form=adjusted, epsilon=1e-05)'"),
         ({"significance": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
         (
             {"significance": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"},

@@ -12,7 +12,7 @@ def test_the_same_experiment_twice_has_no_difference(tiny, tmp_path):
     run(tiny(), tmp_path / "b")
     found = diff(tmp_path / "a", tmp_path / "b")
     assert found.stated == {}
-    assert found.frame()["change"].to_list() == [0.0] * 6
+    assert found.frame()["change"].to_list() == [0.0] * 18
     assert found.verdicts.is_empty()
     assert found.tau == {"tiny": 1.0}
     assert found.sentences() == [

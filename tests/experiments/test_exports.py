@@ -151,6 +151,6 @@ def test_a_stranger_in_the_folder_of_an_experiment_stays_through_all_runs(tiny, 
         results = run(tiny(), out)
     assert results.finished
     with pytest.warns(CranfieldWarning, match=r"near.parquet is not a file of this experiment"):
-        run(tiny(decisions=Decisions(length=50)), out)
+        run(tiny(decisions=Decisions(length="all")), out)
     for name in ("runs/tiny/near.parquet", "notes.txt", "scores/mine.csv"):
         assert (out / name).read_text() == "mine"

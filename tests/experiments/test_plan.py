@@ -75,7 +75,7 @@ def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):
         ({"split": "leave_out(l=1000)"}, "fewer than the 1000 ratings to leave out"),
         (
             {"min_ratings": 1000},
-            "nobody has 1000 training ratings, so nobody is served; give min_ratings=22 or less",
+            "nobody has 1000 training ratings, so nobody is served; give min_ratings=34 or less",
         ),
     ],
 )

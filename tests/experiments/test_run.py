@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 import cranfield as cf
 from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
 from cranfield.data import simulate
-from cranfield.experiments import Decisions, Experiment, Source, System, plan, run
+from cranfield.experiments import Decisions, Source, System, plan, run
+from cranfield.experiments.presets import PRESETS
 from cranfield.splits import apply
 
 
@@ -112,7 +113,24 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
         assert row["lists"] == len(users)
     apart = averages.filter(pl.col("fold").is_not_null())
     assert apart.select("repetition", "fold").unique().height == 6
-    assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
+    assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 6
+    comparison = results.findings("tiny").comparison
+    assert comparison is not None
+    assert set(comparison.frame()["method"]) == {"crossed"}
+    assert averages.filter(pl.col("fold").is_null())["spread"].is_not_null().all()
+    assert apart["spread"].is_null().all()
+    assert comparison.verdict[-1].startswith("Between 2 repetitions (new splits and seeds) the standard deviation")
+    assert results.sentences("tiny") == results.card()["results"]["tiny"]["sentences"] == comparison.verdict
+
+
+@pytest.mark.parametrize("average", ["urisk(baseline=popularity, alpha=2)", "standardised", "weighted(by=train)"])
+def test_an_average_of_all_systems_is_what_the_file_says_it_is(tiny, tiny_folder, average):
+    results = run(tiny(decisions=Decisions(average=average)), tiny_folder)
+    found = results.findings("tiny")
+    averages = results.averages().pivot("metric", index="system", values="mean")
+    np.testing.assert_allclose(averages[:, 1:].to_numpy(), found.scores.average(average, by="user"))
+    assert found.comparison is not None
+    np.testing.assert_allclose(found.comparison.averages, found.scores.average(average, by="user"))
 
 
 def test_a_second_run_makes_nothing(tiny, tiny_folder):
@@ -129,14 +147,20 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
         ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
         ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
         ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
-        ({"significance": "permutation"}, {"experiment", "results", "card"}),
+        ({"significance": "student"}, {"experiment", "results", "card"}),
         ({"coverage": "reduced"}, {"experiment", "results", "card"}),
         ({"undefined": "leave out"}, {"experiment", "results", "card"}),
         ({"correction": "none"}, {"experiment", "results", "card"}),
         *(
             (change, {"experiment", "runs", "judged", "scores", "results", "card"})
             for change in (
-                *({"fill": "popularity"}, {"length": 15}, {"min_ratings": 9}, {"sample": 30}, {"candidates": "test"}),
+                *(
+                    {"fill": "popularity"},
+                    {"length": "all"},
+                    {"min_ratings": 9},
+                    {"sample": 30},
+                    {"candidates": "test"},
+                ),
                 *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}),
             )
         ),
@@ -245,7 +269,6 @@ def divided(tmp_path):
     text = """
 [decisions]
 split = "predefined"
-length = 20
 [data.films]
 train = "train.csv"
 test = "test.csv"
@@ -261,17 +284,27 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     results = run(divided / "e.toml")
     split = cf.splits.predefined(cf.read(divided / "train.csv"), cf.read(divided / "test.csv"))
     runs = [
-        *cf.recommend(split, ["popularity"], **_options(Decisions(length=20))),
+        *cf.recommend(split, ["popularity"], **_options(Decisions())),
         cf.read_run(divided / "mine.tsv", name="mine"),
     ]
-    test = split.test.keep((split.train.user_counts > 0)[split.test.users])
-    scores = cf.measure(runs, test, train=split.train, **Decisions().measuring.as_dict())
+    scores = cf.measure(runs, split.test, train=split.train, **Decisions().measuring.as_dict())
     assert_frame_equal(_whole(results.averages()), scores.frame(by="user"))
     told, whole = results.card()["data"]["films"], simulate.world(60, 40, 900).ratings
     assert (told["users"], told["items"], told["ratings"]) == (60, 40, 900)
     assert told["density"] == cf.describe(whole).density
     assert told["fingerprints"] == {"train": split.train.fingerprint, "test": split.test.fingerprint}
     assert {"the systems and their hyper-parameters", "where the data can be had"} <= set(results.missing())
+
+
+def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided):
+    lists = pl.read_csv(divided / "mine.tsv", separator="\t")
+    twin = "\ntwin = { run = 'twin.tsv' }\n"
+    (divided / "e.toml").write_text((divided / "e.toml").read_text() + twin)
+    lists.write_csv(divided / "twin.tsv", separator="\t")
+    assert "Warning: mine and twin hold the same lists" in run(divided / "e.toml").sentences("films")[-1]
+    lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "twin.tsv", separator="\t")
+    with pytest.raises(InputError, match=r"twin.tsv: no item of this run is in the test set.* they differ by a prefix"):
+        run(divided / "e.toml")
 
 
 def test_a_changed_file_is_noticed(divided):
@@ -442,7 +475,7 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
         list(experiment.decisions.metrics),
         threshold=4,
         train=part.train,
-        significance="student",
+        significance="permutation",
         **asked,
     )
     assert (read.systems, read.metrics, read.averages) == (made.systems, made.metrics, made.averages)
@@ -456,8 +489,9 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
 def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
     asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
     results = run(tiny(assess=asked), tmp_path)
-    assert len(results.sentences("tiny")) > 4
-    assert results.sentences("tiny")[4:] == results.card()["results"]["tiny"]["assessed"]
+    told = results.card()["results"]["tiny"]
+    assert told["assessed"]
+    assert results.sentences("tiny") == told["sentences"] + told["assessed"]
     assert "Of the metrics:" in (tmp_path / "card.md").read_text()
     frame = pl.read_parquet(tmp_path / "results" / "tiny" / "assess-robustness.parquet")
     assert set(frame["metric"]) == set(Decisions().metrics)
@@ -491,7 +525,8 @@ def test_a_seed_that_is_given_counts_instead(tiny, tmp_path):
 
 
 def test_the_starting_configuration_of_the_paper_on_movielens(real_data, tmp_path):
-    experiment = Experiment(
+    experiment = replace(
+        PRESETS["canamares2020"].experiment,
         data=(Source("movielens", file=str(real_data("ml-1m.parquet"))),),
         systems=(System("kNN", "knn(k=100)"), System("popularity", "popularity")),
     )

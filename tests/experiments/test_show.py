@@ -11,7 +11,7 @@ from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_path):
     run(tiny(), tmp_path)
     text = str(show(tmp_path))
-    assert "popularity, random and near on tiny: random 50/50" in text
+    assert "popularity, random and near on tiny: random 80/20" in text
     assert run(tiny(), tmp_path).sentences("tiny")[0] in text
     assert "not reported: how the hyper-parameters were chosen" in text
     frame = show(tmp_path).frame()

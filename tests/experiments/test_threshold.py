@@ -27,23 +27,24 @@ def test_clicks_are_relevant_from_1_and_ratings_from_4_unless_decided(tiny, tmp_
     assert simulated.decided("tiny").threshold == 4
     assert ratings.averages()["mean"].min() > 0
     card = ratings.card()
-    assert card["phrase"].endswith("relevant from 1")
+    assert card["phrase"].endswith("relevant from 1 (P, Recall, AP, RR); nDCG: gain = rating")
     assert card["decisions"]["threshold"] == 1
     assert "relevant from 1" in str(ratings.findings("clicks").table(ratings.decided("clicks")).caption)
-    assert simulated.card()["phrase"] == "random 50/50, full lists, P@10 and nDCG@10 with binary gain, plain mean"
+    assert simulated.card()["phrase"].endswith("relevant from 4 (P, Recall, AP, RR); nDCG: gain = rating")
 
 
 def test_each_set_of_ratings_has_its_own_usual_threshold(tiny, tmp_path, clicks):
-    results = run(tiny(data=(clicks, *tiny().data)), tmp_path / "out")
+    decisions = Decisions(metrics=("P@10", "RR@10"))
+    results = run(tiny(data=(clicks, *tiny().data), decisions=decisions), tmp_path / "out")
     assert results.card()["thresholds"] == {"clicks": 1.0, "tiny": 4.0}
     asked = [item["reported"] for item in results.card()["checklist"] if "makes an item relevant" in item["asked"]]
-    assert asked == ["1 or more (clicks), 4 or more (tiny)"]
+    assert asked == ["clicks: relevant from 1, tiny: relevant from 4"]
 
 
 @pytest.mark.parametrize("way", [run, plan])
 def test_a_threshold_above_every_rating_is_an_error_before_any_training(tiny, tmp_path, way):
     with pytest.raises(SettingError, match="no test rating is 6 or more; the highest is 5; lower --threshold"):
-        way(tiny(decisions=Decisions(threshold=6)), tmp_path / "out")
+        way(tiny(decisions=Decisions(threshold=6, metrics=("P@10", "RR@10"))), tmp_path / "out")
     assert not list(tmp_path.glob("out/models/*"))
 
 

@@ -147,8 +147,8 @@ def test_a_plan_counts_the_searches(tiny, tmp_path):
 
 
 def test_that_a_validation_part_leaves_nobody_to_measure_names_the_search(tiny, tmp_path):
-    (parts,) = apply(simulate.world(60, 40, 900).ratings, "random(train=0.5)", seed=0)
+    (parts,) = apply(simulate.world(60, 40, 900).ratings, "random(train=0.8)", seed=0)
     most = int(parts.train.user_counts.max())
     systems = (System("liked", "average", tuning=Tuning({"damping": (0, 9)})),)
-    with pytest.raises(SettingError, match=r"systems.liked: searched on a fifth of the training part: nobody has 22"):
+    with pytest.raises(SettingError, match=r"systems.liked: searched on a fifth of the training part: nobody has 34"):
         run(tiny(systems=systems, decisions=Decisions(min_ratings=most)), tmp_path)

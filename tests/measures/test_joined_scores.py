@@ -17,6 +17,9 @@ METRICS = ["P@2", "nDCG", "AP@3", "bpref", "AUC"]
 @given(data=st.data(), parts=st.integers(1, 4), shared=st.booleans(), groups=st.booleans())
 def test_joined_scores_are_those_of_measuring_at_once(data, parts, shared, groups, worlds, ratings_of):
     lists, profiles = data.draw(worlds)
+    # Every part must know a user and an item of the runs; parts of one vocabulary do.
+    lists = {**({} if shared else {user: {12: 0.1} for user in profiles}), next(iter(profiles)): {12: 0.1}, **lists}
+    lists = {user: {**own, 12: 0.1} for user, own in lists.items()}
     runs = cf.read_runs({"a": lists, "b": {user: dict(reversed(own.items())) for user, own in lists.items()}})
     # Bounds look at the highest rating of the test set, which every part has to hold.
     test = ratings_of({user: {**own, 12: 5} for user, own in profiles.items()})

@@ -114,6 +114,9 @@ def test_every_metric_is_the_same_on_judged_lists_read_back_and_under_any_thresh
     data, ties, worlds, ratings_of, tmp_path_factory
 ):
     lists, profiles = data.draw(worlds)
+    # A run that shares no user or no item with the test set is refused.
+    user, profile = next(iter(profiles.items()))
+    lists = {**lists, user: {**lists.get(user, {}), next(iter(profile)): 0.5}}
     test, train = ratings_of(profiles), ratings_of({9: {0: 5, 3: 4}, 8: {0: 2, 7: 1}})
     spellings = sorted(_spellings())
     chosen = data.draw(st.lists(st.sampled_from(spellings), min_size=1, max_size=12, unique=True))

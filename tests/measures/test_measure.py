@@ -44,7 +44,7 @@ def test_an_undefined_value_is_zero_or_left_out_as_asked():
 
 def test_the_frame_is_tidy_with_interval_coverage_and_unjudged_share():
     frame = measure(RUNS, TEST, ["P@2", "nDCG@2"], threshold=4).frame()
-    assert frame.shape == (4, 13)
+    assert frame.shape == (4, 14)
     row = frame.row(0, named=True)
     assert row["lower"] <= row["mean"] <= row["upper"]
     assert row["coverage"] == 1.0
@@ -62,15 +62,33 @@ def test_what_happened_to_a_run_is_counted_and_said():
     assert "1 of 3 test users have no relevant item" in told
 
 
-def test_without_a_threshold_every_rating_is_relevant_and_the_reader_is_told():
-    scores = measure(RUNS, TEST, "Recall")
-    assert scores.values[0, 0].tolist() == pytest.approx([2 / 3, 1.0, 1.0])
-    assert "no threshold was given" in scores.notes[0]
+def test_the_threshold_follows_from_the_ratings_unless_it_is_none_or_a_number():
+    automatic = measure(RUNS, TEST, "Recall")
+    assert automatic.step.settings["threshold"] == 4.0
+    assert np.array_equal(automatic.values, measure(RUNS, TEST, "Recall", threshold=4).values, equal_nan=True)
+    assert "relevant from 4" in automatic.table().caption
+    any_rating = measure(RUNS, TEST, "Recall", threshold=None)
+    assert any_rating.values[0, 0].tolist() == pytest.approx([2 / 3, 1.0, 1.0])
+    assert any_rating.step.settings["threshold"] == 1.0
+
+
+def test_qrels_are_relevant_from_1_as_in_trec_eval():
+    graded = {"ann": {"x": 1, "y": 4}}
+    assert measure({"a": {"ann": ["x", "y"]}}, graded, "P@2").values.item() == 1.0
 
 
 def test_implicit_feedback_needs_no_threshold():
     test = cf.Ratings.of(["ann"], ["v"])
-    assert measure({"a": {"ann": ["v"]}}, test, "P@1").notes == ()
+    scores = measure({"a": {"ann": ["v"]}}, test, "P@1")
+    assert (scores.notes, scores.values.item()) == ((), 1.0)
+
+
+def test_the_caption_says_which_metrics_the_threshold_is_of():
+    scores = measure(RUNS, TEST, ["P@2", "nDCG@2", "nDCG(gain=exp)@2"], threshold=4)
+    said = "relevant from 4 (P); nDCG: gain = rating; nDCG(gain=exp): gain = 2^rating − 1"
+    assert said in scores.table().caption
+    two = measure({**RUNS, "other": {"ann": ["v"]}}, TEST, ["P@2", "nDCG@2"], threshold=4)
+    assert "relevant from 4 (P); nDCG: gain = rating" in cf.compare(two).caption
 
 
 def test_condensed_lists_are_those_without_unjudged_items():
@@ -161,7 +179,7 @@ def test_the_level_of_an_interval_is_said_as_it_was_asked_for():
 
 
 def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
-    runs = cf.read_runs({"a": {1: {"x": 1.0, "y": 1.0}}}, ties="average")
+    runs = cf.read_runs({"a": {"ann": {"x": 1.0, "y": 1.0}}}, ties="average")
     assert measure(runs, TEST, "P@1").step.settings["ties"] == "average"
 
 
@@ -212,7 +230,7 @@ def test_what_holds_for_every_run_is_said_once():
     assert told == ["every run: 1 list for users without a test rating, not measured"]
 
 
-def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin():
+def test_one_relevant_lists_are_averaged_by_user_or_as_in_equation_1_of_bellogin():
     world = cf.simulate.world(80, 60, 1_600, seed=2)
     split = cf.splits.random(world.ratings, train=0.7, seed=2)
     runs = cf.recommend(split, ["popularity", "random"], relevant="one", nonrelevant=20, threshold=4, seed=5)
@@ -222,8 +240,8 @@ def test_one_relevant_lists_are_averaged_over_lists_as_in_equation_1_of_bellogin
     # 1RP@n = (1/|PR_test|) Σ_u Σ_r P@n(T_u^r), and P@n of a list with one relevant item is 1/n within the first n.
     for s, run in enumerate(runs):
         inside = (run.ranks >= 1) & (run.ranks <= 5)
-        assert scores.average()[s, 0] == pytest.approx(inside.sum() / 5 / len(positive))
-    by_user = scores.average(by="user")[0, 0]
+        assert scores.average(by="list")[s, 0] == pytest.approx(inside.sum() / 5 / len(positive))
+    by_user = scores.average()[0, 0]
     users, values = scores.users, scores.values[0, 0]
     assert by_user == pytest.approx(np.mean([values[users == u].mean() for u in np.unique(users)]))
 

@@ -45,7 +45,6 @@ def test_undefined_lists_are_counted_among_those_that_the_average_is_over(covera
 
 
 def test_the_shares_beside_averages_are_those_of_the_deepest_cut_off():
-    # Of several cut-offs the deepest has the most gaps and the most unjudged items.
     scores = _scores(
         np.zeros((2, 3, 4)),
         np.ones((2, 4)),
@@ -53,25 +52,29 @@ def test_the_shares_beside_averages_are_those_of_the_deepest_cut_off():
         unjudged=np.array([[0.1, 0.4, 0.2], [0.15, 0.25, 0.35]]),
         item_coverage=np.array([0.05, 0.06]),
     )
-    table = scores.table(services=True)
-    columns = dict(zip(table.header, zip(*([cell.text for cell in row] for row in table.rows))))
-    assert columns["places"] == ("50.0%", "30.0%")
-    assert columns["unjudged"] == ("40.0%", "35.0%")
-    assert columns["items"] == ("5.0%", "6.0%")
+    for last, depth, filled, unjudged in (
+        ("RR@10", "@20", ("50.0%", "60.0%"), ("40.0%", "25.0%")),
+        ("RR", " in the whole list", ("70.0%", "30.0%"), ("20.0%", "35.0%")),
+    ):
+        table = replace(scores, metrics=("P@5", "P@20", last)).table(services=True)
+        columns = dict(zip(table.header, zip(*([cell.text for cell in row] for row in table.rows))))
+        assert columns[f"places{depth}"] == filled
+        assert columns[f"unjudged{depth}"] == unjudged
+        assert columns["items in test and lists"] == ("5.0%", "6.0%")
 
 
 def test_the_table_has_the_best_system_first_and_says_what_its_columns_hold():
     scores = cf.measure(
-        {"worse": {"u": ["b"], "v": ["b"]}, "better": {"u": ["a"], "v": ["b"]}},
+        {"worse": {"u": ["c"], "v": ["a"]}, "better": {"u": ["a"], "v": ["a"]}},
         cf.Ratings.of(["u", "v"], ["a", "c"], [5, 5]),
-        ["P@1", "RR"],
+        ["P@1", "RR@5"],
         threshold=4,
     )
     table = scores.table()
     assert [row[0].text for row in table.rows] == ["better", "worse"]
-    assert "users: share of the users who get a list; unjudged: share of the recommended items" in table.notes[-1]
+    assert "users: share of the users who get a list; unjudged@5: share of the recommended items" in table.notes[-1]
     assert "places" not in table.notes[-1]
-    assert "places: share of the places" in scores.table(services=True).notes[-1]
+    assert "places@5: share of the places" in scores.table(services=True).notes[-1]
 
 
 def test_users_are_called_users_where_each_has_one_list():

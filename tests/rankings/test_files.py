@@ -187,7 +187,7 @@ def test_an_empty_field_is_a_missing_score_but_a_short_row_is_an_error(written):
         (TREC + "u1 Q0 x\n", "row 5: the row has 3 fields where 6 are expected"),
         ("user,item,score\nu,a,1\n,b,2\n", "row 3, column 'user': the user is missing"),
         ("user,item,rank\nu,a,1\nu,b,\n", "row 3, column 'rank': the rank is missing"),
-        ("a,b,c,d\nx,y,z,w\nx,y,z,1\n", "do not tell which one is the user"),
+        ("a,b,c,d\nx,y,z,w\nx,y,z,1\n", "do not say which one is the user"),
         ("u\t[a:1,b]\n", "row 1, column '2': the item is missing"),
         ('{"u": {"a": 1.0', "JSON cannot be read"),
     ],

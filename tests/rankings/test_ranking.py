@@ -35,7 +35,7 @@ def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_the
         ({"length": 0}, "length=0 is neither 'all' nor a whole number of at least 1"),
         ({"nonrelevant": "some"}, "nonrelevant='some' is neither 'all' nor a whole number"),
         ({"candidates": "group"}, "set relevant='one'"),
-        ({"relevant": "one"}, "give the threshold, such as threshold=4"),
+        ({"relevant": "one", "threshold": None}, "give the threshold, such as threshold=4"),
         ({"threshold": float("nan")}, "threshold=nan is not a number"),
     ],
 )

@@ -106,7 +106,7 @@ def test_columns_can_be_named_or_numbered():
 def test_a_column_that_is_not_there_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"no column 'usr'.*did you mean 'user'"):
         read_run(FRAME, user="usr")
-    with pytest.raises(InputError, match="do not tell which one is the user"):
+    with pytest.raises(InputError, match="do not say which one is the user"):
         read_run(FRAME.select(pl.col("score"), pl.col("extra")))
 
 

@@ -251,8 +251,8 @@ def test_a_share_of_the_users_reads_in_decimals_and_may_be_of_any_kind():
         ({"candidates": "tests"}, "did you mean 'test'"),
         ({"relevant": "two"}, "relevant='two'"),
         ({"nonrelevant": 0, "threshold": 4}, "nonrelevant=0"),
-        ({"nonrelevant": 5}, "give the threshold"),
-        ({"relevant": "one"}, "give the threshold"),
+        ({"nonrelevant": 5, "threshold": None}, "give the threshold"),
+        ({"relevant": "one", "threshold": None}, "give the threshold"),
         ({"fill": "populartiy"}, "did you mean 'popularity'"),
         ({"threshold": "4"}, "threshold='4'"),
         ({"lists": "condensd"}, "lists='condensd' is not one of full, condensed; did you mean 'condensed'?"),
@@ -318,10 +318,11 @@ def test_what_is_neither_a_split_nor_ratings_is_refused(data):
         recommend(data, "popularity")
 
 
-def test_an_unknown_user_gets_what_needs_no_profile():
+def test_a_newcomer_has_no_list_unless_newcomers_are_served():
     train = Ratings.of(["a", "a", "b", "c"], ["x", "y", "x", "z"]).keep(np.array([True, True, True, False]))
-    popularity, knn = recommend(train, ["popularity", "knn"])
-    assert len(_lists(popularity)[2]) == 3
+    assert 2 not in _lists(recommend(train, "popularity")[0])
+    popularity, knn = recommend(train, ["popularity", "knn"], newcomers="served")
+    assert _lists(popularity)[2] == [0, 1]
     assert _lists(knn)[2] == []
 
 

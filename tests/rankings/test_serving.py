@@ -9,7 +9,25 @@ import pytest
 
 from cranfield import SettingError
 from cranfield.data import Ratings
-from cranfield.rankings.serving import EVERYONE, Serving, served_users
+from cranfield.rankings.serving import EVERYONE, Serving, measured_ratings, served_users
+from cranfield.splits import predefined
+
+
+def test_newcomers_are_measured_and_not_served_unless_they_are_to_be():
+    split = predefined(Ratings.of(["ann", "bob"], ["x", "x"]), Ratings.of(["bob", "cid"], ["y", "y"]))
+    names = split.train.user_ids.ids
+    assert measured_ratings(split).frame()["user"].to_list() == ["bob", "cid"]
+    users, step = served_users(split.train)
+    assert (names(users).to_list(), step.effect["newcomers"]) == (["ann", "bob"], 1)
+    assert names(served_users(split.train, Serving(newcomers="served"))[0]).to_list() == ["ann", "bob", "cid"]
+    assert measured_ratings(split, Serving(min_ratings=1)).frame()["user"].to_list() == ["bob"]
+
+
+def test_parts_without_a_user_in_common_are_refused_unless_newcomers_are_served():
+    split = predefined(Ratings.of(["ann"], ["x"]), Ratings.of(["bob"], ["y"]))
+    with pytest.raises(SettingError, match=r"none has a training rating; .* both parts need the same user ids"):
+        measured_ratings(split)
+    assert len(measured_ratings(split, Serving(newcomers="served"))) == 1
 
 
 @pytest.mark.parametrize("sample", [None, "all"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from cranfield.recommenders import recommender
 
@@ -13,8 +14,26 @@ def _scores(spelling, train):
 
 def test_popularity_counts_ratings(world, dense):
     rated = dense(world) > 0
-    assert (_scores("popularity", world) == rated.sum(axis=0)).all()
-    assert (_scores("popularity(threshold=4)", world) == (dense(world) >= 4).sum(axis=0)).all()
+    known = rated.any(axis=0)
+    assert (_scores("popularity", world) == rated.sum(axis=0))[:, known].all()
+    assert (_scores("popularity(threshold=4)", world) == (dense(world) >= 4).sum(axis=0))[:, known].all()
+
+
+def test_items_without_training_ratings_have_a_place_only_in_a_fill(world):
+    unknown = world.item_counts == 0
+    for system in ("popularity", "random"):
+        fitted = recommender(system).fit(world)
+        assert np.isnan(fitted.score([0, 1])[:, unknown]).all()
+        assert not np.isnan(fitted.fill_scores(np.array([0, 1]))).any()
+    assert (recommender("popularity").fit(world).fill_scores(np.array([0]))[:, unknown] == 0).all()
+
+
+@pytest.mark.parametrize("system", ["random", "wrmf", "bprmf", "svd", "plsa", "rw", "itemknn", "nncosngbr-ub"])
+def test_what_is_learned_does_not_depend_on_strangers_in_the_vocabularies(world, system):
+    users, items = world.user_counts > 0, world.item_counts > 0
+    among_strangers = recommender(system).fit(world).score(np.flatnonzero(users))[:, items]
+    alone = recommender(system).fit(world.compact()).score(np.arange(users.sum()))
+    assert np.array_equal(among_strangers, alone, equal_nan=True)
 
 
 def test_average_is_the_mean_rating_and_nan_without_any(world, dense):
@@ -36,12 +55,14 @@ def test_damping_pulls_averages_to_the_mean_and_support_drops_rare_items(world, 
 
 def test_useraverage_is_the_same_for_all_items_and_the_mean_for_strangers(world, dense):
     scores = _scores("useraverage", world)
-    assert np.allclose(scores[0], world.values.mean())
+    known = world.item_counts > 0
+    assert np.allclose(scores[0, known], world.values.mean())
     row = dense(world)[2]
-    assert np.allclose(scores[2], row[row > 0].mean())
+    assert np.allclose(scores[2, known], row[row > 0].mean())
 
 
 def test_random_scores_depend_on_seed_and_user_alone(world):
+    world = world.compact()
     one = recommender("random(seed=3)").fit(world)
     assert (one.score([5]) == one.score([2, 5])[1]).all()
     assert (one.score([5]) != recommender("random(seed=4)").fit(world).score([5])).all()

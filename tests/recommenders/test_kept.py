@@ -40,6 +40,7 @@ def test_what_is_restored_scores_exactly_as_what_was_fitted(world, spelling, tmp
 
 
 def test_training_ratings_are_named_and_not_copied(world):
+    world = world.compact()
     state = recommender("knn").fit(world).state()
     assert set(state) == {"plan", "_neighbours.data", "_neighbours.indices", "_neighbours.indptr"}
     restored = recommender("knn").restore(state, world)

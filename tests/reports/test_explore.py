@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging
+from cranfield.measures.folds import join_folds
 from cranfield.reports.explore import AVERAGES, explore, label_of
 
 SYSTEMS = ("a", "b", "c", "d")

@@ -325,7 +325,7 @@ def test_a_registered_section_is_on_every_page_at_its_place(monkeypatch):
     def _nothing(_):
         return None
 
-    scores = cf.measure({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, cf.Ratings.of(["ann"], ["x"]), ["P@1"])
+    scores = cf.measure({"a": {"ann": ["x"]}, "b": {"ann": ["y", "x"]}}, cf.Ratings.of(["ann"], ["x"]), ["P@1"])
     made = report(scores, sections=[Section("mine", "Mine", "<p>mine</p>")])
     order = re.findall(r'<section id="([^"]+)"', made)
     assert order == ["verdict", "leaderboard", "lists", "users", "explorer", "mine", "card"]

@@ -5,10 +5,10 @@ from cranfield.assessments.assessing import assess, assess_folds
 from cranfield.assessments.assessment import Assessment
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.fold import Fold
-from cranfield.assessments.folds import join_folds
 from cranfield.assessments.power import DiscriminativePower, discriminative_power
 from cranfield.assessments.robustness import Sampling
 from cranfield.assessments.scenarios import SCENARIOS, Scenario
+from cranfield.measures.folds import join_folds
 
 __all__ = [
     "SCENARIOS",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
+from cranfield._phrases import listed
 from cranfield._random import stream
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table
@@ -28,6 +29,12 @@ LIMITS = (
 
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
 """How sure a metric is that comes first in at least so many draws of the systems."""
+
+FEWEST_SYSTEMS = 8
+"""Fewer systems than these say too little about metrics for a choice among them."""
+
+NAMES = {"power": "discriminative power"}
+"""What criteria are called for people, where that is not their name: a test has a power, too."""
 
 # So many signs of differences are looked at in one step.
 _CELLS = 1 << 22
@@ -140,6 +147,8 @@ class Advice:
         The criteria that could be judged.
     draws
         How many sets of systems were drawn to see how sure the advice is.
+    systems
+        How many systems there are.
     limits
         What it cannot know.
     """
@@ -148,16 +157,17 @@ class Advice:
     weights: Mapping[str, float]
     criteria: tuple[str, ...]
     draws: int
+    systems: int
     limits: tuple[str, ...] = field(default=LIMITS)
 
     def frame(self) -> pl.DataFrame:
         """Return a row a metric and average, the recommended one first.
 
-        ``score`` is the weighted mean of the criteria: ``power``, the share of pairs of systems that differ
-        significantly; one column a scenario, the mean tau with the whole test set over all sizes; ``agreement``, the
-        mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first`` the share of
-        draws in which the metric comes first, over bootstrap draws of the systems; a first place that k metrics share
-        counts 1/k for each, so that the column adds up to 1.
+        ``score`` is the weighted mean of the criteria: ``power``, discriminative power, the share of pairs of systems
+        that differ significantly; one column per scenario, the mean tau with the whole test set over all sizes;
+        ``agreement``, the mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first``
+        the share of draws in which the metric comes first, over bootstrap draws of the systems; a first place that k
+        metrics share counts 1/k for each, so that the column adds up to 1.
         """
         return self.rows
 
@@ -167,27 +177,47 @@ class Advice:
         row = self.rows.row(0, named=True)
         return row["metric"], row["average"]
 
+    @property
+    def unclear(self) -> str:
+        """Why there is no clear choice, in a clause; empty where there is one.
+
+        There is none among fewer than eight systems, or where the interval of another candidate's score overlaps with
+        that of the best.
+        """
+        reasons = []
+        if self.systems < FEWEST_SYSTEMS:
+            reasons.append(f"there are fewer than eight systems ({self.systems})")
+        rivals = [
+            _candidate(row) for row in self.rows[1:].iter_rows(named=True) if row["upper"] >= self.rows["lower"][0]
+        ]
+        if rivals:
+            others = listed(rivals if len(rivals) <= 3 else [*rivals[:2], f"{len(rivals) - 2} more"])
+            best = _candidate(self.rows.row(0, named=True))
+            reasons.append(f"the intervals of the scores of {best} and of {others} overlap")
+        return " and ".join(reasons)
+
     def sentence(self) -> str:
-        """Return the advice in words: the metric, the evidence, and how sure it is."""
+        """Return the advice in words: the metric, or that there is no clear choice; the evidence; how sure it is."""
         row = self.rows.row(0, named=True)
-        evidence = ", ".join(f"{name} {row[name]:.2f}" for name in self.criteria if row[name] is not None)
+        criteria = [(NAMES.get(name, name), row[name]) for name in self.criteria]
+        evidence = ", ".join(f"{name} {value:.2f}" for name, value in criteria if value is not None)
+        best = _candidate(row)
         if len(self.rows) == 1:
-            return f"{_candidate(row)} was assessed alone ({evidence}), so there is nothing to prefer it to."
+            return f"{best} was assessed alone ({evidence}), so there is nothing to prefer it to."
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
         others = "".join(f", {_candidate(one)} in {_percent(one['first'])}" for one in rivals.iter_rows(named=True))
-        first = f"comes first in {_percent(row['first'])}{others}"
+        first = f"of {self.draws} draws of the systems it comes first in {_percent(row['first'])}{others}"
         equal = [_candidate(one) for one in self.rows.filter(pl.col("score") == row["score"]).iter_rows(named=True)]
         if len(equal) > 1:
             return (
-                f"Nothing decides between {', '.join(equal[:-1])} and {equal[-1]} on these data: they score the same "
-                f"({equal[0]}: {evidence}). Of {self.draws} draws of the systems, {equal[0]} {first}."
+                f"No clear choice: {', '.join(equal[:-1])} and {equal[-1]} score the same on these data "
+                f"({best}: {evidence}); {first.replace(' it ', f' {best} ')}."
             )
+        if self.unclear:
+            return f"No clear choice: {self.unclear}. {best} scores highest ({evidence}); {first}."
         # As the share is told, so that the word never belies the number.
         sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
-        return (
-            f"Trust {equal[0]} most on these data ({evidence}). This is {sure}: of {self.draws} draws of the systems "
-            f"it {first}."
-        )
+        return f"Trust {best} most on these data ({evidence}). This is {sure}: {first}."
 
     def table(self, first: int | None = 10) -> Table:
         """Return the metrics as a table for people, the ``first`` of them."""
@@ -203,9 +233,11 @@ class Advice:
             ]
             for place, row in enumerate(rows.iter_rows(named=True))
         ]
-        told = ", ".join(f"{name} {self.weights[name]:g}" for name in self.criteria)
-        caption = f"Weighted by {told}; power is a share of pairs, the others are mean tau"
-        return Table(["metric", "score", "95 %", "first", *self.criteria], cells, caption, self.limits)
+        names = [NAMES.get(name, name) for name in self.criteria]
+        weights = ", ".join(f"{shown} {self.weights[name]:g}" for shown, name in zip(names, self.criteria))
+        share = "discriminative power is the share of pairs of systems that are told apart"
+        caption = f"Weights: {weights}; {share}, the others are mean tau"
+        return Table(["metric", "score", "95 %", "first", *names], cells, caption, self.limits)
 
     def __str__(self) -> str:
         return f"{self.sentence()}\n\n{self.table().text()}"
@@ -252,7 +284,7 @@ def advise(
     rows = rows.sort("score", descending=True, nulls_last=True, maintain_order=True)
     rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1))
     named = tuple(evidence.criteria[c] for c in known)
-    return Advice(rows.select("rank", pl.exclude("rank")), counted, named, draws)
+    return Advice(rows.select("rank", pl.exclude("rank")), counted, named, draws, evidence.systems)
 
 
 def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> dict[str, float]:

@@ -27,6 +27,7 @@ from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.samples import AVERAGES
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, Undefined
 from cranfield.measures.definition import Metric
@@ -46,7 +47,7 @@ def assess(
     test: Any,
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
@@ -66,6 +67,7 @@ def assess(
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
     **renamed: Any,
 ) -> Assessment:
     """Find out which metric can be trusted on these systems and these data.
@@ -75,7 +77,7 @@ def assess(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades
+    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades, strict
         As for `measure`.
     scenarios
         How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
@@ -147,6 +149,7 @@ def assess(
         similarity=similarity,
         seed=seed,
         out=out,
+        strict=strict,
     )
 
 
@@ -154,7 +157,7 @@ def assess_folds(
     folds: Sequence[tuple[Any, Any]],
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
@@ -174,6 +177,7 @@ def assess_folds(
     seed: int = 0,
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
     **renamed: Any,
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
@@ -208,7 +212,7 @@ def assess_folds(
     prepared = [
         Fold(
             runs, test, measuring, sampling, undefined=undefined, ties=ties, train=train, similarity=similarity,
-            negative_grades=negative_grades,
+            negative_grades=negative_grades, strict=_checks.flag("strict", strict),
         )
         for (runs, test), train in zip(folds, _trains(trains, len(folds)))
     ]  # fmt: skip
@@ -220,7 +224,7 @@ def assess_folds(
         [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed
     )
     settings = {
-        "threshold": threshold,
+        "threshold": prepared[0].scores.step.settings["threshold"],
         "lists": measuring.lists,
         "negative_grades": negative_grades,
         "metrics": [str(metric) for metric in wanted],

@@ -22,9 +22,11 @@ from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.data import Ratings
 from cranfield.measures.averaging import Undefined
 from cranfield.measures.context import Context
+from cranfield.measures.inputs import as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Measuring, as_judged, measure_judged
+from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
@@ -36,7 +38,7 @@ class Fold:
 
     Parameters
     ----------
-    runs, test, ties, train, similarity, negative_grades
+    runs, test, ties, train, similarity, negative_grades, strict
         As for `measure`.
     measuring
         What is measured: metrics, threshold, kind of lists.
@@ -70,13 +72,16 @@ class Fold:
         train: Ratings | None = None,
         similarity: Any = None,
         negative_grades: NegativeGrades = "judged",
+        strict: bool = False,
     ) -> None:
         context = Context(train, similarity)
+        test = None if test is None else as_test(test)
         judged = as_judged(runs, test, measuring.threshold, context, ties=ties, negative_grades=negative_grades)
         if len(judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
-        self.scores: Scores = measure_judged(judged, measuring)
+        warnings = check_inputs(judged, test, strict=strict)
+        self.scores: Scores = measure_judged(judged, measuring, warnings=warnings)
         views = [one.condensed() for one in judged] if measuring.lists == "condensed" else judged
         self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._robustness = Robustness(self._masked, sampling)

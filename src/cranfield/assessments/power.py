@@ -13,7 +13,6 @@ from cranfield import _checks
 from cranfield._decisions import refuse_old_words
 from cranfield._record import Step
 from cranfield._table import Cell, Table
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
@@ -21,6 +20,7 @@ from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.verdict import spelled_test
 from cranfield.measures.averaging import Averaging, Coverage, Undefined
+from cranfield.measures.folds import join_folds
 from cranfield.measures.scores import Scores
 
 _FOLDS = ("average", "pool", "each")
@@ -82,7 +82,8 @@ class DiscriminativePower:
         pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
         header = ["metric", "DP", "median p", f"p < {self.alpha:g}"]
         header += ["ASL", "required difference"] if resampled_too else []
-        caption = f"{pairs} pairs of systems; test: {self.step.settings.get('significance')}; a low DP is a high power"
+        test = self.step.settings.get("significance")
+        caption = f"{pairs} pairs of systems; test: {test}; a low DP is a high discriminative power"
         return Table(header, cells, caption, self.step.notes)
 
     def __str__(self) -> str:

@@ -12,15 +12,14 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield.cli._decisions import decision_options
-from cranfield.cli._group import unpack_option
+from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._output import say_line
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import repeated_option
+from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Kind
+from cranfield.measures.measuring import Kind, Measuring
 
 if TYPE_CHECKING:
     from cranfield.data import Ratings
@@ -36,28 +35,66 @@ class MeasuringOptions:
 
     runs: tuple[str, ...]
     test: str
-    threshold: float | None
+    threshold: float | str | None
     lists: Any
     ties: Any
     train: str | None
     run_format: str | None
     test_format: Any
-    repeated: str
     negative_grades: Any
     tag: bool
+    strict: bool
+    reading: Mapping[str, Any]
+    run_reading: Mapping[str, Any]
 
     def load(self) -> Loaded:
         """Read the files."""
         from cranfield.data import read
-        from cranfield.rankings import read_runs, read_test
+        from cranfield.rankings import read_test
 
-        several = self.runs if len(self.runs) > 1 else self.runs[0]
-        return Loaded(
-            runs=read_runs(several, ties=self.ties, format=self.run_format, tag=self.tag),
-            test=read_test(self.test, format=self.test_format, repeated=self.repeated),
-            train=None if self.train is None else read(self.train),
+        columns = SharedColumns({role: self.reading[role] for role in ("user", "item")})
+        reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
+        files = [self.test, *([] if self.train is None else [self.train])]
+        ratings = {path: self._how(path, reading, files) for path in files}
+        loaded = Loaded(
+            runs=self._read_runs(columns),
+            test=columns.read(read_test, self.test, format=self.test_format, **ratings[self.test]),
+            train=None if self.train is None else columns.read(read, self.train, **ratings[self.train]),
             options=self,
         )
+        columns.check()
+        return loaded
+
+    def _read_runs(self, columns: SharedColumns) -> list[Run]:
+        from cranfield.rankings.read import check_names
+
+        twice = next((path for path in self.runs if self.runs.count(path) > 1), None)
+        if twice is not None:
+            raise SettingError(f"{twice} is given twice as a run; give each run once")
+        reading = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
+        reader = _read_one_file if len(self.runs) == 1 else _read_among_others
+        runs = [columns.read(reader, path, **self._how(path, reading, self.runs)) for path in self.runs]
+        return check_names([run for of_file in runs for run in of_file])
+
+    def _how(self, path: str, reading: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+        """Return how to read a file: as all ``files`` of its kind, and written as all files are."""
+        every = (*self.runs, self.test, *([] if self.train is None else [self.train]))
+        written = {name: self.reading[name] for name in _WRITTEN}
+        return {**for_file(path, reading, files), **for_file(path, written, every)}
+
+
+_WRITTEN = ("quote", "encoding")
+
+
+def _read_one_file(path: Any, **reading: Any) -> list[Run]:
+    from cranfield.rankings import read_runs
+
+    return read_runs(path, **reading)
+
+
+def _read_among_others(path: str, **reading: Any) -> list[Run]:
+    """Read the runs of one of several files, which is called by its file where it holds one system."""
+    return _read_one_file([path], **reading)
 
 
 @dataclass(frozen=True)
@@ -75,7 +112,7 @@ class Loaded:
 
         return measure(
             self.runs, self.test, metrics, threshold=self.options.threshold, lists=self.options.lists,
-            train=self.train, negative_grades=self.options.negative_grades, bounds=bounds,
+            train=self.train, negative_grades=self.options.negative_grades, bounds=bounds, strict=self.options.strict,
         )  # fmt: skip
 
 
@@ -90,7 +127,7 @@ negative_grades_option = click.option(
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
-    click.option("--threshold", type=float, metavar="R", help="The lowest rating that makes an item relevant."),
+    decision_option(Measuring.decisions()["threshold"], metavar="R"),
     click.option(
         "--lists",
         type=click.Choice(get_args(Kind)),
@@ -111,9 +148,11 @@ _OPTIONS = (
     click.option(
         "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
     ),
-    repeated_option,
     negative_grades_option,
     click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
+    click.option(
+        "--strict", is_flag=True, help="Take inputs that can hardly be meant for errors, instead of warning of them."
+    ),
 )
 
 
@@ -126,10 +165,10 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
-    with_measuring = unpack_option(with_measuring)
+    decorated = reading_options(run_reading_options(with_measuring))
     for option in reversed(_OPTIONS):
-        with_measuring = option(with_measuring)
-    return with_measuring
+        decorated = option(decorated)
+    return decorated
 
 
 _OUTPUTS = ("out", "per_user", "report")
@@ -183,14 +222,14 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
     return add
 
 
-def averaging_options(average: str, coverage: str, by: str) -> Callable[[Command], Command]:
+def averaging_options(average: str, coverage: str) -> Callable[[Command], Command]:
     """Give a command the options of how lists are averaged; it says what it does with the first two."""
 
     def add(command: Command) -> Command:
         command = click.option(
             "--by",
             type=click.Choice(get_args(By)),
-            default=by,
+            default=Averaging.by,
             show_default=True,
             help="Take lists, or users after averaging each user's lists.",
         )(command)

@@ -59,6 +59,7 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 
 
 _ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", ".tsv": "tsv", ".parquet": "parquet"}
+_ENDINGS |= {ending: ending[1:] for ending in (".xlsx", ".xls", ".html", ".pdf", ".png", ".svg")}
 
 
 def say(text: object, *, err: bool = False) -> None:
@@ -69,6 +70,12 @@ def say(text: object, *, err: bool = False) -> None:
 def say_line(text: object, *, err: bool = False) -> None:
     """Print one line, whatever the names in it hold."""
     click.echo(shown(text), err=err)
+
+
+def refuse_file(out: str | Path) -> None:
+    """Refuse a file where a folder is to be."""
+    if Path(out).is_file():
+        raise SettingError(f"--out {out} is a file; name a folder")
 
 
 def make_folder(out: str | Path) -> None:

@@ -1,19 +1,24 @@
-"""The options that say how a file of ratings is to be read."""
+"""The options that say how files of ratings and of ranked lists are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
 from cranfield._errors import SettingError
+from cranfield._files import meant
 from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, read
+from cranfield.data.columns import MissingColumnError
 from cranfield.data.repeated import Repeated
+from cranfield.data.sources import is_parquet
+
+Read = TypeVar("Read")
 
 DEFAULTS = {
     **dict.fromkeys(("user", "item", "rating", "time", "separator", "header")),
@@ -23,14 +28,6 @@ DEFAULTS = {
     "counts": "keep",
 }
 """What ``reading`` holds where no option is given."""
-
-repeated_option = click.option(
-    "--repeated",
-    type=click.Choice(get_args(Repeated)),
-    default=DEFAULTS["repeated"],
-    show_default=True,
-    help="What becomes of several ratings of a user for an item.",
-)
 
 _OPTIONS = (
     click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position from 1."),
@@ -45,7 +42,13 @@ _OPTIONS = (
     click.option(
         "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="How the text is written."
     ),
-    repeated_option,
+    click.option(
+        "--repeated",
+        type=click.Choice(get_args(Repeated)),
+        default=DEFAULTS["repeated"],
+        show_default=True,
+        help="What becomes of several ratings of a user for an item.",
+    ),
     click.option(
         "--counts",
         type=click.Choice(["keep", "celma"]),
@@ -54,6 +57,10 @@ _OPTIONS = (
         help="Keep play counts, or make them ratings from 1 to 5 after Celma.",
     ),
 )
+
+
+READING_OPTIONS = (*DEFAULTS, "no_rating", "no_time", "no_quote")
+"""The names of the options that `reading_options` gives."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,8 +94,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "item": item,
             "rating": False if no_rating else rating,
             "time": False if no_time else time,
-            # A shell hands over the two characters \t where a tab is meant.
-            "separator": None if separator is None else separator.replace("\\t", "\t"),
+            "separator": _separator(separator),
             "header": header,
             "quote": None if no_quote else DEFAULTS["quote"],
             "encoding": encoding,
@@ -101,6 +107,114 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+_RUN_OPTIONS = (
+    click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
+    click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
+    click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
+    click.option("--system", metavar="COLUMN", help="The column of systems, in a file that holds the runs of several."),
+    click.option("--run-user", metavar="COLUMN", help="The column of users in the runs, if --user does not name it."),
+    click.option("--run-item", metavar="COLUMN", help="The column of items in the runs, if --item does not name it."),
+    click.option("--run-separator", metavar="TEXT", help="What divides the fields of the runs; --separator: ratings."),
+    click.option(
+        "--run-header/--no-run-header",
+        default=None,
+        help="Whether the first row of the runs names the columns; --header: ratings.",
+    ),
+)
+
+
+def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `cranfield.read_runs`; it receives them as one dictionary, ``run_reading``.
+
+    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike.
+    """
+
+    @wraps(command)
+    def with_run_reading(
+        *arguments: Any,
+        score: str | None,
+        rank: str | None,
+        prediction: str | None,
+        system: str | None,
+        run_user: str | None,
+        run_item: str | None,
+        run_separator: str | None,
+        run_header: bool | None,
+        **options: Any,
+    ) -> Any:
+        run_reading = {
+            "score": score,
+            "rank": rank,
+            "prediction": prediction,
+            "system": system,
+            "user": run_user,
+            "item": run_item,
+            "separator": _separator(run_separator),
+            "header": run_header,
+        }
+        return command(*arguments, run_reading=run_reading, **options)
+
+    decorated: Callable[..., Any] = with_run_reading
+    for option in reversed(_RUN_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _separator(given: str | None) -> str | None:
+    # A shell hands over the two characters \t where a tab is meant.
+    return None if given is None else given.replace("\\t", "\t")
+
+
+def for_file(path: str, reading: Mapping[str, Any], files: Iterable[str]) -> dict[str, Any]:
+    """Return how to read one of several files: what is said of text is not said of Parquet.
+
+    Where every file is Parquet nothing is left out, so that reading refuses it.
+    """
+    if not is_parquet(meant(path)) or all(is_parquet(meant(one)) for one in files):
+        return dict(reading)
+    return {name: value for name, value in reading.items() if name not in _OF_TEXT}
+
+
+_OF_TEXT = ("separator", "header", "quote", "encoding")
+
+
+class SharedColumns:
+    """Columns that are named once for several files: each file that has a column of this name takes it.
+
+    Parameters
+    ----------
+    names
+        The name of the column of each role, None for one that is not named.
+    """
+
+    def __init__(self, names: Mapping[str, str | None]) -> None:
+        self._names = {role: name for role, name in names.items() if name is not None}
+        self._taken: set[str] = set()
+        self._missing: dict[str, MissingColumnError] = {}
+
+    def read(self, reader: Callable[..., Read], path: str, **reading: Any) -> Read:
+        """Read a file with those of the columns that it has, unless ``reading`` names others."""
+        names = {role: name for role, name in self._names.items() if reading.get(role) is None}
+        while True:
+            try:
+                content = reader(path, **{**reading, **names})
+            except MissingColumnError as error:
+                # A pipe cannot be read again.
+                if error.role not in names or not Path(path).is_file():
+                    raise
+                del names[error.role]
+                self._missing.setdefault(error.role, error)
+            else:
+                self._taken.update(names)
+                return content
+
+    def check(self) -> None:
+        """Refuse a column that no file has."""
+        for role, error in self._missing.items():
+            if role not in self._taken:
+                raise error
 
 
 def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = None) -> Ratings:

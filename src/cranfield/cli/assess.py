@@ -96,7 +96,11 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
 @click.option(
-    "--significance", default="permutation", show_default=True, metavar="TEST", help="The test behind the power."
+    "--significance",
+    default="permutation",
+    show_default=True,
+    metavar="TEST",
+    help="The test behind discriminative power.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
 @click.option(
@@ -159,6 +163,7 @@ def command(
         threshold=measuring.threshold,
         lists=measuring.lists,
         negative_grades=measuring.negative_grades,
+        strict=measuring.strict,
         scenarios=scenarios or tuple(SCENARIOS),
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from cranfield.cli._measuring import (
     averaging_options,
     measuring_options,
     metric_option,
+    tell,
     tell_of_grades,
 )
 from cranfield.cli._output import output_options, put, put_text, written
@@ -26,6 +28,7 @@ from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.comparisons import Comparison, compare_segments
 from cranfield.comparisons.comparing import Comparing, compare
+from cranfield.comparisons.gate import Gate, Margin
 from cranfield.comparisons.sentences import p_text
 from cranfield.measures import DEFAULT_METRICS, Averaging
 
@@ -35,8 +38,8 @@ Examples:
   cranfield compare --test test.csv runs/*.tsv -m P@10 -m RR@100 --baseline popularity
   cranfield compare --test test.csv a.csv b.csv --significance 'wilcoxon(zeros=pratt)' --format csv
   cranfield compare --test test.csv a.csv b.csv --train train.csv --segment activity
-  cranfield compare --test test.csv a.csv b.csv --margin 0.005        is a no worse than b?
-  cranfield compare --test test.csv a.csv b.csv --power 0.005         could these users show it?
+  cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
+  cranfield compare --test test.csv a.csv b.csv --power 0.005                       could these users show it?
 """
 
 
@@ -46,7 +49,6 @@ Examples:
 @decision_options(
     Comparing,
     significance={
-        "default": "permutation",
         "metavar": "TEST",
         "help": "permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
     },
@@ -67,9 +69,9 @@ Examples:
     help="How the permutation test is done.  [default: exact]",
 )
 @averaging_options(
-    average="mean, 'weighted(by=judged|relevant)' or 'geometric(form=trec_eval|adjusted)'.",
+    average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
+    "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
     coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
-    by="user",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(
@@ -81,7 +83,16 @@ Examples:
 @click.option(
     "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users that is in a subset."
 )
-@click.option("--margin", type=float, help="Show instead whether systems differ by no more than this (TOST).")
+@renamed_option("--margin", "--no-worse")
+@click.option(
+    "--no-worse",
+    metavar="MARGIN",
+    help="Gate: exit with 1 unless every run is shown to be no worse than --baseline by more than 1% (relative) or "
+    "0.01 (absolute).",
+)
+@click.option(
+    "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
+)
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
 @segment_option
 @report_option
@@ -91,7 +102,8 @@ def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     significance: str,
-    margin: float | None,
+    no_worse: str | None,
+    better: bool,
     power: float | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -100,16 +112,18 @@ def command(
     **options: Any,
 ) -> None:
     """Say which system is better, and how sure that is."""
-    if (margin is not None or power is not None) and format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"--margin and --power have no {format}; use --format table, csv or json")
-    if margin is not None and power is not None:
-        raise click.UsageError("--margin and --power exclude each other; give one of them")
+    if power is not None and format in ("matrix", "latex", "markdown"):
+        raise click.UsageError(f"--power has no {format}; use --format table, csv or json")
+    gated = _gated(no_worse, better, power, options["baseline"], format)
     if not options["subsets"]:
         refuse_idle("without --subsets", "subset_size")
-    if report is None and (margin is not None or power is not None):
-        _refuse_tests("--power" if margin is None else "--margin", significance)
-    if margin is not None or power is not None or format == "matrix":
-        refuse_idle("with --margin, --power or --format matrix", "by_segment")
+    if report is None and power is not None:
+        _refuse_tests("--power", significance)
+    if gated and report is None:
+        refuse_idle(f"with {gated}", "correction", "subsets")
+    if gated or power is not None or format == "matrix":
+        refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
+    margin = None if no_worse is None else Margin.read(no_worse)
     loaded = measuring.load()
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
@@ -118,8 +132,12 @@ def command(
         for segment in segments_of(loaded, metrics, by_segment)
     ]
     tell_of_grades(loaded, metrics)
-    if margin is not None:
-        put(_frame(result.equivalence(margin), format, result, "paired t-tests, two one-sided"), out)
+    gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
+    if format not in ("table", "json") or power is not None:
+        tell(scores.warnings)  # the verdict has them where it is printed
+    if gate is not None:
+        result = replace(result, claims=tuple(gate.sentences))
+        _put_gate(gate, result, format, out)
     elif power is not None:
         put(_frame(result.power(power), format, result, "paired t-test"), out)
     elif format == "matrix":
@@ -139,6 +157,32 @@ def command(
         put_text("\n\n".join(map(str, (result, *segments))), out)
     averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
     write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
+    if gate is not None and not gate:
+        sys.exit(1)
+
+
+def _gated(no_worse: str | None, better: bool, power: float | None, baseline: str | None, format: str) -> str:
+    """Return the option that asks for a gate, or nothing; refuse what does not go with it."""
+    options = {"--no-worse": no_worse is not None, "--better": better, "--power": power is not None}
+    given = [name for name, is_given in options.items() if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
+    if not given or given == ["--power"]:
+        return ""
+    if baseline is None:
+        raise click.UsageError(f"{given[0]} does not say against which run; name it with --baseline")
+    if format in ("matrix", "latex", "markdown"):
+        raise click.UsageError(f"{given[0]} has no {format}; use --format table, csv or json")
+    return given[0]
+
+
+def _put_gate(gate: Gate, result: Comparison, format: str, out: str | None) -> None:
+    if format == "csv":
+        put(written(gate.frame(), "csv"), out)
+    elif format == "json":
+        put(json.dumps({"gate": gate.as_dict(), **result.as_dict()}, indent=1, ensure_ascii=False), out)
+    else:
+        put_text(f"{gate}\n\n{gate.table().text()}", out)
 
 
 def _refuse_tests(instead: str, significance: str) -> None:

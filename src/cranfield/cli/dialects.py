@@ -30,7 +30,7 @@ def command(
     loaded = measuring.load()
     frame = across_tools(
         loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
-        published=published, negative_grades=measuring.negative_grades,
+        published=published, negative_grades=measuring.negative_grades, strict=measuring.strict,
     )  # fmt: skip
     tell_of_grades(loaded, metrics)
     if format in ("csv", "json"):

@@ -35,9 +35,9 @@ Examples:
 @measuring_options
 @metric_option(DEFAULT_METRICS)
 @averaging_options(
-    average="mean, median, 'weighted(by=judged|relevant)', 'geometric(form=trec_eval|adjusted)', trimmed.",
+    average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
+    "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
     coverage="Users without a list count 0, or only covered users are averaged.",
-    by="list",
 )
 @click.option(
     "--interval",
@@ -88,6 +88,7 @@ def command(
     if format in ("csv", "json"):
         frame = with_groups(scores.frame(averaging, **how), [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
+        tell([scores.relevance] if scores.relevance else [])
         tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
         tables = [

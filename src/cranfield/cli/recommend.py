@@ -16,15 +16,16 @@ from cranfield._own_code import names_code, source_hash
 from cranfield._settings import settings
 from cranfield._spelling import parse
 from cranfield._version import __version__
-from cranfield.cli._decisions import decision_options
+from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder, say, say_line
+from cranfield.cli._output import make_folder, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import reading_options
+from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
+from cranfield.measures import Measuring
 from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
@@ -61,7 +62,7 @@ Examples:
 @click.option(
     "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
 )
-@decision_options(Serving, min_ratings={"default": 0})
+@decision_options(Serving)
 @decision_options(
     Ranking,
     fill={"metavar": "SYSTEM"},
@@ -73,7 +74,7 @@ Examples:
 )
 @renamed_option("-n", "--length")
 @renamed_option("--condensed", "--lists condensed", is_flag=True)
-@click.option("--threshold", type=float, help="The lowest test rating that makes an item relevant.")
+@decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
@@ -98,17 +99,21 @@ def command(
     """Train systems and write their ranked lists, one file per system."""
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
+    refuse_file(out)
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
+    if test is None:
+        refuse_idle("without --test, which names the newcomers", "newcomers")
     if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
     given_files = [Path(one).resolve() for one in (train, test) if one is not None]
     for path in files.values():
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
-    ratings = read(train, **reading)
-    data = ratings if test is None else predefined(ratings, read(test, **reading), overlap=overlap or "error")
+    sources = [train, *([] if test is None else [test])]
+    parts = [read(path, **for_file(path, reading, sources)) for path in sources]
+    data = parts[0] if test is None else predefined(*parts, overlap=overlap or "error")
     asked = {name: _asked(data, name, asking) for name in files}
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]

@@ -13,7 +13,7 @@ from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import negative_grades_option, tell
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import say, say_line
-from cranfield.cli._reading import file_or_dataset, reading_options
+from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, SYSTEMS, replicate
@@ -62,8 +62,9 @@ def command(
     **asking: Any,
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
-    ratings = file_or_dataset(data, reading)
-    test = None if split is None else read_test(split, **reading)
+    files = [data, *([] if split is None else [split])]
+    ratings = file_or_dataset(data, for_file(data, reading, files))
+    test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, asking["negative_grades"]))
     found = replicate(

@@ -11,13 +11,14 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.cli._group import common_options
-from cranfield.cli._output import say_line
-from cranfield.cli._reading import file_or_dataset, reading_options
+from cranfield.cli._output import refuse_file, say_line
+from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data.writing import FORMATS
 from cranfield.splits import Split, apply, predefined, registry, write
+from cranfield.splits.splitting import Splitting
 
-_DEFAULT = "random(train=0.8)"
+_DEFAULT = Splitting().split
 
 _EPILOG = "\b\nMethods:\n" + "\n".join(f"  {line}" for line in registry.signatures(without=("seed", "validation")))
 _EPILOG += """
@@ -76,7 +77,9 @@ def command(
     """
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
-    ratings = data_filters.apply(file_or_dataset(file, reading), filters, seed=seed)
+    refuse_file(out)
+    files = [file, *([] if test is None else [test])]
+    ratings = data_filters.apply(file_or_dataset(file, for_file(file, reading, files)), filters, seed=seed)
     splits: Sequence[Split]
     history = list(ratings.history)
     if test is None:
@@ -84,7 +87,7 @@ def command(
     elif method is not None:
         raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
     else:
-        judged = file_or_dataset(test, reading, "test")
+        judged = file_or_dataset(test, for_file(test, reading, files), "test")
         history += judged.history
         splits = [predefined(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
     whole = ratings.fingerprint if test is None else None

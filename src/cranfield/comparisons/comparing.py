@@ -19,12 +19,16 @@ from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
+from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.comparisons.shortfall import shortfall_sentences
+from cranfield.comparisons.simultaneous import pair_level
 from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, significance_tests, spelled_test
+from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.measures.crossed import crossed
 from cranfield.measures.scores import Scores
 from cranfield.recommenders.registry import system_among
 
@@ -71,16 +75,16 @@ class Comparing(Decided):
 
     Examples
     --------
-    >>> Comparing(significance="t").as_dict()["significance"]
-    'student'
+    >>> Comparing(significance="t").significance, Comparing().significance
+    ('student', 'permutation')
     """
 
     significance: Any = decision(
         "D",
-        "student",
-        "the paired test: student, permutation, wilcoxon, sign, bootstrap, ...",
+        "permutation",
+        "the paired test: permutation, student, wilcoxon, sign, bootstrap, ...",
         check=_significance,
-        phrase=unless("student", "tested by {}"),
+        phrase=unless("permutation", "tested by {}"),
     )
     correction: Any = decision(
         "D",
@@ -120,11 +124,11 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
     """The decisions that `compare` takes as keyword arguments."""
 
 
-@takes_decisions(Comparing, Averaging, by="user")
+@takes_decisions(Comparing, Averaging)
 def compare(
-    scores: Scores | Any,
+    scores: Scores | Sequence[Scores] | Any,
     *,
-    significance: str = "permutation",
+    significance: str = Comparing.significance,
     method: str | None = None,
     metrics: str | Sequence[str] | None = None,
     baseline: str | None = None,
@@ -139,7 +143,9 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``; or per-user values as ``{system: values}`` or a frame with one column per system.
+        The `Scores` of ``measure``; a list of those of several repetitions (new splits, new seeds); or per-user values
+        as ``{system: values}`` or a frame with one column per system. With repetitions the test is one over users
+        crossed with repetitions, see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -188,12 +194,11 @@ def compare(
     >>> print(result.verdict[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
     """
-    comparing, averaging = of_groups((Comparing, Averaging), {"by": "user", **decisions}, "compare", RENAMED)
+    comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
     name = parse(significance).name
-    comparing = comparing.with_(
-        significance=significance, correction=correction or ("none" if name == "tukey" else "holm"), baseline=baseline
-    )
+    usual_correction = "none" if name == "tukey" else Comparing.correction
+    comparing = comparing.with_(significance=significance, correction=correction or usual_correction, baseline=baseline)
     averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
@@ -219,10 +224,10 @@ def compare_scores(
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.
         data = [sample.of_common_users() for sample in data]
-    run = partial(significance_tests.call, significance, seed=seed, alpha=alpha)
+    run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
     relative = relative_differences(data, alpha, seed)
-    rows = [_rows(*one, comparing) for one in zip(data, verdicts, relative)]
+    rows = [_rows(*one, comparing, seed) for one in zip(data, verdicts, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -238,9 +243,34 @@ def compare_scores(
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
+        relevance=scores.only([sample.metric for sample in data]).relevance,
         nothing_relevant=scores.nothing_relevant,
+        repetitions=1 if data[0].cells is None else data[0].cells.shape[2],
+        spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
+        samples=tuple(data),
+        trained_once=scores.trained_once,
+        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
+        warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
+
+
+def _spread(sample: Sample) -> tuple[float, ...]:
+    """Return the standard deviation between repetitions of each system's average."""
+    return tuple(float(deviation) for deviation in crossed(sample.system_cells()).spread)
+
+
+def coverage_shortfall(
+    scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
+) -> tuple[str, ...]:
+    """Return who serves how many users, and what holds among those that all serve; nothing where all are served."""
+    if averaging.coverage == "reduced" or scores.covered.all():
+        return ()
+    common = None
+    if scores.covered.all(axis=0).any():
+        alone = comparing.with_(subsets=0)
+        common = compare_scores(scores, alone, averaging.with_(coverage="reduced"), metrics=metrics, seed=seed)
+    return shortfall_sentences(scores, common)
 
 
 def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
@@ -261,9 +291,14 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing) -> pl.DataFrame:
+def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
-    effect = effects(sample, comparing.alpha)
+    together = comparing.correction != "none"
+    effect = effects(sample, comparing.alpha, pair_level(sample, comparing.alpha, seed) if together else None)
+    # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
+    own = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
+    lower, upper = (verdict.lower, verdict.upper) if own else (None, None)
+    relative = relative.widened(effect.widened)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
     significant = corrected < comparing.alpha
     direction = effect.difference if verdict.direction is None else verdict.direction
@@ -281,9 +316,13 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
             "mean_a": effect.mean_a,
             "mean_b": effect.mean_b,
             "difference": effect.difference,
-            "lower": effect.lower if verdict.lower is None else verdict.lower,
-            "upper": effect.upper if verdict.upper is None else verdict.upper,
+            "lower": effect.lower if lower is None else lower,
+            "upper": effect.upper if upper is None else upper,
             "standard_error": effect.standard_error,
+            "degrees": effect.degrees,
+            "spread": pl.Series(
+                effect.spread if effect.spread is not None else [None] * sample.n_pairs, dtype=pl.Float64
+            ),
             "relative": relative.difference,
             "relative_lower": relative.lower,
             "relative_upper": relative.upper,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,11 +17,14 @@ from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.equivalence import two_one_sided
+from cranfield.comparisons.errors import OF_AVERAGES, chosen_test
+from cranfield.comparisons.gate import NONE as NO_MARGIN
+from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
 from cranfield.comparisons.letters import compact_letters
 from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
-from cranfield.comparisons.sample import Floats
-from cranfield.comparisons.sentences import MetricFacts, p_text, trained_once, verdict
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sentences import MetricFacts, p_text, repeated, trained_once, verdict
 from cranfield.measures.phrases import averaging_phrases
 
 _PAIR = ["metric", "system_a", "system_b"]
@@ -48,8 +52,22 @@ class Comparison:
         Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
     trained_once
         Systems that draw at random and were trained once, where that is known.
+    relevance
+        What makes an item relevant, and in which metrics: see `Scores.relevance`.
+    shortfall
+        Where some users have no list: who serves how many, and the verdict among the users that every system serves.
     nothing_relevant
         Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
+    repetitions
+        How many splits and seeds the users were measured with.
+    spread
+        metrics × systems: the standard deviation of each average between repetitions; empty without these.
+    claims
+        What was found of a claim that a gate asks for; see `no_worse`. It opens the verdict.
+    samples
+        The values by user that claims are tested with; empty for a comparison that was read from a folder.
+    warnings
+        What can hardly be meant in the inputs: see `Scores.warnings`.
     step
         All decisions, with notes on the users that count.
     """
@@ -64,21 +82,31 @@ class Comparison:
     alpha: float
     baseline: str | None = None
     population: str = ""
+    relevance: str = ""
+    shortfall: tuple[str, ...] = ()
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
+    repetitions: int = 1
+    spread: tuple[tuple[float, ...], ...] = ()
+    claims: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
         """Return one row a metric and pair of systems.
 
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper`` and ``standard_error``; ``relative`` = difference / mean_b with its bootstrap interval
-        ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with ``effect_lower, effect_upper``;
+        interval ``lower, upper``, its ``standard_error`` and the ``degrees`` of freedom of that, and its standard
+        deviation between repetitions, ``spread``, null without any; ``relative`` = difference / mean_b with its
+        bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
+        ``effect_lower, effect_upper``;
         for how many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` =
         (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
         significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
-        ``rejected``, the share of user subsets that reject, if asked for. Intervals are of each pair alone, except
-        those of Tukey's test.
+        ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
+        intervals of a metric's pairs hold together (`pair_level`), else each holds for its pair alone. With repetitions
+        the test and the intervals are over users crossed with repetitions (`crossed`).
         """
         return self.rows
 
@@ -177,13 +205,13 @@ class Comparison:
             raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
         values = {
             name: self.rows[name].to_numpy().astype(np.float64)
-            for name in ("difference", "standard_error", "n", "mean_b")
+            for name in ("difference", "standard_error", "degrees", "mean_b")
         }
         margins = np.full(len(self.rows), float(margin)) * (np.abs(values["mean_b"]) if relative else 1.0)
-        tests = two_one_sided(values["difference"], values["standard_error"], values["n"], margins)
+        tests = two_one_sided(values["difference"], values["standard_error"], values["degrees"] + 1, margins)
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
         no_worse = np.where(lower, tests.not_above, tests.not_below)
-        reach = stdtrit(np.maximum(values["n"] - 1, 1), 1 - self.alpha) * values["standard_error"]
+        reach = stdtrit(values["degrees"], 1 - self.alpha) * values["standard_error"]
         return self.rows.select(*_PAIR, "difference").with_columns(
             lower=values["difference"] - reach,
             upper=values["difference"] + reach,
@@ -195,13 +223,82 @@ class Comparison:
             n=self.rows["n"],
         )
 
+    def no_worse(
+        self,
+        system: str | Sequence[str] | None = None,
+        *,
+        than: str | None = None,
+        by: str | float,
+        metrics: str | Sequence[str] | None = None,
+    ) -> Gate:
+        """Return whether a system is shown to be no worse than another by more than a margin; see `gate`.
+
+        The result is true only if it is shown for every system and metric named.
+
+        Parameters
+        ----------
+        system
+            The system, or several; all but the other one by default.
+        than
+            The other one; the baseline of this comparison by default.
+        by
+            The margin: ``"1%"`` of the other one's average, or an amount, as 0.01.
+        metrics
+            Which metrics; all by default.
+
+        Examples
+        --------
+        >>> from cranfield import compare
+        >>> old = [0.52, 0.61, 0.43, 0.70, 0.55, 0.66, 0.48, 0.59]
+        >>> new = [0.53, 0.60, 0.44, 0.71, 0.55, 0.67, 0.48, 0.60]
+        >>> bool(compare({"new": new, "old": old}).no_worse("new", than="old", by="1%"))
+        True
+        """
+        return self._gate(system, than, Margin.read(by), metrics)
+
+    def better(
+        self,
+        system: str | Sequence[str] | None = None,
+        *,
+        than: str | None = None,
+        metrics: str | Sequence[str] | None = None,
+    ) -> Gate:
+        """Return whether a system is shown to be better than another, one-sided; see `no_worse`."""
+        return self._gate(system, than, NO_MARGIN, metrics)
+
+    def _gate(
+        self, system: str | Sequence[str] | None, than: str | None, margin: Margin, metrics: str | Sequence[str] | None
+    ) -> Gate:
+        if not self.samples:
+            raise SettingError(
+                "this comparison was read from a folder and holds no values by user; compare the scores again, as in "
+                "cf.compare(results.findings(data).scores)"
+            )
+        base = than or self.baseline
+        if base is None:
+            raise SettingError("a gate needs the system to measure against; name it, as in than='old'")
+        systems = [one for one in self.systems if one != base] if system is None else _listed(system)
+        for one in (*systems, base):
+            if one not in self.systems:
+                raise SettingError(f"there is no system {one!r}{nearest(str(one), self.systems)}")
+        if base in systems or not systems:
+            raise SettingError(f"{base!r} cannot be measured against itself; name another system")
+        names = self.metrics if metrics is None else _listed(metrics)
+        for name in names:
+            self.of_metric(name)
+        data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
+        # Student's test of the logarithms is that of the values of a sample that has logarithms already.
+        spelling = "student" if parse(self.significance).name == "log_student" else self.significance
+        test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
+        return gate(data, test, spelling, self.alpha, margin)
+
     @cached_property
     def verdict(self) -> list[str]:
         """What a person would say: over several metrics one sentence first, then the sentences of each metric.
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown.
+        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
         """
         return self.sentences()
 
@@ -210,8 +307,12 @@ class Comparison:
         smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
-        once = [trained_once(self.trained_once)] if self.trained_once else []
-        return verdict(facts, self.baseline, most) + once
+        trainings = [trained_once(self.trained_once)] if self.trained_once else []
+        if self.spread:
+            trainings.append(repeated(self.repetitions, dict(zip(self.systems, self.spread[0])), self._crossed))
+        first, *details = verdict(facts, self.baseline, most)
+        warnings = [f"Warning: {warning}." for warning in self.warnings]
+        return [*self.claims, first, *self.shortfall, *details, *trainings, *warnings]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -237,18 +338,29 @@ class Comparison:
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
-        said = [f"test: {self.significance}", correction, f"alpha {self.alpha:g}"]
-        said += averaging_phrases(settings)
+        test = self.significance
+        if self.spread and self._crossed:
+            test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
+        said = [f"test: {test}", correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
+        if self.relevance:
+            said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property
+    def _crossed(self) -> bool:
+        """Whether the test is over users crossed with repetitions, where there are some."""
+        return parse(self.significance).name in OF_AVERAGES
+
+    @property
     def intervals(self) -> str:
-        """What the intervals of differences are, in a line: those of Tukey's test hold together, others alone."""
+        """What the intervals of differences are, in a line: with corrected p-values they hold together."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
             return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
-        corrected = "" if self.correction == "none" else ", while p-values are corrected for all pairs"
-        return f"{level}, each for its pair alone{corrected}"
+        if self.correction == "none":
+            return f"{level}, each for its pair alone"
+        several = len(self.rows) > len(self.metrics)
+        return f"{level}{' that hold for all pairs of a metric at once, as corrected p-values do' if several else ''}"
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
@@ -358,3 +470,7 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -18,10 +19,17 @@ class Effects:
     ----------
     mean_a, mean_b, difference, standard_error
         The averages, their difference and its standard error.
+    degrees
+        The degrees of freedom of the standard error.
     lower, upper
-        The 1 − α interval of the difference, by Student's t.
+        The interval of the difference, by Student's t.
+    widened
+        How many times as wide it is as the 1 − α interval of the pair alone over users alone.
+    spread
+        The standard deviation of the difference between repetitions; None where there are none.
     effect, effect_lower, effect_upper
-        d_z = mean(d) / sd(d), the standardised paired difference, and its interval d_z ± t √(1/n + d_z²/2n).
+        d_z = mean(d) / sd(d), the standardised paired difference, and its interval d_z ± t √(1/n + d_z²/2n), widened
+        likewise.
     wins, ties, losses
         For how many users the first system is better than, as good as or worse than the second.
     superiority
@@ -32,8 +40,11 @@ class Effects:
     mean_b: Floats
     difference: Floats
     standard_error: Floats
+    degrees: Floats
     lower: Floats
     upper: Floats
+    widened: Floats
+    spread: Floats | None
     effect: Floats
     effect_lower: Floats
     effect_upper: Floats
@@ -43,17 +54,21 @@ class Effects:
     superiority: Floats
 
 
-def effects(sample: Sample, alpha: float) -> Effects:
-    """Return the effect sizes of every pair; NaN where there are too few users to say."""
+def effects(sample: Sample, alpha: float, level: float | None = None) -> Effects:
+    """Return the effect sizes of every pair; NaN where there are too few users to say.
+
+    ``level`` is that of each pair's interval, where it is not α: see `pair_level`.
+    """
     from scipy.special import stdtrit
 
     a, b, wins, ties, losses, n, sd = (np.concatenate(parts) for parts in zip(*_by_block(sample)))
-    difference = a - b
+    errors, difference = standard_errors(sample), a - b
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.where(n > 1, sd / np.sqrt(n), np.nan)
-        reach = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
+        reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
+        alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
+        widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
         d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
-        d_reach = reach * np.sqrt(1 / n + d_z**2 / (2 * n))
+        d_reach = widened * alone * np.sqrt(1 / n + d_z**2 / (2 * n))
         superiority = (wins + ties / 2) / n
     if sample.lower_is_better:
         wins, losses, superiority = losses, wins, 1 - superiority
@@ -61,9 +76,12 @@ def effects(sample: Sample, alpha: float) -> Effects:
         a,
         b,
         difference,
-        error,
-        difference - reach * error,
-        difference + reach * error,
+        errors.error,
+        errors.degrees,
+        difference - reach,
+        difference + reach,
+        widened,
+        errors.spread,
         d_z,
         np.where(n > 1, d_z - d_reach, np.nan),
         np.where(n > 1, d_z + d_reach, np.nan),

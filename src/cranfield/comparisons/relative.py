@@ -30,6 +30,16 @@ class Relative:
     lower: Floats
     upper: Floats
 
+    def widened(self, times: Floats) -> Relative:
+        """Return the same with intervals so many times as wide, on the scale of the logarithm of the ratio."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            middle = np.log1p(self.difference)
+            lower, upper = (
+                np.where(times == 1, end, np.expm1(middle + times * (np.log1p(end) - middle)))
+                for end in (self.lower, self.upper)
+            )
+        return Relative(self.difference, *(np.where(np.isfinite(end), end, np.nan) for end in (lower, upper)))
+
 
 def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
     """Return the relative differences of every pair, with percentile intervals of the ratio.

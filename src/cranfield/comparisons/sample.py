@@ -82,6 +82,9 @@ class Sample:
         What keeps the logarithm of a zero finite.
     lower_is_better
         Whether a smaller value is the better one.
+    cells
+        systems × users × repetitions: the values of each repetition, of which ``values`` has the means; NaN where a
+        user has none. None if there are no repetitions.
     """
 
     metric: str
@@ -94,6 +97,7 @@ class Sample:
     floor: float = 1e-5
     shift: float = 0.0
     lower_is_better: bool = False
+    cells: Floats | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -139,7 +143,8 @@ class Sample:
 
     def blocks(self) -> Iterator[slice]:
         """Return slices of pairs, each small enough to work on at once."""
-        size = max(1, _BLOCK // max(1, self.values.shape[1]))
+        repetitions = 1 if self.cells is None else self.cells.shape[2]
+        size = max(1, _BLOCK // max(1, repetitions * self.values.shape[1]))
         for start in range(0, self.n_pairs, size):
             yield slice(start, min(start + size, self.n_pairs))
 
@@ -232,6 +237,56 @@ class Sample:
             return pulled
         return d
 
+    def cell_influences(self, pairs: slice) -> Floats:
+        """Pairs × users × repetitions: `influences` by repetition, whose mean over a user's repetitions these are.
+
+        A user's influence, plus by how much the user's values of a repetition differ from their mean, times the
+        derivative of the influence. NaN where a user has no value.
+        """
+        away = self._away
+        first, second = self.first[pairs], self.second[pairs]
+        return self.influences(pairs)[:, :, None] + away[first] - away[second]
+
+    def system_cells(self) -> Floats:
+        """Systems × users × repetitions: `system_influences` by repetition; NaN where a user has no value."""
+        return self.system_influences()[:, :, None] + self._away
+
+    @cached_property
+    def _away(self) -> Floats:
+        """Systems × users × repetitions: what a repetition changes in a user's influence on an average."""
+        assert self.cells is not None
+        counts = np.maximum((~np.isnan(self.cells)).sum(axis=2, keepdims=True), 1)
+        away = self.cells - np.nansum(self.cells, axis=2, keepdims=True) / counts
+        return self._slopes[:, :, None] * away
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        """Systems × users: the derivative of a user's influence on the average by the user's value."""
+        if self.geometric:
+            within = self.values > self.floor
+            inside = np.where(within, self.values + self.shift, 1.0)
+            slopes: Floats = np.where(within, (self._own_averages + self.shift)[:, None] / inside, 0.0)
+            return slopes
+        return np.broadcast_to(self.relative_weights, self.values.shape)
+
+    def system_influences(self) -> Floats:
+        """Systems × users: the users' influences on each average, centred; 0 for a user that does not count.
+
+        Where all systems count over the same users, `influences` of a pair are those of its first system less those of
+        its second, plus the difference of the averages.
+        """
+        mean = self._own_averages
+        if self.geometric:
+            centred = (mean + self.shift)[:, None] * (self.tested - np.log(mean + self.shift)[:, None])
+        else:
+            centred = self.values - mean[:, None]
+        if self.weights is not None and not self.geometric:
+            weights = np.where(self.counted, self.weights, np.nan)
+            mean_weight = np.nansum(weights, axis=1) / np.maximum(self.counted.sum(axis=1), 1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                centred = weights / mean_weight[:, None] * centred
+        return np.nan_to_num(centred)
+
     def of_common_users(self) -> Sample:
         """Return the sample with only those users that count for every system."""
         if self.same_users:
@@ -241,4 +296,5 @@ class Sample:
     def restrict(self, users: NDArray[np.intp]) -> Sample:
         """Return the sample of some of the users."""
         weights = None if self.weights is None else self.weights[users]
-        return replace(self, values=self.values[:, users], weights=weights)
+        cells = None if self.cells is None else self.cells[:, users]
+        return replace(self, values=self.values[:, users], weights=weights, cells=cells)

@@ -16,12 +16,14 @@ from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
+from cranfield.measures.crossed import cells_of
+from cranfield.measures.folds import join_folds
 from cranfield.measures.scores import Scores, all_systems
 
 # Weights that differ by rounding alone, as a share of the largest, are the same.
 _BALANCED = 1e-12
 
-AVERAGES = ("mean", "weighted", "geometric")
+AVERAGES = ("mean", "weighted", "geometric", "standardised", "urisk")
 # Differences of larger values, or weighted sums of them over many users, may overflow.
 _LARGEST = 1e290
 
@@ -38,11 +40,12 @@ def make_samples(
     """
     scale = _scale(averaging.kind)
     _check(scores)
+    scores = scores.on_scale(averaging)
     first, second = _pairs(scores.systems, baseline)
     samples, notes = [], _Notes(scores, averaging)
     if metrics is not None and not metrics:
         raise SettingError("no metric was asked for; name at least one")
-    unit = _units(scores, averaging, scale)
+    unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         missing = np.isnan(values)
@@ -52,6 +55,7 @@ def make_samples(
         if averaging.coverage == "reduced":
             values[:, ~scores.covered.all(axis=0)] = np.nan
         notes.see(scores.metrics[place], missing, zero)
+        cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
         samples.append(
             Sample(
@@ -63,6 +67,7 @@ def make_samples(
                 weights,
                 **_logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
+                cells=cells,
             )
         )
     return samples, notes.sentences()
@@ -99,6 +104,13 @@ def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Fl
     return lambda values: (values if lists_of is None else lists_of.means(values), weights)
 
 
+def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
+    """Return what makes values by user and repetition from values of lists; None where the units are not users."""
+    if scores.repetitions is None or averaging.by != "user" or averaging.groups == "equal":
+        return None
+    return partial(cells_of, users=scores.users, repetitions=scores.repetitions)
+
+
 def _over_groups(
     values: Floats, groups: NDArray[np.int16], weights: Floats | None, users: NDArray[np.int32] | None
 ) -> tuple[Floats, Floats | None]:
@@ -119,9 +131,9 @@ def _over_groups(
 
 
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
-    """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with a column a system.
+    """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with one column per system.
 
-    A column ``user`` of a frame names its rows and is left aside.
+    A column ``user`` of a frame names its rows and is left aside. A list of `Scores` is of several repetitions.
 
     Examples
     --------
@@ -130,6 +142,8 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     """
     if isinstance(values, Scores):
         return values
+    if isinstance(values, Sequence) and values and all(isinstance(part, Scores) for part in values):
+        return join_folds(values, range(len(values)))
     columns = _columns(values)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

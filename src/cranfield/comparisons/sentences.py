@@ -131,6 +131,26 @@ def trained_once(systems: Sequence[str]) -> str:
     )
 
 
+def repeated(times: int, spread: Mapping[str, float], crossed: bool) -> str:
+    """Return how far averages vary between repetitions, and whether that is in the test.
+
+    Examples
+    --------
+    >>> repeated(3, {"mf": 0.0031, "ease": 0.0004}, True)
+    'Between 3 repetitions (new splits and seeds) the standard deviation of the average is mf 0.0031 and ease 0.0004; \
+intervals and p-values include it (users crossed with repetitions).'
+    """
+    varies = _names([f"{system} {number_text(deviation)}" for system, deviation in spread.items()])
+    included = "intervals and p-values include it (users crossed with repetitions)"
+    if not crossed:
+        included = "intervals include it (users crossed with repetitions), p-values of this test do not"
+    few = ", though two repetitions say little about it" if times == 2 else ""
+    return (
+        f"Between {times} repetitions (new splits and seeds) the standard deviation of the average is {varies}; "
+        f"{included}{few}."
+    )
+
+
 def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
     name = f"{metric.name}, {metric.population}" if metric.population else metric.name
     if metric.nothing:

@@ -43,6 +43,14 @@ _HABITS: Mapping[Role, str] = {
 Choice = str | int | bool | None
 
 
+class MissingColumnError(InputError):
+    """A column that is named and that the data do not have; ``role`` is what it was to be taken for."""
+
+    def __init__(self, role: str, problem: str, *, source: str, remedy: str | None = None) -> None:
+        super().__init__(problem, source=source, remedy=remedy)
+        self.role = role
+
+
 def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ()) -> int | None:
     """Return which of ``names`` is the habitual name of ``role``, leaving out places that are taken.
 
@@ -104,12 +112,13 @@ def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | in
         return names.index(choice)
     if isinstance(choice, bool) or not str(choice).isdecimal():
         if names is None:
-            raise InputError(
+            raise MissingColumnError(
+                role,
                 f"there is no column {choice!r}: the columns have no names",
                 source=label,
                 remedy=f"give {role} as a position counted from 1, or header=True if the first row holds the names",
             )
-        raise InputError(f"there is no column {choice!r}{nearest(str(choice), names)}", source=label)
+        raise MissingColumnError(role, f"there is no column {choice!r}{nearest(str(choice), names)}", source=label)
     position = int(choice)
     if not 1 <= position <= width:
         raise InputError(

@@ -120,6 +120,8 @@ def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[
 
 
 def _chosen(names: list[str], label: str) -> str:
+    if "[Content_Types].xml" in names:
+        raise InputError("the file is an Excel workbook", source=label, remedy="save the sheet as CSV, and give that")
     files = [
         name
         for name in names

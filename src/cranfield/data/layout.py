@@ -113,8 +113,10 @@ def find_layout(
         )
     if quote is not None and len(quote.encode()) != 1:
         raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
+    remedy = f"{separator!r} does not divide it; leave separator (--separator, --run-separator) out to have it found"
     if separator is None:
         separator = _likeliest_separator(sample, quote)
+        remedy = "say what divides the fields with separator='...' (--separator; for runs --run-separator)"
     if not isinstance(separator, str) or separator == "" or "\n" in separator:
         raise SettingError(f"the separator {separator!r} cannot divide fields; use ',' or ';' or '::' or a tab, ...")
     if len(separator.encode()) > 1 or (quote is not None and not _encloses(data, separator, quote)):
@@ -130,10 +132,10 @@ def find_layout(
     narrow = next((number for number, fields in numbered if len(fields) < 2), None)
     if narrow is not None and min(len(rows[0]), width) < 2:
         raise InputError(
-            "the row has only one field, and a rating needs a user and an item",
+            "the row has only one field, and a user and an item are needed",
             source=label,
             row=narrow,
-            remedy="say what divides the fields with separator='...' (--separator)",
+            remedy=remedy,
         )
     rest = numbered[1:] if header else numbered
     # Blank lines are passed over: Polars counts the columns of the first line it sees.

@@ -24,7 +24,7 @@ from cranfield.data.frames import FrameTable, frame_table, parquet_table
 from cranfield.data.long_tail import celma
 from cranfield.data.ratings import Ratings
 from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
-from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
+from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, refuse_text_options, text_table
 from cranfield.data.text import TextTable
 from cranfield.data.values import Fault, encoded
 from cranfield.data.values import ratings as as_ratings
@@ -110,6 +110,8 @@ def read(
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
     chosen: dict[Role, Choice] = {"user": user, "item": item, "rating": rating, "time": time}
     table = _table(source, chosen, separator, header, quote, encoding)
+    if isinstance(table, FrameTable):
+        refuse_text_options(table.label, separator, header, quote, encoding)
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
     table.load(places)
     ratings, rows = _gathered(table, places, repeated, counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cranfield._errors import InputError
+from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield.data.compressed import zip_and_member
 from cranfield.data.layout import as_utf8, find_layout
@@ -43,6 +43,24 @@ def contents(path: Path, size: int = -1) -> bytes:
         raise InputError(
             f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"
         ) from error
+
+
+def refuse_text_options(
+    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str, option: str = "--"
+) -> None:
+    """Refuse options that say how a text is written for a source that is not text.
+
+    ``option`` is what the options of the command line begin with: those of runs have their own.
+    """
+    given = {
+        f"separator ({option}separator)": separator is not None,
+        f"header ({option}header)": header is not None,
+        "quote (--no-quote)": quote != '"',
+        "encoding (--encoding)": encoding != "utf-8",
+    }
+    name = next((name for name, is_given in given.items() if is_given), None)
+    if name is not None:
+        raise SettingError(f"{label} is not a text file, and {name} is for text; leave it out")
 
 
 def text_table(

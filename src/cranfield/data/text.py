@@ -169,7 +169,7 @@ class TextTable:
             frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
         except _POLARS as error:
             raise self._unreadable(str(error).splitlines()[0]) from error
-        return frame.with_columns(_integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
+        return frame.with_columns(integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
 
     def _single_separator(self) -> tuple[bytes, str]:
         """Return the text with a separator of one byte, which Polars needs."""
@@ -269,7 +269,7 @@ def _is_integer(field: str) -> bool:
     return digits.isascii() and digits.isdecimal() and (digits[0] != "0" or field == "0")
 
 
-def _integers_if_all(text: pl.Series) -> pl.Series:
+def integers_if_all(text: pl.Series) -> pl.Series:
     """Return text ids as integers if each is written as Polars would write that integer, else as they are."""
     numbers = text.cast(pl.Int64, strict=False)
     if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():

@@ -18,6 +18,7 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
 from cranfield.experiments.stages.splits import SPLITS
 from cranfield.experiments.system import System
+from cranfield.measures.scores import deepest
 
 
 def card(line: Pipeline) -> dict[str, Any]:
@@ -106,14 +107,16 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
 
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
-    """Return the coverage of each system, with Coverage@d and the unjudged share at the first metric's depth."""
-    whole = averages.filter(pl.col("fold").is_null()).unique("system", keep="first", maintain_order=True)
+    """Return the coverage of each system, with Coverage@d and the unjudged share at the depth of the deepest metric."""
+    metric, depth = deepest(averages["metric"].unique(maintain_order=True).to_list())
+    whole = averages.filter(pl.col("fold").is_null() & (pl.col("metric") == metric))
     return {
         row["system"]: {
             "users": row["coverage"],
             "filled": row["filled"],
             "items": row["item_coverage"],
             "unjudged": row["unjudged"],
+            "depth": depth,
         }
         for row in whole.iter_rows(named=True)
     }

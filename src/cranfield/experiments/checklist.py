@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield.experiments.decisions import phrases
+from cranfield.measures.phrases import relevance_phrase
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,12 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     yield Item("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
     at_least = decisions["min_ratings"]
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
-    users = f"users with {some}" if at_least else "all users"
+    users = f"users with {some}" if at_least else "all users of the test part"
     drawn = "" if decisions["sample"] == "all" else f", {decisions['sample']} of them drawn"
-    others = phrases("B1", decisions, but=("min_ratings", "sample"))
-    yield Item("B1", "which users are served", ", ".join([users + drawn, *others]))
+    newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
+    told = [users + drawn, *([] if at_least else [f"those without training ratings {newcomers}"])]
+    others = phrases("B1", decisions, but=("min_ratings", "sample", "newcomers"))
+    yield Item("B1", "which users are served", ", ".join([*told, *others]))
 
 
 def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
@@ -98,23 +101,27 @@ def _searched(card: Mapping[str, Any]) -> str | None:
     return "; ".join([*said.values(), *([f"as stated: {', '.join(others)}"] if others else [])]) if said else None
 
 
-def thresholds_text(thresholds: Mapping[str, float]) -> str:
-    """Return the lowest relevant rating in words, by set of ratings where it is not the same for all.
+def relevance_text(card: Mapping[str, Any]) -> str:
+    """Return what makes an item relevant, and in which metrics, by set of ratings where it is not the same for all.
 
     Examples
     --------
-    >>> thresholds_text({"films": 4.0}), thresholds_text({"films": 4.0, "clicks": 1.0})
-    ('4 or more', '4 or more (films), 1 or more (clicks)')
+    >>> decisions = {"metrics": ["P@10", "nDCG@10"]}
+    >>> relevance_text({"decisions": decisions, "thresholds": {"films": 4.0}})
+    'relevant from 4 (P); nDCG: gain = rating'
+    >>> relevance_text({"decisions": {"metrics": ["P@10"]}, "thresholds": {"films": 4.0, "clicks": 1.0}})
+    'films: relevant from 4, clicks: relevant from 1'
     """
-    if len(set(thresholds.values())) == 1:
-        return f"{next(iter(thresholds.values())):g} or more"
-    return ", ".join(f"{threshold:g} or more ({data})" for data, threshold in thresholds.items())
+    said = {data: relevance_phrase(card["decisions"]["metrics"], one) for data, one in card["thresholds"].items()}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values())) or "no metric looks at it"
+    return ", ".join(f"{data}: {phrase}" for data, phrase in said.items())
 
 
 def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
-    yield Item("C2", "the rating that makes an item relevant", thresholds_text(card["thresholds"]))
+    yield Item("C2", "the rating that makes an item relevant", relevance_text(card))
     undefined = {"zero": "they count 0", "leave out": "they are left out"}[decisions["undefined"]]
     yield Item("C2", "users for whom a metric is undefined", undefined)
     yield Item("C3", "how values are aggregated over users", decisions["average"])

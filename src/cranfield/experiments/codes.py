@@ -223,7 +223,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
-_SOME = ("groups", "recommended")
+_SOME = ("groups", "recommended", "trained")
 _TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 
@@ -237,8 +237,11 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "step": scores.step.as_dict(),
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "notes": list(scores.notes),
+        "warnings": list(scores.warnings),
         "group_names": list(scores.group_names),
         "longest": scores.longest,
+        "catalogue": scores.catalogue,
+        "trained_once": list(scores.trained_once),
         "highest_rating": scores.highest_rating,
         **{name: plain(getattr(scores, name)) for name in _TABLES},
     }
@@ -259,8 +262,11 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         step=step_of(facts["step"]),
         counts=facts["counts"],
         notes=tuple(facts["notes"]),
+        warnings=tuple(facts["warnings"]),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
+        catalogue=facts["catalogue"],
+        trained_once=tuple(facts["trained_once"]),
         highest_rating=facts["highest_rating"],
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
         **read_arrays(path),
@@ -295,8 +301,10 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 
 def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
     """Write a comparison; return the path and what else there is to know."""
-    facts = {one.name: getattr(comparison, one.name) for one in fields(comparison) if one.name != "rows"}
+    kept = [one.name for one in fields(comparison) if one.name not in ("rows", "samples")]
+    facts = {name: getattr(comparison, name) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
+    facts |= {"spread": plain(np.array(comparison.spread, dtype=np.float64))}
     return write_table(comparison.rows, path), facts
 
 
@@ -304,6 +312,7 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
     named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
+    named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
     return Comparison(rows=read_parquet(path), **named)
 
 

@@ -20,8 +20,9 @@ from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
+from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
-from cranfield.measures.measuring import AUTO, usual_threshold
+from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
@@ -34,7 +35,7 @@ GROUPS: tuple[type[Decided], ...] = (
 RENAMED = {"test": "significance"}
 """What decisions were called before."""
 
-_UNTESTED = ("median", "trimmed")
+_UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
 Group = TypeVar("Group", bound=Decided)
 
@@ -82,24 +83,27 @@ class _Decisions(Decided):
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
     def __str__(self) -> str:
-        return ", ".join(said for name in _SAID if (said := _phrase(name, self._of(name))) is not None)
+        said = {name: _phrase(name, self._of(name)) for name in _SAID}
+        plain = said["threshold"]
+        if plain is not None:
+            relevance = relevance_phrase(self._of("metrics"), self._of("threshold"))
+            said["threshold"] = relevance if plain in relevance else f"{relevance}, {plain} in no metric".lstrip(", ")
+        return ", ".join(phrase for phrase in said.values() if phrase)
 
     def group(self, kind: type[Group], **others: Any) -> Group:
         """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
         known = {one.name: self._of(one.name) for one in fields(kind) if one.name in DECISIONS}
-        if known.get("threshold") == AUTO:  # of ratings that nobody has looked at yet
-            known["threshold"] = usual_threshold(math.inf)
         return kind(**{**known, **others})
 
-    def on(self, highest: float) -> Any:
-        """Return the decisions as they are for ratings, of which the highest is known.
+    def on(self, lowest: float, highest: float) -> Any:
+        """Return the decisions as they are for ratings from ``lowest`` to ``highest``: ``auto`` is a number there.
 
         Examples
         --------
-        >>> print(Decisions().on(highest=1))
-        random 50/50, full lists, P@10 and nDCG@10 with binary gain, plain mean, relevant from 1
+        >>> Decisions().on(1, 1).threshold, Decisions().on(0.5, 5).threshold
+        (1.0, 4.0)
         """
-        return self.with_(threshold=usual_threshold(highest)) if self._of("threshold") == AUTO else self
+        return self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
 
     @property
     def overlap(self) -> str | None:
@@ -131,7 +135,7 @@ class _Decisions(Decided):
     @property
     def averaging(self) -> Averaging:
         """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first."""
-        return self.group(Averaging, by="user")
+        return self.group(Averaging)
 
     @property
     def tested(self) -> Averaging:
@@ -169,7 +173,7 @@ else:
     # So that it can be pickled, and its examples are found.
     Decisions.__module__ = __name__
     Decisions.__doc__ = (
-        """The decisions A1 to D of an experiment; the defaults are the starting configuration of the paper.
+        """The decisions A1 to D of an experiment, with the defaults of the commands and functions that take them.
 
     A value: equal decisions are equal and have one hash, and `with_` copies it with some decisions changed. What
     cannot be, or what contradicts itself, raises `SettingError` when it is made.
@@ -186,9 +190,9 @@ else:
     --------
     >>> start = Decisions()
     >>> print(start)
-    random 50/50, full lists, P@10 and nDCG@10 with binary gain, plain mean
-    >>> print(start.with_(split="random(train=0.8)", metrics="nDCG(gain=exp)@10"))
-    random 80/20, full lists, nDCG@10 with exponential gain, plain mean
+    random 80/20, full lists, P@10, Recall@10, nDCG@10, nDCG@100, AP@100 and RR@100, plain mean
+    >>> print(start.with_(split="random(train=0.5)", metrics="nDCG(gain=exp)@10"))
+    random 50/50, full lists, nDCG@10 with exponential gain, plain mean
     >>> start.with_(average="mean") == start, len({start, Decisions()})
     (True, 1)
     >>> start.with_(lists="condensed", nonrelevant=100)
@@ -264,8 +268,8 @@ def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -
 
     Examples
     --------
-    >>> phrases("C1", Decisions(length=10).as_dict(), but=["lists"])
-    ['lists of 10']
+    >>> phrases("C1", Decisions(length=200).as_dict(), but=["lists"])
+    ['lists of 200']
     """
     names = [
         name

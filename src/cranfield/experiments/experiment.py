@@ -34,7 +34,7 @@ def _three() -> tuple[System, ...]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that an experiment file states; the defaults are the starting configuration of the paper.
+    """Everything that an experiment file states; the decisions have the defaults of the commands and functions.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class Experiment:
 
     Examples
     --------
-    >>> print(Experiment())
-    popularity, knn(k=100) and puresvd(factors=50) on world: random 50/50, full lists, P@10 and nDCG@10 with ...
+    >>> print(Experiment())  # doctest: +ELLIPSIS
+    popularity, knn(k=100) and puresvd(factors=50) on world: random 80/20, full lists, P@10, Recall@10, ...
     """
 
     title: str = "Which system is better?"
@@ -112,6 +112,14 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
     names = [one.name for one in asked.systems]
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
+    average = dict(parse(decisions.average).parameters)
+    if "baseline" in average and average["baseline"] not in names:
+        yield f"average='{decisions.average}' names no system as its baseline{nearest(str(average['baseline']), names)}"
+    if ":" in str(average.get("by", "")):
+        yield (
+            f"average='{decisions.average}' weighs by a column of a file, which an experiment does not keep; set "
+            "average='weighted(by=train)', or use cranfield compare"
+        )
     for source in asked.data:
         if decisions.overlap is not None and not source.divided:
             yield (

@@ -17,6 +17,8 @@ from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
+from cranfield.experiments.presets import Preset
+from cranfield.experiments.presets import preset as find_preset
 from cranfield.experiments.source import KINDS, READING, Source
 from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
@@ -45,7 +47,12 @@ _LETTERS = {
 _HEAD = """\
 # An experiment for `cranfield run`. Every key has a default, which stands here; leave out what you do not change.
 # The decisions are named as in R. Cañamares, P. Castells, A. Moffat (2020), Offline evaluation options for
-# recommender systems, and begin with the starting configuration of that paper.
+# recommender systems.
+"""
+
+_ABOUT_DEFAULTS = """\
+# The defaults are those of the commands and of Python. Metrics cut at 100 stand beside those cut at 10 because they
+# depend less on which ratings happen to be in the test set (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
 _DATA = """
@@ -108,8 +115,8 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
 
     Examples
     --------
-    >>> print(experiment_of({"decisions": {"split": "random(train=0.8)"}}).decisions)
-    random 80/20, full lists, P@10 and nDCG@10 with binary gain, plain mean
+    >>> print(experiment_of({"decisions": {"split": "random(train=0.5)", "metrics": ["P@10"]}}).decisions)
+    random 50/50, full lists, P@10, plain mean
     """
     _known("the file", table, TOP)
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
@@ -185,15 +192,17 @@ def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any
     return table
 
 
-def toml_of(experiment: Experiment) -> str:
+def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     """Return an experiment as a commented TOML file that reads back as the same experiment.
+
+    ``about`` are comments for the head of the file.
 
     Examples
     --------
     >>> experiment_of(tomllib.loads(toml_of(Experiment()))) == Experiment()
     True
     """
-    lines = [_HEAD, f"title = {_value(experiment.title)}"]
+    lines = [_HEAD + about, f"title = {_value(experiment.title)}"]
     lines.append(f"seed = {experiment.seed}                 # fixes every random choice")
     lines.append(f"repetitions = {experiment.repetitions}          # how often the ratings are split anew\n")
     lines.append("[decisions]")
@@ -296,13 +305,16 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
     )
 
 
-def new_experiment(path: str | Path = "experiment.toml", *, force: bool = False) -> Path:
-    """Write a commented starting file: the paper's starting configuration on a simulated world.
+def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None = None, force: bool = False) -> Path:
+    """Write a commented starting file: the defaults, or a preset, on a simulated world.
 
     Parameters
     ----------
     path
         Where. A file that is there stays, unless ``force`` replaces it.
+    preset
+        The decisions of a paper in place of the defaults: ``canamares2020``, the starting configuration of Cañamares,
+        Castells and Moffat (2020).
 
     Examples
     --------
@@ -312,7 +324,12 @@ def new_experiment(path: str | Path = "experiment.toml", *, force: bool = False)
     True
     """
     path = Path(path)
+    text = toml_of(Experiment()) if preset is None else _preset_text(find_preset(preset))
     if path.exists() and not force:
         raise SettingError(f"{path} is there already; choose another name, or replace it with --force")
-    write_text(path, toml_of(Experiment()))
+    write_text(path, text)
     return path
+
+
+def _preset_text(preset: Preset) -> str:
+    return toml_of(preset.experiment, f"# {preset.head}\n")

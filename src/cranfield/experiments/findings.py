@@ -13,11 +13,11 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield._table import Table
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons import Comparison, compare
 from cranfield.data.writing import write_table
 from cranfield.experiments.decisions import Decisions
 from cranfield.measures import Scores
+from cranfield.measures.folds import join_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def findings(
     trained_once
         Systems that draw at random and were trained once.
     """
-    whole = join_folds([scores for _, _, scores in folds])
+    whole = join_folds([scores for _, _, scores in folds], [repetition for repetition, _, _ in folds])
     whole.check_measured()
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]

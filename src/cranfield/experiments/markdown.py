@@ -97,7 +97,9 @@ def _coverage(told: Mapping[str, Any]) -> Table:
         for name, by in told["coverage"].items()
         for system, one in by.items()
     ]
-    return Table(["data", "system", "users with a list", "places filled", "items recommended", "unjudged"], rows)
+    (depth,) = {one["depth"] for by in told["coverage"].values() for one in by.values()}
+    head = ["users with a list", f"places filled{depth}", "items in the data recommended", f"unjudged{depth}"]
+    return Table(["data", "system", *head], rows)
 
 
 def _comparisons(told: Mapping[str, Any]) -> Table:

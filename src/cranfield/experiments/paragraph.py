@@ -8,7 +8,7 @@ from typing import Any
 from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
 from cranfield._table import latex_text
-from cranfield.experiments.checklist import thresholds_text
+from cranfield.experiments.checklist import relevance_text
 from cranfield.measures.phrases import average_phrase, metric_phrase
 from cranfield.splits.splitting import split_phrase
 
@@ -63,7 +63,11 @@ def _split(split: str) -> str:
 
 def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
     least = decisions["min_ratings"]
-    users = {0: "All users are served", 1: "Users without training ratings are removed"}
+    newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
+    users = {
+        0: f"All users of the test part count, those without training ratings {newcomers}",
+        1: "Users without training ratings are removed",
+    }
     drawn = "" if decisions["sample"] == "all" else f" (a sample of {decisions['sample']})"
     gaps = "left out" if decisions["fill"] == "none" else f"put last in the order of {decisions['fill']}"
     yield (
@@ -104,8 +108,8 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
     undefined = {"zero": "counts 0", "leave out": "is left out"}[decisions["undefined"]]
     metrics = listed([metric_phrase(one) for one in decisions["metrics"]])
     yield (
-        f"We report the {average_phrase(decisions['average'])} over users of {metrics}, with ratings of "
-        f"{thresholds_text(card['thresholds'])} as relevant; a user for whom a metric is undefined {undefined}"
+        f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); a "
+        f"user for whom a metric is undefined {undefined}"
     )
     uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
     least = min(one["users"] for by in card["coverage"].values() for one in by.values())

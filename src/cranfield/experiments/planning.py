@@ -29,7 +29,7 @@ from cranfield.experiments.stage import Size
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
 from cranfield.measures.measuring import check_relevance
-from cranfield.rankings.serving import Serving, served_test
+from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined
 
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
@@ -179,7 +179,8 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
-    check_relevance(_tests(line, there, whole), line.decisions.on(float(whole.values.max())).measuring)
+    scale = float(whole.values.min()), float(whole.values.max())
+    check_relevance(_tests(line, there, whole), line.decisions.on(*scale).measuring)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 
@@ -191,8 +192,8 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
         else:
             made = predefined(parts["train"], parts["test"])
         for split in [made] if isinstance(made, Split) else made:
-            with named(", ".join(Serving.decisions())):
-                yield served_test(split, line.decisions.serving, seed)
+            with named("min_ratings, sample"):
+                yield measured_ratings(split, line.decisions.serving, seed)
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._own_code import may_be_called
+from cranfield._spelling import parse
 from cranfield.comparisons import compare
+from cranfield.comparisons.samples import as_scores
 from cranfield.data import Ratings
+from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.searching import Range, search
 from cranfield.experiments.stages.assess import options_of
-from cranfield.measures import measure
+from cranfield.measures import Scores, measure
 from cranfield.rankings import recommend
 from cranfield.splits import Split, random
 
@@ -22,8 +28,7 @@ def rehearse(line: Pipeline) -> None:
     """Try the test, the metrics, and systems that were not trained yet."""
     decisions, few = line.decisions, _few()
     known = line.store.before()
-    values = {"a": [0.1, 0.5, 0.3, 0.2], "b": [0.2, 0.1, 0.4, 0.3]}
-    compare(values, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
+    compare(_two(decisions), **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
     runs = recommend(few, ["popularity", "random"])
     metrics = [metric for metric in decisions.metrics if may_be_called(metric)]
     if metrics:
@@ -61,6 +66,13 @@ def _forgiving() -> Iterator[None]:
         raise
     except Exception:
         return
+
+
+def _two(decisions: Decisions) -> Scores:
+    """Return the scores of two systems, one of them the baseline of the average, if that has one."""
+    base = str(dict(parse(decisions.average).parameters).get("baseline", "a"))
+    scores = as_scores({base: [0.1, 0.5, 0.3, 0.2], f"not {base}": [0.2, 0.1, 0.4, 0.3]})
+    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64))
 
 
 def _few() -> Split:

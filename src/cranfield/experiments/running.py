@@ -66,7 +66,7 @@ def run(
     >>> tiny = Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),))
     >>> results = run(tiny, tempfile.mkdtemp())
     >>> print(results.sentences("tiny")[0])
-    knn(k=100), popularity and puresvd(factors=50) are level at the top by both metrics.
+    knn(k=100) and popularity are level at the top by all 6 metrics.
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     if jobs is not None:

@@ -20,10 +20,11 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.inputs import as_metrics
 from cranfield.measures.measuring import measure
 from cranfield.rankings.recommending import decided, recommend
-from cranfield.rankings.serving import served_test
+from cranfield.rankings.serving import measured_ratings
 from cranfield.recommenders.registry import recommender
 from cranfield.splits import Split
 from cranfield.splits.by_chance import random as random_split
@@ -83,7 +84,7 @@ def search(
     *,
     trials: int | None = None,
     record: str | Path | None = None,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     seed: int = 0,
     **decisions: Any,
 ) -> Search:
@@ -122,7 +123,7 @@ def search(
     as_metrics(metric)
     split = _validation(data, seed)
     serving, ranking = decided({**decisions, "threshold": threshold})
-    measured = served_test(split, serving, seed)
+    measured = measured_ratings(split, serving, seed)
     fixed = parse(system)
     conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "seed": seed}
     asked = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}

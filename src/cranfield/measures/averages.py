@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits
+from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import share_of
@@ -37,7 +38,10 @@ class Average:
     method
         How the interval is made, in words.
     weights
-        Which weights it uses: None, ``"judged"`` or ``"relevant"``.
+        Which weights it uses: None, ``"judged"``, ``"relevant"``, ``"train"``, or ``"FILE:COLUMN"``.
+    of_all
+        For an average that looks at all systems at once: what it makes of their scores, under an `Averaging`, before
+        each system is averaged.
     """
 
     spelling: Spelling
@@ -45,6 +49,7 @@ class Average:
     interval: Callable[[Values, Values, float], Interval]
     method: str
     weights: str | None = None
+    of_all: Callable[[Any, Any], Any] | None = None
 
     @classmethod
     def of(cls, spelling: str | Average) -> Average:
@@ -124,20 +129,45 @@ def _student(values: Values, level: float, degrees: float | None = None, error: 
     return middle - half, middle + half
 
 
-@AVERAGES.register("mean")
-def _mean(spelling: Spelling) -> Average:
-    """Arithmetic mean: (1/n) Σ x."""
+def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None) -> Average:
+    """Return the arithmetic mean, (1/n) Σ x, of what ``of_all`` makes of the scores of all systems."""
     return Average(
         spelling,
         value=_value_in_reach(lambda x, _: float(x.mean())),
         interval=_interval_in_reach(lambda x, _, level: _student(x, level)),
         method="Student's t",
+        of_all=of_all,
     )
 
 
+@AVERAGES.register("mean")
+def _mean(spelling: Spelling) -> Average:
+    """Arithmetic mean: (1/n) Σ x."""
+    return mean_of(spelling)
+
+
+WEIGHTS = ("judged", "relevant", "train")
+"""What lists can be weighted by, beside the columns of files."""
+
+
+def check_weights(by: str) -> None:
+    """Refuse what is neither a kind of weights nor a column of a file."""
+    file, colon, column = str(by).rpartition(":")
+    if by not in WEIGHTS and not (file and colon and column):
+        raise SettingError(
+            f"weighted(by={by}) cannot be read; write by=judged, relevant or train, or a column of a file with one row "
+            "per user, as in by=users.csv:spend"
+        )
+
+
 @AVERAGES.register("weighted")
-def _weighted(spelling: Spelling, by: Literal["judged", "relevant"] = "judged") -> Average:
-    """Weighted mean: Σ w x / Σ w, w being the test ratings behind a list (``judged``), or the relevant ones."""
+def _weighted(spelling: Spelling, by: str = "judged") -> Average:
+    """Weighted mean: Σ w x / Σ w.
+
+    ``by`` says what w is: the test ratings behind a list (``judged``), the relevant ones (``relevant``), the user's
+    training ratings (``train``), or a column of a file with one row per user (``users.csv:spend``).
+    """
+    check_weights(by)
 
     def value(x: Values, w: Values) -> float:
         total = float(w.sum())

@@ -36,8 +36,11 @@ class Averaging(Decided):
         What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0 says
         something (errors, correlations, shares, novelty) it is always left out.
     average
-        ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``median``, ``geometric(form=trec_eval)``,
-        ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``.
+        ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``weighted(by=train)``,
+        ``weighted(by=users.csv:spend)``, ``median``, ``geometric(form=trec_eval)``,
+        ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``; of all systems at once
+        ``standardised(form=normal)``, ``urisk(baseline=NAME, alpha=1)``, ``trisk(baseline=NAME, alpha=1)`` or
+        ``georisk(alpha=1)``.
     groups
         ``pooled``: all lists are averaged together. ``equal``: the lists of each group are averaged, and then the
         groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
@@ -52,7 +55,7 @@ class Averaging(Decided):
     Examples
     --------
     >>> Averaging(coverage="reduced").as_dict()
-    {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'list'}
+    {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'user'}
     """
 
     undefined: Any = decision(
@@ -65,7 +68,7 @@ class Averaging(Decided):
     average: Any = decision(
         "C3",
         "mean",
-        "mean, median, trimmed, weighted(by=judged) or geometric(form=adjusted, epsilon=0.01)",
+        "mean, median, trimmed, weighted(by=judged), geometric(form=adjusted, epsilon=0.01), standardised, urisk, ...",
         check=_average,
         phrase=average_phrase,
     )
@@ -81,7 +84,7 @@ class Averaging(Decided):
         renamed={"common": "reduced"},
         phrase=unless("full", "covered users only"),
     )
-    by: Any = borrowed("list", partial(check.one_of, choices=("list", "user")))
+    by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
 
     def _check_together(self) -> None:
         if self.groups == "equal" and self.kind.spelling.name not in _OF_GROUPS:

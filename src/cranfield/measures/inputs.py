@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from cranfield._checks import number, one_of
+from cranfield._checks import one_of
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
+from cranfield.data.relevance import threshold_on
 from cranfield.measures.definition import Metric
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
@@ -65,13 +66,13 @@ def as_test(test: Any) -> Ratings:
     return read_test(test)
 
 
-def as_judgments(test: Any, threshold: float | None, negative_grades: NegativeGrades = "judged") -> Judgments:
+def as_judgments(test: Any, threshold: float | str | None, negative_grades: NegativeGrades = "judged") -> Judgments:
     """Return the judgments of a test set: the same for the same ratings, and a view of them under each threshold."""
     test = as_test(test)
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
     one_of("negative_grades", negative_grades, get_args(NegativeGrades))
-    return _judgments_of(test, negative_grades).at(1.0 if threshold is None else number("threshold", threshold))
+    return _judgments_of(test, negative_grades).at(threshold_on(test, threshold))
 
 
 # A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)

@@ -58,6 +58,7 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
         item_coverage=None,
         counts=_summed(parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        warnings=tuple(dict.fromkeys(note for part in parts for note in part.warnings)),
         step=replace(first.step, settings={**first.step.settings, "test": None, "parts": len(parts)}),
     )
 
@@ -94,7 +95,15 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
         "groups": groups,
         "group_names": names,
         "reduced_to": np.concatenate(reduced) if len(reduced) == len(parts) else None,
+        "repetitions": _of_all([part.repetitions for part in parts]),
+        "trained": _of_all([part.trained for part in parts]),
     }
+
+
+def _of_all(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Return a column of all parts; None if a part has none."""
+    known = [column for column in columns if column is not None]
+    return np.concatenate(known) if len(known) == len(columns) else None
 
 
 def _all_users(parts: Sequence[Scores]) -> Vocabulary:

@@ -55,10 +55,7 @@ def join(run: Run, judgments: Judgments) -> Join:
     """
     if run.one_relevant:
         return _join_one_relevant(run, judgments)
-    user_codes = judgments.user_ids.translation(run.user_ids)
-    list_of_user = np.full(len(judgments.user_ids) + 1, UNKNOWN, dtype=np.int32)
-    list_of_user[judgments.users] = np.arange(judgments.n_lists, dtype=np.int32)
-    users = run.users if user_codes is None else user_codes[run.users]
+    users, list_of_user = _users_and_lists(run, judgments)
     found = list_of_user[users]
     rows = _in_order(run, found)
     lists = _Lists.of(run, found, rows)
@@ -89,6 +86,22 @@ def join(run: Run, judgments: Judgments) -> Join:
         counts=_strangers(users, list_of_user, item_codes, lists.items),
         ranked=Ranked.of(run, judgments.item_ids),
     )
+
+
+def count_hits(run: Run, judgments: Judgments) -> int:
+    """Return how many entries of a run are judged; `join` says which."""
+    users, list_of_user = _users_and_lists(run, judgments)
+    found = list_of_user[users]
+    lists = _Lists.of(run, found, _in_order(run, found))
+    return len(_hits(lists, judgments.item_ids.translation(run.item_ids), judgments)[0])
+
+
+def _users_and_lists(run: Run, judgments: Judgments) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the user of each list of a run as a code of the judgments, and the judgments' list of each such code."""
+    user_codes = judgments.user_ids.translation(run.user_ids)
+    list_of_user = np.full(len(judgments.user_ids) + 1, UNKNOWN, dtype=np.int32)
+    list_of_user[judgments.users] = np.arange(judgments.n_lists, dtype=np.int32)
+    return run.users if user_codes is None else user_codes[run.users], list_of_user
 
 
 @dataclass(frozen=True, eq=False)

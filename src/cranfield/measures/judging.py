@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cranfield._checks import number
 from cranfield._errors import InputError, SettingError
 from cranfield.data import UNKNOWN, Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.context import Context
 from cranfield.measures.inputs import as_judgments, as_runs
 from cranfield.measures.joining import Join, join, one_relevant
@@ -28,7 +29,7 @@ def judge(
     run: Any,
     test: Any,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     similarity: Any = None,
@@ -74,14 +75,14 @@ def judge(
     return judged_by(runs[0], judgments, Context(train, similarity), groups)
 
 
-def _judgments(test: Any, threshold: float | None, negative_grades: NegativeGrades) -> Judgments:
+def _judgments(test: Any, threshold: float | str | None, negative_grades: NegativeGrades) -> Judgments:
     if not isinstance(test, Judgments):
         return as_judgments(test, threshold, negative_grades)
     if negative_grades != "judged":
         raise SettingError(
             f"negative_grades={negative_grades!r} was decided when these judgments were made; leave it out here"
         )
-    return test if threshold is None else test.at(number("threshold", threshold))
+    return test if threshold is None or threshold == AUTO else test.at(number("threshold", threshold))
 
 
 def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups | None = None) -> Judged:

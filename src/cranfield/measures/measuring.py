@@ -15,14 +15,16 @@ from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
-from cranfield.measures.inputs import as_judgments, as_runs, some_metrics
+from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
+from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
@@ -30,16 +32,13 @@ from cranfield.measures.unjudged_bounds import has_bounds
 from cranfield.rankings.lists import Ties
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
-"""What is measured unless other metrics are asked for."""
+"""What is measured unless other metrics are given: the usual metrics of what users see, and deep ones.
+
+Metrics cut at 100 depend less on which ratings happen to be in the test set, and tell systems apart more often, than
+those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
+"""
 
 Kind = Literal["full", "condensed"]
-
-# The lowest relevant rating where none is given, as in trec_eval.
-_ANY = 1.0
-
-AUTO = "auto"
-"""The threshold that follows from the ratings: see `usual_threshold`."""
-_USUAL = 4.0
 
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 """What options of `measure` were called, and what is written now."""
@@ -50,23 +49,6 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
 
 
-def _threshold(name: str, value: Any) -> float | str | None:
-    return AUTO if value == AUTO else check.number_or_none(name, value)
-
-
-def usual_threshold(highest: float) -> float:
-    """Return the lowest relevant rating of a scale: 4 if the highest rating reaches it, else 1.
-
-    Data without ratings, such as clicks, are all 1: every one is relevant.
-
-    Examples
-    --------
-    >>> usual_threshold(5), usual_threshold(1)
-    (4.0, 1.0)
-    """
-    return _USUAL if highest >= _USUAL else _ANY
-
-
 def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
     """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
 
@@ -74,7 +56,7 @@ def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
     """
     found, test = False, None
     for test in tests:
-        found = found or measuring.threshold is None or bool((test.values >= measuring.threshold).any())
+        found = found or bool((test.values >= threshold_on(test, measuring.threshold)).any())
     if found or test is None:
         return
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
@@ -94,8 +76,8 @@ class Measuring(Decided):
     metrics
         As they are spelled; one that is there twice is measured once.
     threshold
-        The lowest rating that makes an item relevant. None: every rating of at least 1 does, as in trec_eval. ``auto``,
-        in an experiment: see `usual_threshold`.
+        The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
+        every rating of at least 1 is relevant, as in trec_eval.
     lists
         ``condensed``: take items without a test rating out of all lists first (decision C1).
 
@@ -107,17 +89,19 @@ class Measuring(Decided):
 
     metrics: Any = decision(
         "C2",
-        ("P@10", "nDCG(gain=binary)@10"),
-        "the metrics, the first one leads",
+        DEFAULT_METRICS,
+        "the metrics, the first one leads; deep cut-offs such as 100 are the more robust ones",
         check=_metrics,
         phrase=metrics_phrase,
     )
     threshold: Any = decision(
         "C2",
         AUTO,
-        "the lowest rating that makes an item relevant; 'auto': 4 where ratings reach it, else 1",
-        check=_threshold,
+        "the lowest rating that makes an item relevant; 'auto': 4 of 5, the upper quarter of other scales, 1 of clicks",
+        check=auto_or_number,
         phrase=threshold_phrase,
+        help="The lowest rating that makes an item relevant; auto: 4 of 5, the upper quarter of other scales up to 10, "
+        "else 1.",
     )
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
 
@@ -136,7 +120,7 @@ def measure(
     test: Any = None,
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
@@ -144,6 +128,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
+    strict: bool = False,
     **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
@@ -160,8 +145,9 @@ def measure(
         As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
         once.
     threshold
-        The lowest rating that makes an item relevant. Without one every rating of at least 1 does, as in trec_eval;
-        judged lists keep theirs.
+        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings: 4 of 5, the upper quarter
+        of other scales up to 10, and 1 for clicks, counts and TREC qrels; see
+        `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -177,6 +163,8 @@ def measure(
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
+    strict
+        Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
     Examples
     --------
@@ -189,18 +177,18 @@ def measure(
     refuse_old_words("measure", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     bounds = check.flag("bounds", bounds)
+    strict = check.flag("strict", strict)
     context = Context(train, similarity)
+    test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
-    level = judged[0].judgments.threshold
-    if threshold is None and level != _ANY:  # judged lists have one of their own
-        measuring = measuring.with_(threshold=level)
-    return measure_judged(judged, measuring, bounds=bounds)
+    warnings = check_inputs(judged, test, strict=strict)
+    return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
 
 
 def as_judged(
     runs: Any,
     test: Any,
-    threshold: float | None,
+    threshold: float | str | None,
     context: Context,
     *,
     ties: Ties = "trec_eval",
@@ -231,7 +219,7 @@ def as_judged(
 def _as_given(
     given: Sequence[Judged],
     test: Any,
-    threshold: float | None,
+    threshold: float | str | None,
     context: Context,
     negative_grades: NegativeGrades,
     groups: Groups | None,
@@ -249,7 +237,8 @@ def _as_given(
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
-    level = given[0].judgments.threshold if threshold is None else check.number("threshold", threshold)
+    own_level = threshold is None or threshold == AUTO
+    level = given[0].judgments.threshold if own_level else check.number("threshold", threshold)
     own = [one.fresh() if context.is_empty else one.fresh(context=context) for one in given]
     return [one.fresh(judgments=one.judgments.at(level)) for one in own]
 
@@ -266,8 +255,13 @@ def _ranked(judged: Judged) -> Ranked:
     return judged.ranked
 
 
-def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False) -> Scores:
-    """Measure judged lists that all have the same judgments; the threshold is theirs already."""
+def measure_judged(
+    judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False, warnings: tuple[str, ...] = ()
+) -> Scores:
+    """Measure judged lists that all have the same judgments, under their threshold.
+
+    ``warnings`` are what `check_inputs` has to say of them.
+    """
     systems, judgments, wanted = [_ranked(one) for one in judged], judged[0].judgments, measuring.wanted
     longest = max(system.longest for system in systems)
     views = [one.condensed() if measuring.lists == "condensed" else one for one in judged]
@@ -276,6 +270,7 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
     groups, group_names = _groups(judged)
     settings = {
         **measuring.as_dict(),
+        "threshold": judgments.threshold,
         "ties": ", ".join(dict.fromkeys(system.ties for system in systems)),
         "negative_grades": judgments.negative_grades,
         "test": judgments.fingerprint,
@@ -298,13 +293,27 @@ def measure_judged(judged: Sequence[Judged], measuring: Measuring, *, bounds: bo
         recommended=np.array([one.recommended for one in measured]),
         longest=longest,
         item_coverage=_item_coverage(systems, len(judgments.item_ids)),
+        catalogue="the data" if all(system.shares_items for system in systems) else "test and lists",
         counts={system.name: count for system, count in zip(systems, counts)},
         bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
         groups=groups,
         group_names=group_names,
         highest_rating=judgments.top_grade,
-        notes=notes_on(systems, counts, judgments, wanted, measuring.threshold),
+        trained=_trained(judged[0].context.train, judgments),
+        trained_once=tuple(system.name for system in systems if system.draws),
+        notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
+        warnings=warnings,
     )
+
+
+def _trained(train: Ratings | None, judgments: Judgments) -> NDArray[np.int64] | None:
+    """Return the number of training ratings of each list's user, where there are training ratings."""
+    if not isinstance(train, Ratings):
+        return None
+    codes = train.user_ids.translation(judgments.user_ids)
+    users = judgments.users if codes is None else codes[judgments.users]
+    # A user without training ratings has the code -1, and finds the last cell.
+    return np.append(np.diff(train.indptr), 0)[users]
 
 
 @dataclass(frozen=True)

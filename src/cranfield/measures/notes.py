@@ -17,6 +17,8 @@ from cranfield.rankings.run import Run
 _LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
+    "lists_in_row_order": "{n} without scores and ranks, taken in the order of the rows",
+    "joined_lists": "{n} written in one cell each, taken apart",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
     "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
@@ -26,6 +28,8 @@ _SENTENCES: Mapping[str, str] = {
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
+    "lists_in_row_order": "list",
+    "joined_lists": "list",
     "nan_scores": "item",
     "duplicate_items": "item",
     "rank_disagreements": "list",
@@ -41,7 +45,6 @@ def notes_on(
     counts: Sequence[Mapping[str, int]],
     judgments: Judgments,
     metrics: Sequence[Metric],
-    threshold: float | None,
 ) -> tuple[str, ...]:
     """Return the sentences a reader should see beside the scores; what holds for several systems is said once."""
     said: dict[str, list[str]] = {}
@@ -52,7 +55,7 @@ def notes_on(
     return (
         *judgments.notes,
         *_on_scale(judgments.top_grade, metrics),
-        *_on_judgments(judgments, threshold),
+        *_on_judgments(judgments),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
 
@@ -115,9 +118,7 @@ def _is_exponential(metric: Metric) -> bool:
     return dict(metric.parameters).get("gain") in EXPONENTIAL
 
 
-def _on_judgments(judgments: Judgments, threshold: float | None) -> Iterator[str]:
-    if threshold is None and (judgments.top_grade > 1.0 or not judgments.relevant.all()):
-        yield "no threshold was given: every rating of at least 1 counts as relevant, as in trec_eval"
+def _on_judgments(judgments: Judgments) -> Iterator[str]:
     lists = judgments.n_lists
     none = int((judgments.n_relevant == 0).sum())
     if none and none == lists:

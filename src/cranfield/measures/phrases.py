@@ -6,9 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cranfield._errors import SettingError
 from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
+from cranfield.data.relevance import AUTO
+from cranfield.measures.definition import Metric
 
+_GAIN_FORMULAS = {
+    "exp": "2^rating − 1",
+    "exp1": "(2^(rating − 1) − 1) / 2^(highest − 1)",
+    "exp1full": "(2^(rating − 1) − 1) / (2^(highest − 1) − 1)",
+}
 _GAINS = {"exp": "exponential", "binary": "binary"}
 _AVERAGES = {
     "mean": "plain mean",
@@ -72,9 +80,9 @@ def averaging_phrases(settings: Mapping[str, Any]) -> list[str]:
 
 _COLUMNS = {
     "users": "share of the users who get a list",
-    "places": "share of the places in the lists that hold an item, down to the deepest cut-off",
-    "items": "share of the catalogue that is recommended to anyone",
-    "unjudged": "share of the recommended items that have no test rating, at the deepest cut-off",
+    "places": "share of the places in the lists that hold an item",
+    "items": "share of these items that is recommended to anyone",
+    "unjudged": "share of the recommended items that have no test rating",
 }
 """What stands below the columns beside the averages, by the word that their heads begin with."""
 
@@ -92,5 +100,60 @@ def legend(header: Sequence[str]) -> str:
 
 
 def threshold_phrase(threshold: float | str | None) -> str | None:
-    """Return the lowest relevant rating in words, unless it is the usual one."""
-    return None if threshold in (4, "auto") else f"relevant from {threshold!r}".removesuffix(".0")
+    """Return the lowest relevant rating in words; nothing where it is yet to follow from the ratings."""
+    return None if threshold in (None, AUTO) else f"relevant from {threshold!r}".removesuffix(".0")
+
+
+def relevance_phrase(metrics: Sequence[str | Metric], threshold: float | str | None) -> str:
+    """Return what makes an item worth something, and in which metrics: a threshold, or a gain in place of it.
+
+    Metrics that look at neither, such as errors and diversity, are not named; one with a threshold of its own
+    (``P(rel=5)@10``) says it itself.
+
+    Examples
+    --------
+    >>> relevance_phrase(["P@10", "nDCG@10", "nDCG@100", "AP@100"], 4.0)
+    'relevant from 4 (P, AP); nDCG: gain = rating'
+    >>> relevance_phrase(["P@10", "nDCG(gain=binary)@10"], 4.0), relevance_phrase(["nDCG(gain=exp)@10"], 4.0)
+    ('relevant from 4', 'nDCG(gain=exp): gain = 2^rating − 1')
+    """
+    by_gain: dict[str | None, dict[str, None]] = {}
+    for metric in filter(None, map(_known, metrics)):
+        if _looks_at_ratings(metric):
+            name = str(Spelling(metric.definition.name, metric.parameters))
+            by_gain.setdefault(_gain_in_place(metric), {})[name] = None
+    under_threshold = by_gain.pop(None, {})
+    phrases = []
+    if under_threshold:
+        which = f" ({', '.join(under_threshold)})" if by_gain else ""
+        phrases.append(f"{threshold_phrase(threshold) or 'relevant as the ratings suggest'}{which}")
+    phrases += [f"{', '.join(names)}: gain = {gain}" for gain, names in by_gain.items()]
+    return "; ".join(phrases)
+
+
+def _known(metric: str | Metric) -> Metric | None:
+    """Return a metric; None for one of the user's own that is not registered where its results are read."""
+    try:
+        return Metric.of(metric)
+    except SettingError:
+        return None
+
+
+def _looks_at_ratings(metric: Metric) -> bool:
+    """Whether a metric looks at what test ratings are worth, under the threshold of the whole measurement if any."""
+    parameters = {**metric.definition.parameters, **dict(metric.parameters)}
+    if "rel" in parameters:
+        return False
+    if metric.definition.family == "beyond-accuracy":
+        return bool(parameters.get("relevant", False))
+    return metric.definition.family not in ("agreement", "error") and metric.definition.name != "RBPresidual"
+
+
+def _gain_in_place(metric: Metric) -> str | None:
+    """Return the gain by which a metric values an item, where that is not by the threshold."""
+    if metric.dialect not in (None, "trec_eval"):  # other tools see relevant items alone
+        return None
+    if metric.definition.name == "ERR":
+        return _GAIN_FORMULAS["exp"]
+    gain = {**metric.definition.parameters, **dict(metric.parameters)}.get("gain", "binary")
+    return None if gain == "binary" else _GAIN_FORMULAS.get(gain, str(gain))

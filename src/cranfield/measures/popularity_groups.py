@@ -13,6 +13,7 @@ from cranfield._checks import one_of, share, whole
 from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
@@ -35,7 +36,7 @@ def by_popularity(
     train: Ratings,
     groups: int | Mapping[str, float] = HEAD_MID_TAIL,
     of: str = "ratings",
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     negative_grades: NegativeGrades = "judged",

@@ -21,12 +21,14 @@ class Ranked:
 
     Parameters
     ----------
-    name, ties, one_relevant, group_names
+    name, ties, one_relevant, group_names, draws
         As in `Run`.
     counts
         What happened to the lists on the way in.
     n_lists, n_entries, longest, n_distinct_items
         How many lists and entries the run has, the length of its longest list, and how many different items it holds.
+    shares_items
+        Whether the run is over the vocabulary of items of the test set, as where both are of one split.
     unknown_items
         The items of its vocabulary that the test set does not know, as text.
     tied_across
@@ -44,10 +46,12 @@ class Ranked:
     n_entries: int = 0
     longest: int = 0
     n_distinct_items: int = 0
+    shares_items: bool = False
     unknown_items: tuple[str, ...] = ()
     tied_across: tuple[int, ...] = ()
     has_scores: bool = False
     has_predictions: bool = False
+    draws: bool = False
 
     @classmethod
     def of(cls, run: Run, item_ids: Vocabulary) -> Ranked:
@@ -64,10 +68,12 @@ class Ranked:
             n_entries=len(run.items),
             longest=int(run.list_lengths.max(initial=0)),
             n_distinct_items=run.n_distinct_items,
+            shares_items=codes is None,
             unknown_items=tuple(unknown),
             tied_across=tuple(_tied_across(run).tolist()) if run.counts.get("tied_items") else (),
             has_scores=run.scores is not None,
             has_predictions=run.predictions is not None,
+            draws=run.draws,
         )
 
     def share_tied_across(self, n: int) -> float:

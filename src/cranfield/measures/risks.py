@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Annotated
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checks import number
+from cranfield._checks import Limits, number
 from cranfield._errors import SettingError
+from cranfield._spelling import Spelling
 from cranfield.measures._scale import power_for
+from cranfield.measures.averages import AVERAGES, Average, mean_of
+from cranfield.measures.averaging import PLAIN, Averaging
 from cranfield.measures.scores import Scores
 
 Values = NDArray[np.float64]
+Alpha = Annotated[float, Limits(low=0)]
 
 ROUNDING = 1e-12
 """Values whose spread is within this share of them are equal: their mean, and so their spread, is rounded."""
@@ -62,29 +69,111 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
     metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences are turned round;
     GeoRisk, made for gains, is left out (NaN) for them, and where a value is negative. A
-    metric with one value for the whole system has no risk (NaN).
+    metric with one value for the whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``,
+    ``trisk(baseline=NAME)`` and ``georisk``.
     """
-    if number("alpha", alpha) < 0:
-        raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
-    if np.isinf(alpha):
-        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
+    _check_alpha(alpha)
     base, rows = scores.system(baseline), []
     for m, metric in enumerate(scores.metrics):
-        values = scores.values[:, m]
-        if scores.counts_zero(m, "zero"):
-            values = np.nan_to_num(values)
-        everywhere = values[:, ~np.isnan(values).any(axis=0)]
-        lower = scores.lower_is_better[m]
-        geometric = np.full(len(scores.systems), np.nan)
+        values = _policed(scores, m, PLAIN)
+        geometric = _georisk_of(values, scores.lower_is_better[m], alpha)
         power = power_for(values)
         values = np.ldexp(values, -power)  # all but GeoRisk grows with the values, or does not change
-        if not lower and everywhere.size and everywhere.min() >= 0:
-            geometric = georisk(everywhere, alpha)
         for s, system in enumerate(scores.systems):
-            differences = (values[base] - values[s]) if lower else (values[s] - values[base])
+            differences = _differences(values, base, scores.lower_is_better[m])[s]
             differences = differences[~np.isnan(differences)]
             utility = float(np.ldexp(urisk(differences, alpha), power))
             measured = utility, trisk(differences, alpha), float(geometric[s])
             rows.append((system, metric, baseline, float(alpha), *measured))
     columns = ["system", "metric", "baseline", "alpha", "urisk", "trisk", "georisk"]
     return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _check_alpha(alpha: float) -> None:
+    if number("alpha", alpha) < 0:
+        raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
+    if np.isinf(alpha):
+        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
+
+
+def _policed(scores: Scores, m: int, averaging: Averaging) -> Values:
+    """Return systems × lists of a metric: undefined values as decided, NaN for a list that does not count."""
+    values = scores.values[:, m]
+    if scores.counts_zero(m, averaging.undefined):
+        values = np.nan_to_num(values)
+    if averaging.coverage == "full":
+        return values
+    covered = scores.covered if scores.reduced_to is None else scores.reduced_to
+    return np.where(covered, values, np.nan)
+
+
+def _differences(values: Values, base: int, lower_is_better: bool) -> Values:
+    """Return systems × lists: by how much each system is better than the baseline."""
+    return values[base] - values if lower_is_better else values - values[base]
+
+
+def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
+    """Return GeoRisk of each system over the lists that all have a value for; NaN where it is not made for them."""
+    everywhere = values[:, ~np.isnan(values).any(axis=0)]
+    if lower_is_better or not everywhere.size or everywhere.min() < 0:
+        return np.full(len(values), np.nan)
+    return georisk(everywhere, alpha)
+
+
+def _holding(scores: Scores, values: Values, overall: Values | None) -> Scores:
+    """Return scores that hold other values, of which more is better and none counts 0 if undefined."""
+    several = len(scores.metrics)
+    return replace(
+        scores,
+        values=values,
+        overall=overall,
+        bounds=None,
+        lower_is_better=(False,) * several,
+        zero_if_undefined=(False,) * several,
+    )
+
+
+@AVERAGES.register("urisk")
+def _urisk(spelling: Spelling, baseline: str, alpha: Alpha = 1.0) -> Average:
+    """URisk_α against a baseline: the mean of δ if δ ≥ 0 else (1 + α) δ, δ = system − baseline (Wang et al. 2012)."""
+    _check_alpha(alpha)
+
+    def weighed(scores: Scores, averaging: Averaging) -> Scores:
+        base = scores.system(str(baseline))
+        columns = [
+            _weighed(_differences(_policed(scores, m, averaging), base, lower), alpha)
+            for m, lower in enumerate(scores.lower_is_better)
+        ]
+        return _holding(scores, np.stack(columns, axis=1), None)
+
+    return mean_of(spelling, weighed)
+
+
+@AVERAGES.register("trisk")
+def _trisk(spelling: Spelling, baseline: str, alpha: Alpha = 1.0) -> Average:
+    """TRisk_α against a baseline: the t statistic of URisk_α (Dinçer et al. 2014), one value for the whole system."""
+    _check_alpha(alpha)
+
+    def measured(scores: Scores, averaging: Averaging) -> Scores:
+        base = scores.system(str(baseline))
+        tables = [
+            _differences(_policed(scores, m, averaging), base, lower) for m, lower in enumerate(scores.lower_is_better)
+        ]
+        overall = [[trisk(row[~np.isnan(row)], alpha) for row in table] for table in tables]
+        return _holding(scores, np.full_like(scores.values, np.nan), np.array(overall).T)
+
+    return mean_of(spelling, measured)
+
+
+@AVERAGES.register("georisk")
+def _georisk(spelling: Spelling, alpha: Alpha = 1.0) -> Average:
+    """GeoRisk_α of all systems at once (Dinçer et al. 2016), one value for the whole system."""
+    _check_alpha(alpha)
+
+    def measured(scores: Scores, averaging: Averaging) -> Scores:
+        tables = [
+            _georisk_of(_policed(scores, m, averaging), lower, alpha) for m, lower in enumerate(scores.lower_is_better)
+        ]
+        return _holding(scores, np.full_like(scores.values, np.nan), np.array(tables).T)
+
+    return mean_of(spelling, measured)

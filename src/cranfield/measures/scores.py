@@ -16,13 +16,15 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
-from cranfield._spelling import nearest
+from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
-from cranfield.measures.phrases import averaging_phrases, legend
+from cranfield.measures.crossed import cells_of, crossed
+from cranfield.measures.phrases import averaging_phrases, legend, relevance_phrase
+from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
@@ -63,12 +65,16 @@ class Scores:
         the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
-    item_coverage
-        For each system the share of the catalogue that it recommends to anyone.
+    item_coverage, catalogue
+        For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
+        ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
+        of the metric ``ItemCoverage`` is the items of the training and the test set.)
     counts
         For each system what happened to its lists on the way, by name.
     notes
         Sentences a reader should see.
+    warnings
+        Those of the notes that say that an input can hardly be meant: the verdict repeats them.
     zero_if_undefined
         For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
         it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
@@ -83,8 +89,14 @@ class Scores:
     reduced_to
         Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
         count that a system gives.
+    trained_once
+        Systems that draw at random and were trained once, where that is known.
     highest_rating
         The highest rating of the test set, where it is known.
+    repetitions
+        Of which repetition (a split and seeds of its own) each list is, counted from 0; None if there is only one.
+    trained
+        The number of training ratings of each list's user, where training ratings were given.
     """
 
     systems: tuple[str, ...]
@@ -101,6 +113,7 @@ class Scores:
     filled: NDArray[np.float64] | None = None
     unjudged: NDArray[np.float64] | None = None
     item_coverage: NDArray[np.float64] | None = None
+    catalogue: str = "test and lists"
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     zero_if_undefined: tuple[bool, ...] = ()
@@ -111,6 +124,10 @@ class Scores:
     longest: int = 0
     reduced_to: NDArray[np.bool_] | None = None
     highest_rating: float | None = None
+    repetitions: NDArray[np.int16] | None = None
+    trained: NDArray[np.int64] | None = None
+    trained_once: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -175,7 +192,14 @@ class Scores:
             return ""
         threshold = self.step.settings.get("threshold")
         highest = "" if self.highest_rating is None else f"; the highest is {self.highest_rating:g}"
-        return f"no test rating is {1 if threshold is None else threshold:g} or more{highest}"
+        least = f"{threshold:g}" if isinstance(threshold, float) else "relevant"
+        return f"no test rating is {least} or more{highest}"
+
+    @property
+    def relevance(self) -> str:
+        """What makes an item relevant, and in which metrics; empty where that is not known."""
+        threshold = self.step.settings.get("threshold")
+        return "" if threshold is None else relevance_phrase(self.metrics, threshold)
 
     def check_measured(self) -> None:
         """Refuse scores that hold no value at all because nothing is relevant."""
@@ -191,11 +215,20 @@ class Scores:
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
         averaging = Averaging.of(average, **decisions).with_kind()
+        scores = self.on_scale(averaging)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = self._counted(self.values[s, m], s, m, averaging).mean
-        return result if self.overall is None else np.where(np.isnan(self.overall), result, self.overall)
+                result[s, m] = scores._counted(scores.values[s, m], s, m, averaging).mean
+        return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
+
+    def on_scale(self, averaging: Averaging) -> Scores:
+        """Return the scores that an average is taken of: others than these where it looks at all systems at once."""
+        of_all = averaging.kind.of_all
+        if of_all is None:
+            return self
+        made: Scores = of_all(self, averaging)
+        return made
 
     @takes_decisions(Averaging)
     def frame(
@@ -219,16 +252,18 @@ class Scores:
 
         Notes
         -----
-        Where bounds were measured, ``least`` and ``most`` are the averages if every unjudged item of the lists were not
-        relevant, and if every one were.
+        With repetitions, ``spread`` is the standard deviation of the average between them, and the interval of a mean
+        over users includes it (`crossed`). Where bounds were measured, ``least`` and ``most`` are the averages if every
+        unjudged item of the lists were not relevant, and if every one were.
         """
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
         averaging, rows = Averaging.of(average, **decisions).with_kind(), []
+        scores = self.on_scale(averaging)
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
-                row = self._row(s, m, averaging, level, interval, seed)
-                rows.append({"system": system, "metric": metric, **row, **self._bounds_of(s, m, averaging)})
+                row = scores._row(s, m, averaging, level, interval, seed)
+                rows.append({"system": system, "metric": metric, **row, **scores._bounds_of(s, m, averaging)})
         return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
 
     def _row(self, s: int, m: int, averaging: Averaging, level: float, interval: str, seed: int) -> dict[str, Any]:
@@ -239,7 +274,8 @@ class Scores:
             "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
         }
         if self.overall is not None and not np.isnan(self.overall[s, m]):
-            return {**row, "mean": float(self.overall[s, m]), "average": "whole system", "lists": self.n_lists}
+            name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
+            return {**row, "mean": float(self.overall[s, m]), "average": name, "lists": self.n_lists}
         kind, values, weights, missing = self._counted(self.values[s, m], s, m, averaging)
         method = kind.method
         if interval == "bootstrap":
@@ -247,6 +283,10 @@ class Scores:
             method = "bootstrap percentile"
         else:
             lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
+        if self.repetitions is not None:
+            row["spread"], ends = self._over_repetitions(s, m, averaging, level)
+            if ends is not None and interval == "analytic":
+                (lower, upper), method = ends, "Student's t, users crossed with repetitions"
         return {
             **row,
             "mean": kind(values, weights),
@@ -257,6 +297,34 @@ class Scores:
             "lists": len(values),
             "undefined": missing,
         }
+
+    def _over_repetitions(
+        self, s: int, m: int, averaging: Averaging, level: float
+    ) -> tuple[float, tuple[float, float] | None]:
+        """Return the standard deviation of an average between repetitions, and its interval with that in it.
+
+        The interval is that of `crossed`, of a mean over users; None for other averages.
+        """
+        from scipy.special import stdtrit
+
+        assert self.repetitions is not None
+        is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
+        if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
+            parts = [self._of_lists(self.repetitions == r) for r in range(int(self.repetitions.max()) + 1)]
+            means = [part._counted(part.values[s, m], s, m, averaging).mean for part in parts]
+            return float(np.std(means, ddof=1)), None
+        kept = self._kept(s, m, averaging)
+        values = np.where(kept, np.nan_to_num(self.values[s, m]), np.nan)
+        found = crossed(cells_of(values[None], self.users, self.repetitions))
+        middle = self._counted(self.values[s, m], s, m, averaging).mean
+        reach = float((stdtrit(found.degrees, 0.5 + level / 2.0) * found.error)[0])
+        return float(found.spread[0]), (middle - reach, middle + reach)
+
+    def _kept(self, s: int, m: int, averaging: Averaging) -> NDArray[np.bool_]:
+        """Return which lists count in the average of a system."""
+        covered = self.covered[s] if self.reduced_to is None else self.reduced_to
+        kept = covered if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
+        return kept if self.counts_zero(m, averaging.undefined) else kept & ~np.isnan(self.values[s, m])
 
     def _bounds_of(self, s: int, m: int, averaging: Averaging) -> dict[str, float]:
         """Return the averages of the bounds, where these were measured and the metric has any."""
@@ -278,10 +346,20 @@ class Scores:
         )
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:
-        """Return what each list weighs in a kind of average, None if all weigh the same."""
+        """Return what each list weighs in a kind of average, None if all weigh the same.
+
+        What a user weighs, as by training ratings or a column, is shared out over the user's lists.
+        """
         if kind.weights is None:
             return None
-        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+        if kind.weights in ("judged", "relevant"):
+            return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+        if kind.weights == "train" and self.trained is None:
+            raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+        own = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
+        assert own is not None
+        shared: NDArray[np.float64] = own / np.bincount(self.users)[self.users]
+        return shared
 
     def grouped_by(self) -> NDArray[np.int16]:
         """Return the group of each list, or say that there are none."""
@@ -312,6 +390,8 @@ class Scores:
             groups=None if self.groups is None else self.groups[keep],
             bounds=None if self.bounds is None else self.bounds[..., keep],
             reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
+            repetitions=None if self.repetitions is None else self.repetitions[keep],
+            trained=None if self.trained is None else self.trained[keep],
             overall=None,
             filled=None,
             unjudged=None,
@@ -430,14 +510,18 @@ class Scores:
         digits = whole("digits", digits, at_least=0)
         averaging = Averaging.of(average, **decisions)
         means = self.average(averaging)
-        pairs = ([] if level is None else [("lower", "upper", _interval)]) + (
-            [] if self.bounds is None else [("least", "most", _span)]
-        )
+        kinds = {
+            ("lower", "upper"): (level is not None, _interval),
+            ("least", "most"): (self.bounds is not None, _span),
+            ("mean", "spread"): (self.repetitions is not None, _deviation),
+        }
+        pairs = [(*names, form) for names, (is_shown, form) in kinds.items() if is_shown]
         ends = pl.DataFrame()
         if pairs:
             ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
         cells = [[Cell(name)] for name in self.systems]
-        for m, lower in enumerate(self.lower_is_better):
+        lowest_first = self.on_scale(averaging).lower_is_better
+        for m, lower in enumerate(lowest_first):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = number_text(means[s, m], digits)
@@ -457,33 +541,33 @@ class Scores:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
             caption += f"; interval: {', '.join(made) or 'none'}"
         meaning = legend(header)
-        return Table(header, self._best_first(cells, means), caption, (*self.notes, *([meaning] if meaning else [])))
-
-    def _best_first(self, rows: list[list[Cell]], means: NDArray[np.float64]) -> list[list[Cell]]:
-        """Return the rows of the systems in the order of the first metric; those without an average stand last."""
-        if not self.metrics:
-            return rows
-        return [rows[s] for s in np.argsort(means[:, 0] * (1 if self.lower_is_better[0] else -1), kind="stable")]
+        return Table(
+            header, _best_first(cells, means, lowest_first), caption, (*self.notes, *([meaning] if meaning else []))
+        )
 
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
         """Return the shares that stand beside the averages, by the heads of their columns."""
         shares = {"users": self.user_coverage}
-        if all_of_them and self.filled is not None and self.metrics:
-            shares["places"] = self.filled.min(axis=1)
+        if not self.metrics:
+            return shares
+        metric, depth = deepest(self.metrics)
+        place = self.metrics.index(metric)
+        if all_of_them and self.filled is not None:
+            shares[f"places{depth}"] = self.filled[:, place]
         if all_of_them and self.item_coverage is not None:
-            shares["items"] = self.item_coverage
-        if self.unjudged is not None and self.metrics:
-            shares["unjudged"] = self.unjudged.max(axis=1)
+            shares[f"items in {self.catalogue}"] = self.item_coverage
+        if self.unjudged is not None:
+            shares[f"unjudged{depth}"] = self.unjudged[:, place]
         return shares
 
     def _caption(self, averaging: Averaging) -> str:
         settings = self.step.settings
-        threshold = settings.get("threshold")
         parts = [
             self._units(self.n_lists),
             f"{settings.get('lists', 'full')} lists",
-            *([] if threshold is None else [f"relevant from {threshold:g}"]),
+            *([self.relevance] if self.relevance else []),
             *self._averaged(averaging),
+            *([] if self.repetitions is None else ["sd: the standard deviation between repetitions"]),
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
@@ -525,11 +609,39 @@ def all_systems(n: int) -> str:
     return "both systems" if n == 2 else f"all {n} systems"
 
 
+def deepest(metrics: Sequence[str]) -> tuple[str, str]:
+    """Return the metric that looks deepest into the lists, and how deep, as the end of a name.
+
+    Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
+
+    Examples
+    --------
+    >>> deepest(["P@10", "nDCG@100"]), deepest(["P@10", "AP"])
+    (('nDCG@100', '@100'), ('AP', ' in the whole list'))
+    """
+    cutoffs = {metric: parse(metric).cutoff for metric in metrics}
+    metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
+    return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
+
+
+def _best_first(
+    rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
+) -> list[list[Cell]]:
+    """Return the rows of the systems in the order of the first metric; those without an average stand last."""
+    if not lower_is_better:
+        return rows
+    return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]
+
+
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
     """Write an interval: by its half width where the mean is in the middle, else by its ends."""
     if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
         return f"±{number_text(mean - lower, digits)}"
     return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
+
+
+def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
+    return f"(sd {number_text(deviation, digits)})"
 
 
 def _span(_: float, least: float, most: float, digits: int) -> str:
@@ -550,6 +662,7 @@ _SCHEMA: Mapping[str, Any] = {
     "filled": pl.Float64,
     "item_coverage": pl.Float64,
     "unjudged": pl.Float64,
+    "spread": pl.Float64,
 }
 
 _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}

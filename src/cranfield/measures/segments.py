@@ -14,6 +14,7 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.context import Context
@@ -164,7 +165,7 @@ def measure_segments(
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
     by: Any,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._spelling import Spelling
 from cranfield.measures._scale import power_of_two
+from cranfield.measures.averages import AVERAGES, Average, mean_of
+from cranfield.measures.averaging import Averaging
 from cranfield.measures.risks import ROUNDING
 from cranfield.measures.scores import Scores
 
@@ -64,3 +67,16 @@ def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.
 def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
     share = np.stack([(against <= one).mean(axis=0) for one in values])
     return np.where(np.isnan(values), np.nan, share)
+
+
+@AVERAGES.register("standardised")
+def _standardised(spelling: Spelling, form: Form = "normal") -> Average:
+    """Mean of standardised values: each list's value by its standing among all systems; see `standardise`."""
+
+    def standing(scores: Scores, averaging: Averaging) -> Scores:
+        places = range(len(scores.metrics))
+        zero = [scores.counts_zero(m, averaging.undefined) for m in places]
+        values = np.where(np.array(zero)[:, None], np.nan_to_num(scores.values), scores.values)
+        return standardise(replace(scores, values=values), form=form)
+
+    return mean_of(spelling, standing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,18 @@ from cranfield._polars import scan_parquet
 from cranfield._shown import shown
 from cranfield.data.compressed import unpacked
 from cranfield.data.frames import FrameTable, parquet_table
-from cranfield.data.layout import Layout, is_number
-from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, text_table
+from cranfield.data.layout import Layout, as_utf8, is_number
+from cranfield.data.sources import (
+    PARQUET,
+    contents,
+    file_and_member,
+    is_parquet,
+    refuse_text_options,
+    text_table,
+)
 from cranfield.data.text import TextTable
 from cranfield.data.values import Fault
+from cranfield.rankings.cells import find_cells
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 from cranfield.rankings.trec import gap, has_wide_gaps, single_tabs, tidy_trec
@@ -47,34 +55,51 @@ def system_name(path: Path) -> str:
     return shown(name)
 
 
-def open_file(
-    path: Path, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
-) -> RunTable | Mapping[str, Any]:
-    """Return the table in a file, or the dictionary if it is JSON; ``wanted`` are names that a header would hold.
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text is written, where that is not to be found out; ``wanted`` are names that a header would hold."""
+
+    separator: str | None = None
+    header: bool | None = None
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+    wanted: Sequence[str] = ()
+
+    def refuse(self, label: str) -> None:
+        """Refuse options that are given for a source that is not text."""
+        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, "--run-")
+
+
+PLAIN_TEXT = TextOptions()
+
+
+def open_file(path: Path, options: TextOptions = PLAIN_TEXT) -> RunTable | Mapping[str, Any]:
+    """Return the table in a file, or the dictionary if it is JSON.
 
     A folder of parts (``part-00000``, ...), as Spark and Mahout write, is one table.
     """
     if path.is_dir() and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
         if any(text is None for text in texts):
+            options.refuse(str(path))
             return _of_table(FrameTable(scan_parquet(parts), str(path)))
-        return _of_text(b"\n".join(text[0] for text in texts if text), str(path), separator, header, wanted)
+        return _of_text(b"\n".join(text[0] for text in texts if text), str(path), options)
     text = file_text(path)
     if text is None:
+        options.refuse(str(path))
         return _of_table(parquet_table(path, str(path)))
-    return open_bytes(*text, separator=separator, header=header, wanted=wanted)
+    return open_bytes(*text, options)
 
 
-def open_bytes(
-    data: bytes, label: str, *, separator: str | None = None, header: bool | None = None, wanted: Sequence[str] = ()
-) -> RunTable | Mapping[str, Any]:
+def open_bytes(data: bytes, label: str, options: TextOptions = PLAIN_TEXT) -> RunTable | Mapping[str, Any]:
     """Return the table in what a file holds, or the dictionary if it is JSON."""
-    if data.startswith(PARQUET):
-        return _of_table(parquet_table(io.BytesIO(data), label))
-    if data.startswith(_ARROW):
+    if data.startswith((PARQUET, _ARROW)):
+        options.refuse(label)
+        if data.startswith(PARQUET):
+            return _of_table(parquet_table(io.BytesIO(data), label))
         return _of_table(FrameTable(pl.scan_ipc(io.BytesIO(data)), label))
     lists = json_lists(data, label)
-    return _of_text(data, label, separator, header, wanted) if lists is None else lists
+    return _of_text(data, label, options) if lists is None else lists
 
 
 def file_text(path: Path) -> tuple[bytes, str] | None:
@@ -107,17 +132,21 @@ def _of_table(table: FrameTable) -> RunTable:
     return RunTable(head.to_dict(), table.label, True, *_access(table, head.columns))
 
 
-def _of_text(data: bytes, label: str, separator: str | None, header: bool | None, wanted: Sequence[str]) -> RunTable:
+def _of_text(data: bytes, label: str, options: TextOptions) -> RunTable:
+    separator, header, wanted = options.separator, options.header, options.wanted
+    data = as_utf8(data, options.encoding, label)
     tidy = tidy_trec(data, 6) if separator is None else None
-    quote = '"' if tidy is None else None  # TREC has no quotes
+    quote = options.quote if tidy is None else None  # TREC has no quotes
     if tidy is not None:
         data, separator = tidy, gap(tidy)
+    elif separator is None:
+        data, separator = find_cells(data)
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
     table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
     if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
         body, separator = single_tabs(body), "\t"
-        table = text_table(body, label, separator=separator, header=header, wanted=wanted)
+        table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
     if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):
         named = table.layout.names is None
         table = text_table(body, label, separator=separator, header=named, quote=quote, wanted=wanted)

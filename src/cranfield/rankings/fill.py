@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.recommenders.adapters import as_recommender, checked_scores
+from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import Recommender
 
 
@@ -43,7 +44,8 @@ def filled(scores: NDArray[Any], fill: Recommender, users: NDArray[np.int32]) ->
     gaps = np.isnan(scores)
     if not gaps.any():
         return scores
-    second = checked_scores("the fill", fill.score(users), (len(users), scores.shape[1]))
+    ordering = fill.fill_scores(users) if isinstance(fill, Model) else fill.score(users)
+    second = checked_scores("the fill", ordering, (len(users), scores.shape[1]))
     scores, second = (block.astype(np.float64, copy=False) for block in (scores, second))
     with np.errstate(invalid="ignore"):
         low = np.where(np.isfinite(scores), scores, np.inf).min(axis=1, initial=np.inf)

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
 from cranfield.data.layout import is_number
+from cranfield.data.text import integers_if_all
 from cranfield.data.values import Fault
+from cranfield.data.vocabulary import as_series
+from cranfield.rankings.cells import are_lists, are_several, have_scores, taken_apart
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 
@@ -62,15 +65,30 @@ def choose_layout(table: RunTable, given: Given, asked: str | None) -> tuple[Run
         roles = LAYOUTS[name].roles(table, given)
         if roles is not None:
             return LAYOUTS[name], roles
+    if asked is None and _are_qrels(table):
+        raise InputError(
+            "the file holds relevance judgments (qrels), not ranked lists",
+            source=table.source,
+            remedy="give it as the test set (--test), and the lists of a system as the run",
+        )
     columns = ", ".join(table.names) if table.header else f"{len(table.names)} columns without names"
     if asked is not None:
         says = "; or ".join(LAYOUTS[name].says for name in TOOLS.get(asked, (asked,)))
         raise InputError(f"{columns} cannot be format={asked!r}, which is {says}", source=table.source)
     raise InputError(
-        f"{columns} do not tell which one is the user and which the item",
+        f"{columns} do not say which one is the user and which the item",
         source=table.source,
-        remedy="say it: user=..., item=..., score=... or rank=... (a name, or a position counted from 1)",
+        remedy="name them, or count them from 1: user=..., item=..., score=... or rank=... (--user, --item, --score, "
+        "--rank; --run-user and --run-item where the ratings have other columns)",
     )
+
+
+def _are_qrels(table: RunTable) -> bool:
+    """Whether a table is as TREC writes judgments: user, 0, item, grade."""
+    if table.header or len(table.names) != 4:
+        return False
+    iterations = table.sample(table.names[1])
+    return bool(iterations) and all(str(one).strip() in ("0", "Q0", "00") for one in iterations)
 
 
 def _trec_roles(table: RunTable, _: Given) -> Roles | None:
@@ -90,7 +108,7 @@ def _mahout_roles(table: RunTable, _: Given) -> Roles | None:
         return None
     first = table.first(1)
     whole = isinstance(first, str) and first.strip().startswith("[") and first.strip().endswith("]")
-    return dict(zip(("user", "item"), table.names)) if whole else None
+    return dict(zip(("user", "item"), table.names)) if whole and (":" in first or first.strip() == "[]") else None
 
 
 def _take_mahout(table: RunTable, roles: Roles) -> Rows:
@@ -127,6 +145,30 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
     else:
         found = {role: _aligned(column, sizes, role, table) for role, column in columns.items() if role != "user"}
     return _rows(columns["user"], found, sizes)
+
+
+def _joined_roles(table: RunTable, given: Given) -> Roles | None:
+    roles = _named_roles(table, given)
+    if roles is None and not table.header and len(table.names) in (2, 3):
+        roles = dict(zip(("user", "item", "score"), table.names))
+    if roles is None or not are_lists(table.sample(roles["item"]), table.sample(roles["user"]), roles["item"]):
+        return None
+    for role in ("score", "rank", "prediction"):
+        if role in roles and not are_several(table.sample(roles[role])):
+            return None
+    return {role: name for role, name in roles.items() if role in ("user", "item", "score", "rank", "prediction")}
+
+
+def _take_joined(table: RunTable, roles: Roles) -> Rows:
+    columns = dict(table.fetch(roles))
+    users = columns.pop("user")
+    lists = {role: taken_apart(as_series(column)) for role, column in columns.items()}
+    sizes = _sizes(lists["item"])
+    entries = {role: _aligned(column, sizes, role, table) for role, column in lists.items()}
+    if set(entries) == {"item"} and have_scores(table.sample(roles["item"])):
+        pairs = entries["item"].str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
+        entries = {"item": pairs["item"], "score": pairs["score"]}
+    return _rows(users, {**entries, "item": integers_if_all(entries["item"])}, sizes)
 
 
 def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:
@@ -206,6 +248,9 @@ LAYOUTS: Mapping[str, RunLayout] = {
         RunLayout("trec", "user Q0 item rank score tag, without a header", _trec_roles, _take_trec),
         RunLayout("mahout", "user and [item:score,...], without a header", _mahout_roles, _take_mahout),
         RunLayout("nested", "one row a list, its items in a column of lists", _nested_roles, _take_nested),
+        RunLayout(
+            "joined", "one row per list, its items joined in one cell: '181 173 195'", _joined_roles, _take_joined
+        ),
         RunLayout(
             "one-relevant",
             "one row per list: user, item, rank, length",

@@ -22,7 +22,7 @@ from cranfield.rankings.encode import encode
 from cranfield.rankings.files import file_text, json_lists, system_name
 from cranfield.rankings.frames import is_pandas
 from cranfield.rankings.roles import find_roles
-from cranfield.rankings.trec import gap, has_qrels, tidy_trec
+from cranfield.rankings.trec import gap, has_qrels, has_run, tidy_trec
 
 
 def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
@@ -60,6 +60,12 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         source = os.fspath(source) if text is None else json_lists(*text) or _file(*text)
     if isinstance(source, Mapping) and source and all(isinstance(grades, Mapping) for grades in source.values()):
         return _stated(_of_dict(source, name, reading), "qrels")
+    if text is not None and has_run(text[0]):
+        raise InputError(
+            "the file holds ranked lists (a TREC run), not a test set",
+            source=text[1],
+            remedy="give the held-out ratings or judgments as the test set (--test), and this file as a run",
+        )
     if text is not None and (format == "qrels" or has_qrels(text[0])):
         return _stated(_of_qrels(*text, name, reading), "qrels")
     if format == "qrels":

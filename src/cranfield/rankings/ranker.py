@@ -65,10 +65,11 @@ def rank(
 
 
 class RunColumns(NamedTuple):
-    """The columns of a run (None for no lists at all), and whether its scores are predicted ratings."""
+    """The columns of a run (None for no lists), whether its scores are predicted ratings, and if its system draws."""
 
     columns: list[NDArray[Any]] | None
     predicts: bool
+    draws: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,8 @@ class Ranker:
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        return RunColumns(joined, isinstance(system, Model) and system.predicts_ratings and fill is None)
+        predicts = isinstance(system, Model) and system.predicts_ratings and fill is None
+        return RunColumns(joined, predicts, isinstance(system, Model) and hasattr(system, "seed"))
 
     @property
     def _width(self) -> int:
@@ -176,6 +178,7 @@ class Ranker:
             items=items,
             scores=scores,
             predictions=scores if ranked.predicts else None,
+            draws=ranked.draws,
             counts={"empty_lists": int(np.count_nonzero(sizes == 0))},
             history=self._history(name),
         )
@@ -195,6 +198,7 @@ class Ranker:
             groups=None if groups is None else groups[items],
             group_names=() if groups is None else tuple(str(group) for group in range(int(groups.max()) + 1)),
             one_relevant=True,
+            draws=ranked.draws,
             counts={"unranked": int(np.count_nonzero(ranks == 0))},
             history=self._history(name),
         )

@@ -11,6 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._own_code import names_code
 from cranfield._phrases import unless
 from cranfield._spelling import parse
+from cranfield.data.relevance import AUTO, auto_or_number
 from cranfield.recommenders.adapters import as_recommender
 
 
@@ -33,13 +34,13 @@ class Ranking(Decided):
 
     ``fill`` puts items that a system cannot score after all others, in the order of another system. The others say
     which items a list may hold, and how many of them it shows; see `Targets`. ``threshold``, the lowest test rating of
-    a relevant item, is needed where lists depend on which items are relevant.
+    a relevant item, counts where lists depend on which items are relevant; ``auto`` follows from the test ratings.
 
     Examples
     --------
     >>> Ranking(length=10, fill="popularity").with_(lists="condensed").lists
     'condensed'
-    >>> Ranking(nonrelevant=100)
+    >>> Ranking(nonrelevant=100, threshold=None)
     Traceback (most recent call last):
     ...
     cranfield._errors.SettingError: which test items are relevant is not said; give the threshold, such as threshold=4
@@ -103,7 +104,7 @@ class Ranking(Decided):
         phrase=unless(100, "lists of {}"),
         help="The length of the lists, or all.",
     )
-    threshold: float | None = borrowed(None, check.number_or_none)
+    threshold: float | str | None = borrowed(AUTO, auto_or_number)
 
     @property
     def one_relevant(self) -> bool:

@@ -20,7 +20,7 @@ from cranfield.data.values import Fault
 from cranfield.data.vocabulary import Vocabulary, as_series
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
-from cranfield.rankings.files import open_bytes, open_file, system_name
+from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import Given, Rows, choose_layout
@@ -44,7 +44,13 @@ _NOTES = {
     "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
+    "lists_in_row_order": "{:,} lists have neither scores nor ranks, and are taken in the order of the rows",
+    "joined_lists": "{:,} lists were written in one cell each, and taken apart",
 }
+
+
+# The layouts in which a cell holds a whole list.
+_IN_CELLS = ("joined", "nested")
 
 
 def read_run(
@@ -61,6 +67,8 @@ def read_run(
     prediction: str | int | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
 ) -> Run:
     """Read the ranked lists of one system.
 
@@ -85,8 +93,8 @@ def read_run(
     user, item, score, rank, prediction
         Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that is not what the list is ordered by.
-    separator, header
-        How a text file is written, where it is not to be found out.
+    separator, header, quote, encoding
+        How a text file is written, where it is not to be found out: see `cranfield.read`.
 
     Returns
     -------
@@ -106,7 +114,7 @@ def read_run(
     if isinstance(source, Run):
         return source if name is None else replace(source, name=name)
     given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
-    content = _content(source, _names(given), separator, header)
+    content = _content(source, TextOptions(separator, header, quote, encoding, _names(given)))
     return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
 
 
@@ -138,6 +146,11 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
         raise _not_a_source(sources)
     if not runs:
         raise InputError("there are no runs", remedy="give at least one file, frame or dictionary")
+    return check_names(runs)
+
+
+def check_names(runs: list[Run]) -> list[Run]:
+    """Return runs as they are, each of which must have its own name."""
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
@@ -170,11 +183,12 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a source holds, the name that it gives its system, and what to call it."""
+    """What a source holds, the name that it gives its system, what to call it, and if its system draws at random."""
 
     held: RunTable | Mapping[Any, Any]
     name: str | None
     word: str
+    draws: bool = False
 
 
 def _name_of(path: Path) -> str:
@@ -184,16 +198,16 @@ def _name_of(path: Path) -> str:
     return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
 
 
-def _content(source: Source, wanted: list[str], separator: str | None, header: bool | None) -> _Content:
-    name, word = None, "the dictionary"
+def _content(source: Source, options: TextOptions) -> _Content:
+    name, word, draws = None, "the dictionary", False
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word = _name_of(path), str(path)
-        source = open_file(path, separator=separator, header=header, wanted=wanted)
+        name, word, draws = _name_of(path), str(path), _draws(path)
+        source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
         content = content.encode() if isinstance(content, str) else content
-        source = open_bytes(*unpacked(content, label), separator=separator, header=header, wanted=wanted)
+        source = open_bytes(*unpacked(content, label), options)
     elif _comes_from(source, "ranx") and hasattr(source, "to_dict"):
         name, word, source = source.name, "the run", source.to_dict()
     elif _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
@@ -206,7 +220,13 @@ def _content(source: Source, wanted: list[str], separator: str | None, header: b
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
-    return _Content(source, name, word)
+    return _Content(source, name, word, draws)
+
+
+def _draws(path: Path) -> bool:
+    """Whether the record beside a file, as ``cranfield recommend`` writes it, says that its system has a seed."""
+    parameters = (made_of(path) or {}).get("parameters")
+    return isinstance(parameters, dict) and "seed" in parameters
 
 
 def _are_columns(source: Mapping[Any, Any]) -> bool:
@@ -235,7 +255,7 @@ def _one_run(
             f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
         )
     chosen = name or (opened.rows.tag if tag else opened.name)
-    return _run(opened, chosen or "run", ties)
+    return replace(_run(opened, chosen or "run", ties), draws=content.draws)
 
 
 def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:
@@ -270,6 +290,11 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
     scores, ranks = _what_orders(scores, ranks, opened)
     lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
+    counts = dict(lists.counts)
+    if opened.format in _IN_CELLS:
+        counts["joined_lists"] = len(user_ids)
+    elif scores is None and ranks is None and rows.sizes is None:
+        counts["lists_in_row_order"] = len(user_ids)
     return Run(
         name=name,
         user_ids=user_ids,
@@ -283,8 +308,8 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         group_names=group_names,
         made_scores=scores is None and lists.entries.scores is not None,
         ties=ties,
-        counts=lists.counts,
-        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), lists.counts),),
+        counts=counts,
+        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), counts),),
     )
 
 
@@ -393,8 +418,8 @@ def _by_system(
         return [read_run(source, **reading)]
     how = dict(reading)
     given: Given = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
-    wanted = _names({**given, "system": system})
-    content = _content(source, wanted, how.pop("separator", None), how.pop("header", None))
+    written = {name: how.pop(name) for name in ("separator", "header", "quote", "encoding") if name in how}
+    content = _content(source, TextOptions(**written, wanted=_names({**given, "system": system})))
     table = content.held
     if not isinstance(table, RunTable) or how.get("tag") or not (table.header or system is not None):
         return [_one_run(content, given, **how)]

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import each_system, fit_each, fitted, jobs_for, jobs_wanted, movable, of_this_package
 from cranfield.rankings.ranker import Ranker, RunColumns, rank
@@ -27,13 +28,13 @@ class RecommendOptions(ServingOptions, RankingOptions, total=False):
     """The decisions that `recommend` takes as keyword arguments."""
 
 
-@takes_decisions(Serving, Ranking, min_ratings=0)
+@takes_decisions(Serving, Ranking)
 def recommend(
     split: Split | Ratings,
     systems: Any,
     length: int | str | None = 100,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     seed: int = 0,
     jobs: int | None = None,
     **decisions: Unpack[RecommendOptions],
@@ -51,7 +52,8 @@ def recommend(
         The length of the lists; ``"all"`` or None for every target item.
     {decisions}
     threshold
-        The lowest test rating of a relevant item, where lists depend on which items are relevant.
+        The lowest test rating of a relevant item, where lists depend on which items are relevant; ``auto`` as for
+        `cranfield.measure`.
     seed
         Fixes every random choice: that of users, of targets, of the fill, and of systems that are spelled without
         a seed.
@@ -83,13 +85,13 @@ RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
 """What is written now for words of `recommend` that are no more."""
 
 
-@takes_decisions(Serving, Ranking, min_ratings=0)
+@takes_decisions(Serving, Ranking)
 def recommend_each(
     split: Split | Ratings,
     systems: Any,
     length: int | str | None = 100,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     seed: int = 0,
     jobs: int | None = None,
     **decisions: Unpack[RecommendOptions],
@@ -104,9 +106,8 @@ def recommend_each(
 
 
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:
-    """Return the groups that these options of `recommend` make; by default everyone is served."""
-    given = {"min_ratings": EVERYONE.min_ratings, **decisions}
-    return of_groups((Serving, Ranking), given, "recommend", RENAMED)
+    """Return the groups that these options of `recommend` make."""
+    return of_groups((Serving, Ranking), decisions, "recommend", RENAMED)
 
 
 def timed_each(

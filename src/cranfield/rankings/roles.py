@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cranfield._errors import InputError
 from cranfield._spelling import nearest
-from cranfield.data.columns import place_by_name
+from cranfield.data.columns import MissingColumnError, place_by_name
 
 # Names in small letters without signs between words, the most telling first. LensKit and RecTools write user_id,
 # item_id, score, rank; RecBole the same with types (user_id:token); RePlay query_id and rating; recommenders userID,
@@ -63,6 +62,6 @@ def _given(column: str | int, role: str, names: Sequence[str], source: str) -> s
         return str(column)
     if str(column).isdecimal() and 1 <= int(column) <= len(names):
         return names[int(column) - 1]
-    raise InputError(
-        f"there is no column {column!r} to take the {role} from{nearest(str(column), names)}", source=source
+    raise MissingColumnError(
+        role, f"there is no column {column!r} to take the {role} from{nearest(str(column), names)}", source=source
     )

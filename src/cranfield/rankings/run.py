@@ -59,6 +59,8 @@ class Run:
         What ordered items of equal score: ``"trec_eval"`` (item ids as text, descending), ``"input"`` (the order
         they came in), or ``"average"``: stored as trec_eval orders them, to be measured in expectation over the
         orders of each tied group.
+    draws
+        Whether the system draws at random, so that another seed gives other lists; False where that is not known.
     counts
         What happened on the way in, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
@@ -80,6 +82,7 @@ class Run:
     one_relevant: bool = False
     made_scores: bool = False
     ties: Ties = "trec_eval"
+    draws: bool = False
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
 

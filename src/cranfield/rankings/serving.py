@@ -1,4 +1,9 @@
-"""Decision B1: which users are served."""
+"""Decision B1: which users an experiment is about, and which of them are served.
+
+The population is all users of the test part, on every route: a user whom a system does not serve has no list, and
+counts as such (C4). ``min_ratings`` and ``sample`` make it smaller, and ``newcomers`` says whether users without
+training ratings are given lists.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +42,30 @@ def _sample(name: str, value: object) -> str | int | float:
 
 @dataclass(frozen=True)
 class Serving(Decided):
-    """Who is served: users with so many training ratings, and of these all, a number, or a share drawn at random.
+    """Who is measured and served: by default every user of the test part, of whom newcomers have no list.
+
+    Parameters
+    ----------
+    min_ratings
+        Users with fewer training ratings are removed: they are neither served nor measured.
+    sample
+        Of these users all, a number, or a share drawn at random.
+    newcomers
+        Users without training ratings, where they are not removed: ``unserved``, they have no list, as with a file of
+        lists that was made of training ratings alone; or ``served`` by the systems that can, such as popularity.
 
     Examples
     --------
     >>> Serving(min_ratings=5, sample=0.1)
-    Serving(min_ratings=5, sample=0.1)
+    Serving(min_ratings=5, sample=0.1, newcomers='unserved')
     """
 
     min_ratings: int = decision(
         "B1",
-        1,
-        "users with fewer training ratings are removed",
+        0,
+        "users with fewer training ratings are removed from the experiment",
         check=partial(check.whole, at_least=0),
-        phrase=unless(1, "users with {} training ratings", {0: "all users"}),
+        phrase=unless(0, "users with {} training ratings", {1: "users with a training rating"}),
         help="Serve users with at least so many training ratings.",
     )
     sample: str | int | float = decision(
@@ -61,11 +76,19 @@ class Serving(Decided):
         phrase=unless("all", "{!r} of the users drawn"),
         help="Serve so many users, or such a share of them, drawn at random.",
     )
+    newcomers: str = decision(
+        "B1",
+        "unserved",
+        "users without training ratings: no list, or one from the systems that can",
+        choices=("unserved", "served"),
+        phrase=unless("unserved", "newcomers served"),
+        help="Users without training ratings get no list, or one from the systems that can.",
+    )
 
     @property
     def everyone(self) -> bool:
-        """Whether nobody is left out."""
-        return self == EVERYONE
+        """Whether nobody is removed."""
+        return self.min_ratings == 0 and self.sample == "all"
 
 
 class ServingOptions(TypedDict, total=False):
@@ -73,10 +96,11 @@ class ServingOptions(TypedDict, total=False):
 
     min_ratings: int
     sample: float | str | None
+    newcomers: str
 
 
-EVERYONE = Serving(min_ratings=0)
-"""Every user of the vocabulary, also those without training ratings."""
+EVERYONE = Serving()
+"""Every user, of whom those without training ratings have no list."""
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:
@@ -89,6 +113,29 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
     >>> users.tolist(), step.effect["served"], step.effect["too few ratings"]
     ([1], 1, 1)
     """
+    population, enough = _population(train, serving, seed)
+    users = population if serving.newcomers == "served" else population[train.user_counts[population] > 0]
+    if len(users) == 0:
+        raise SettingError(
+            "none of the users who are drawn has a training rating, so nobody is served; raise sample, or set "
+            "min_ratings=1"
+        )
+    step = Step(
+        "serve",
+        serving.as_dict(),
+        {
+            "users": train.n_users,
+            "served": len(users),
+            "too few ratings": train.n_users - enough,
+            "not sampled": enough - len(population),
+            "newcomers": len(population) - len(users),
+        },
+    )
+    return users, step
+
+
+def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np.int32], int]:
+    """Return the codes of the users whom the experiment is about, and how many had enough ratings to be drawn."""
     users = np.flatnonzero(train.user_counts >= serving.min_ratings).astype(np.int32)
     enough = len(users)
     if enough == 0:
@@ -102,36 +149,29 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
         # A key for every user, so that the draw does not depend on who else had enough ratings.
         keys = stream(seed, "serve").random(train.n_users)[users]
         users = np.sort(users[np.argsort(keys, kind="stable")[:wanted]])
-    step = Step(
-        "serve",
-        serving.as_dict(),
-        {
-            "users": train.n_users,
-            "served": len(users),
-            "too few ratings": train.n_users - enough,
-            "not sampled": enough - len(users),
-        },
-    )
-    return users, step
+    return users, enough
 
 
-def served_test(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
-    """Return the test ratings of the users who are served: those of the others are not to be measured.
+def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
+    """Return the test ratings of the users whom the experiment is about: all, unless some are removed.
 
     Examples
     --------
     >>> from cranfield.splits import predefined
     >>> split = predefined(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
-    >>> served_test(split, Serving(min_ratings=2)).frame().rows()
+    >>> measured_ratings(split, Serving(min_ratings=2)).frame().rows()
     [('bob', 'z', 1.0)]
     """
-    if serving.everyone:
-        return split.test
-    users, _ = served_users(split.train, serving, seed)
-    served = np.zeros(split.train.n_users, dtype=np.bool_)
-    served[users] = True
-    test = split.test.keep(served[split.test.users])
-    if len(test) == 0:
+    test = split.test
+    if not serving.everyone:
+        users, _ = _population(split.train, serving, seed)
+        measured = np.zeros(split.train.n_users, dtype=np.bool_)
+        measured[users] = True
+        test = test.keep(measured[test.users])
+    served = test.user_counts > 0
+    if serving.newcomers == "unserved":
+        served &= split.train.user_counts > 0
+    if not served.any():
         some = "a training rating" if serving.min_ratings <= 1 else f"{serving.min_ratings} training ratings"
         raise SettingError(
             f"none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "

@@ -9,6 +9,9 @@ from typing import Any
 from cranfield._errors import InputError
 from cranfield.data.values import Fault
 
+# So many rows tell what a column holds.
+_SAMPLE = 100
+
 Roles = Mapping[str, str]
 """Which column is the user, the item, the score, ...: role to name."""
 
@@ -41,6 +44,11 @@ class RunTable:
     def names(self) -> list[str]:
         """The names of the columns in their order."""
         return list(self.head)
+
+    def sample(self, name: str) -> list[Any]:
+        """Return the first values of a column."""
+        column = self.head[name]
+        return list(column.head(_SAMPLE) if hasattr(column, "head") else column[:_SAMPLE])
 
     def first(self, place: int) -> Any:
         """Return the first value of a column."""

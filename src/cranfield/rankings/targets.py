@@ -13,6 +13,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.data.relevance import threshold_on
 from cranfield.rankings.ranking import Ranking
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -63,6 +64,9 @@ class Targets:
         needs = self.ranking.needs_test
         if needs and self.test is None:
             raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
+        needed = self.test is not None and self.ranking.needs_relevance
+        threshold = threshold_on(self._test, self.ranking.threshold) if needed else None
+        object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))
         if self.ranking.candidates == "group" and self.item_groups is None:
             raise SettingError(
                 "candidates='group' needs items in popularity groups; split with percentiles, or set candidates='all'"

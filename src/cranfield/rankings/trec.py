@@ -27,6 +27,18 @@ def has_qrels(data: bytes) -> bool:
     return _is_trec(words, 4) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
 
 
+def has_run(data: bytes) -> bool:
+    """Whether a text holds a TREC run: rows of six words, the second Q0 (0), the fourth and fifth numbers.
+
+    Examples
+    --------
+    >>> has_run(b"ann Q0 x 1 0.5 knn"), has_run(b"ann x 4.5 881250949 0 1")
+    (True, False)
+    """
+    words = _first_words(data)
+    return _is_trec(words, 6) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
+
+
 def tidy_trec(data: bytes, width: int) -> bytes | None:
     r"""Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
 

@@ -37,6 +37,18 @@ class Random(Model):
         rows = [stream(self.seed, "random", int(user)).random(self._n_items) for user in users]
         return np.array(rows).reshape(len(users), self._n_items)
 
+    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = [stream(self.seed, "random", "newcomer", int(user)).random(self._n_items) for user in users]
+        return np.array(rows).reshape(len(users), self._n_items)
+
+    def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
+        """Return a uniform score for each user and item, those without training ratings too."""
+        scores = self.score(users)
+        unknown = np.flatnonzero(self.train.item_counts == 0)
+        for row, user in zip(scores, users):
+            row[unknown] = stream(self.seed, "random", "unknown items", int(user)).random(len(unknown))
+        return scores
+
 
 class _SameForAll(Model):
     """A system whose score of an item is the same for every user."""
@@ -45,6 +57,8 @@ class _SameForAll(Model):
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._item_scores, (len(users), 1))
+
+    _score_newcomers = _score
 
 
 @register("popularity")
@@ -69,6 +83,10 @@ class Popularity(_SameForAll):
     def _fit(self, train: Ratings) -> None:
         positive = train.items if self.threshold is None else train.items[train.values >= self.threshold]
         self._item_scores = np.bincount(positive, minlength=train.n_items).astype(np.float64)
+
+    def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the number of training ratings of every item, 0 for one without any."""
+        return np.nan_to_num(self.score(users), nan=0.0)
 
 
 @register("average", displayed="item mean")
@@ -127,9 +145,12 @@ class UserAverage(Model):
     def _fit(self, train: Ratings) -> None:
         values = train.values.astype(np.float64)
         total = np.bincount(train.users, weights=values, minlength=train.n_users)
-        count = train.user_counts
-        self._averages: Any = np.where(count > 0, total / np.maximum(count, 1), values.mean())
+        self._averages: Any = total / train.user_counts
+        self._mean = float(values.mean())
         self._n_items = train.n_items
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.repeat(self._averages[users][:, None], self._n_items, axis=1)
+
+    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.full((len(users), self._n_items), self._mean)

@@ -76,3 +76,6 @@ class BiasedFactors(Model):
         block += self._mean + self._item_bias.astype(np.float64)
         block += self._user_bias[users].astype(np.float64)[:, None]
         return block
+
+    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.tile(self._mean + self._item_bias.astype(np.float64), (len(users), 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import NoneType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,10 @@ class Model:
     A child declares its settings with `setting`, gives ``_fit`` and ``_score``, and is registered by
     `cranfield.recommenders.register`. What ``_fit`` sets are arrays, sparse matrices in rows (CSR), plain values, or
     small dataclasses of these, so that a fitted model can be kept (`state`).
+
+    A model knows the users and items that have training ratings, and no others: ``_fit`` sees them alone, so that what
+    is learned does not depend on who else is in the vocabularies, such as the users and items of a test part. Other
+    items have no score, and other users only those of ``_score_newcomers``.
     """
 
     name: ClassVar[str]
@@ -71,14 +75,14 @@ class Model:
                 f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
-        self._fit(train)
+        self._fit(train.compact())
         return self.fitted_on(train)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
-        given = {"_train", *(one.name for one in fields(self))}
+        given = {"_train", "_known_codes", *(one.name for one in fields(self))}
         learned = {name: value for name, value in vars(self).items() if name not in given}
-        return pack(learned, self.train)
+        return pack(learned, self.train.compact())
 
     def restore(self, state: Mapping[str, NDArray[Any]], train: Ratings) -> Self:
         """Take over what a model of the same settings learned from the same training ratings, instead of fitting.
@@ -91,12 +95,13 @@ class Model:
         >>> recommender("knn").restore(state, train).score([0]).round(2).tolist()
         [[0.71, 0.71]]
         """
-        vars(self).update(unpack(state, train, type(self)))
+        vars(self).update(unpack(state, train.compact(), type(self)))
         return self.fitted_on(train)
 
     def fitted_on(self, train: Ratings) -> Self:
         """Take it that all there is to learn from these ratings is learned."""
         self._train = train
+        self._known_codes = _KnownCodes.of(train)
         return self
 
     @property
@@ -116,10 +121,49 @@ class Model:
                 f"{self.name} was fitted on user codes 0 to {n_users - 1}, and is asked for "
                 f"{codes.min() if codes.min() < 0 else codes.max()}; use codes of the training vocabulary"
             )
-        return self._score(codes)
+        known = self._known_codes
+        if known is None:
+            return self._score(codes)
+        places = known.users[codes]
+        newcomers = self._score_newcomers(codes[places < 0])
+        scored = self._score(places[places >= 0])
+        scores = np.full((len(codes), self.train.n_items), np.nan, dtype=scored.dtype)
+        scores[np.ix_(places >= 0, known.items)] = scored
+        if newcomers is not None:
+            scores[np.ix_(places < 0, known.items)] = newcomers
+        return scores
+
+    def fill_scores(self, users: NDArray[Any]) -> NDArray[Any]:
+        """Return scores to fill the gaps of another system by: also of unknown items, where the method can order them.
+
+        Where lists are to hold every item, an item without training ratings has a place too: the last one by
+        popularity, any by chance.
+        """
+        return self.score(users)
 
     def _fit(self, train: Ratings) -> None:
         raise NotImplementedError
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[Any]:
         raise NotImplementedError
+
+    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[Any] | None:  # noqa: ARG002
+        """Return a row of scores over the known items for each user without training ratings; None if it cannot say."""
+        return None
+
+
+class _KnownCodes(NamedTuple):
+    """The users and items with training ratings, where these are not all."""
+
+    users: NDArray[np.int64]
+    """For each user code the one among the known users; -1 for a newcomer."""
+    items: NDArray[np.bool_]
+    """For each item whether it is known."""
+
+    @classmethod
+    def of(cls, train: Ratings) -> _KnownCodes | None:
+        """Return who and what is known; None where all are."""
+        users, items = train.user_counts > 0, train.item_counts > 0
+        if users.all() and items.all():
+            return None
+        return cls(np.where(users, np.cumsum(users) - 1, -1), items)

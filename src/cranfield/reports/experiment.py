@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield._own_code import may_be_called
-from cranfield.assessments.folds import join_folds
 from cranfield.experiments import Decisions, Results
 from cranfield.experiments.results import Measured
 from cranfield.measures import Scores, measure
+from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
 from cranfield.reports.decisions import other_decisions

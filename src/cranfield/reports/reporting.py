@@ -19,6 +19,7 @@ from cranfield.reports.page import page
 from cranfield.reports.section import Reported, Section, sections_of
 
 _TITLE = "Which system is better?"
+_TITLE_OF_METRICS = "Which metric to trust?"
 
 
 @takes_decisions(Averaging)
@@ -92,6 +93,8 @@ def report(
         data,
         other_lists,
     )
+    if title == _TITLE and comparison is None and assessment is not None:
+        title = _TITLE_OF_METRICS
     return page(title, sections_of(reported, sections), lead=lead)
 
 

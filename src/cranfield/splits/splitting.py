@@ -71,7 +71,7 @@ class Splitting(Decided):
 
     split: Any = decision(
         "A2",
-        "random(train=0.5)",
+        "random(train=0.8)",
         "the split into training and test, or 'predefined' for data that come divided",
         check=_split,
         phrase=split_phrase,

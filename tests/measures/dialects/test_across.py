@@ -107,8 +107,8 @@ def test_a_published_number_is_found_by_its_printed_digits():
     assert "No dialect gives the published number." in dialects_table(nothing).text()
 
 
-def test_a_run_without_users_of_the_test_set_has_no_value_where_no_user_counts():
-    frame = across_tools({"run": {"zoe": ["x"]}}, TEST, "P@5", threshold=4)
+def test_a_run_whose_only_list_is_of_a_stranger_has_no_value_where_no_user_counts():
+    frame = across_tools({"run": {"zoe": ["x"], "ann": []}}, TEST, "P@5", threshold=4)
     values = _values(frame, "value", "users")
     assert np.isnan(values["P(dialect=elliot)@5"][0])
     assert values["P(dialect=elliot)@5"][1] == 0

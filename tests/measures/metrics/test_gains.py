@@ -149,7 +149,11 @@ def test_gains_just_below_the_largest_number_are_averaged_with_an_interval():
 
 def test_standing_and_risk_do_not_overflow():
     test = Ratings.of([1, 2, 3], ["x", "y", "x"], [1000.0, 1001.0, 990.0])
-    runs = {"a": {1: ["x"], 2: ["z", "y"], 3: ["x"]}, "b": {1: ["z", "x"], 2: ["y"], 3: ["z", "x"]}, "c": {1: ["z"]}}
+    runs = {
+        "a": {1: ["x"], 2: ["z", "y"], 3: ["x"]},
+        "b": {1: ["z", "x"], 2: ["y"], 3: ["z", "x"]},
+        "c": {1: ["z"], 9: ["x"]},
+    }
     scores = measure(runs, test, "DCG(gain=exp)")
     small = measure(runs, Ratings.of([1, 2, 3], ["x", "y", "x"], [60.0, 61.0, 50.0]), "DCG(gain=exp)")
     standing, plain = (standardise(one, form="z").values for one in (scores, small))

@@ -12,8 +12,10 @@ import click
 from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._settings import settings
-from cranfield.cli._group import common_options, unpack_option
+from cranfield.cli._given import refuse_idle
+from cranfield.cli._group import common_options
 from cranfield.cli._output import say_line
+from cranfield.cli._reading import READING_OPTIONS, reading_options
 from cranfield.cli.data._written import check_outputs, write_with_record
 from cranfield.data import simulate
 from cranfield.data.ratings import Ratings
@@ -67,17 +69,19 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 @click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
 @click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
 @click.option("--like", metavar="FILE", help="popularity: ratings to resemble.")
-@unpack_option
+@reading_options
 @common_options
-def command(out: str, kind: str, truth: str | None, like: str | None, **options: Any) -> None:
+def command(out: str, kind: str, truth: str | None, like: str | None, reading: dict[str, Any], **options: Any) -> None:
     """Write simulated ratings, and beside them a record of how they were made (the same name, ending in .json)."""
     given = {name: value for name, value in options.items() if value is not None}
     _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
     check_outputs(out, *([] if truth is None else [truth]))
     if truth is not None:
         _check_truth(given)
-    if like is not None:
-        given["like"] = read(like)
+    if like is None:
+        refuse_idle("without --like, a file of ratings to read", *READING_OPTIONS)
+    else:
+        given["like"] = read(like, **reading)
     made = _KINDS[kind](**given)
     ratings = made.ratings if isinstance(made, World) else made
     whole = made.truth() if truth and isinstance(made, World) else None

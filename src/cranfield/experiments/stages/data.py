@@ -83,7 +83,10 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
     """Return the decisions as they are for a set of ratings; what depends on ratings that are yet to be read stays."""
     histogram = line.artifact(DATA, unit).facts.get("description", {}).get("histogram")
     decisions: Decisions = line.decisions
-    return decisions.on(max(row["high"] for row in histogram)) if histogram else decisions
+    if not histogram:
+        return decisions
+    decided_on: Decisions = decisions.on(min(row["low"] for row in histogram), max(row["high"] for row in histogram))
+    return decided_on
 
 
 def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:

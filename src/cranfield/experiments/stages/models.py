@@ -40,6 +40,8 @@ class _Models(Stage[Recommender]):
         return {
             "train": None if splits is None else splits[unit.fold]["fingerprints"]["train"],
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
+            # A model of cranfield's own knows these alone; one that was kept before may have seen the test part's too.
+            "known": "users and items with training ratings",
             "system": spelling,
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from cranfield._polars import read_parquet
-from cranfield.assessments.folds import join_folds
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.verdict import significance_tests
 from cranfield.experiments.codes import read_comparison, save_comparison
@@ -19,6 +18,7 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import parameters_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
+from cranfield.measures.folds import join_folds
 
 _COMPARISON = "comparison.parquet"
 
@@ -60,9 +60,10 @@ class _Results(Stage[Findings]):
         artifact = line.artifact(self, unit)
         home = artifact.path(f"{OUT}/results/{unit.source.name}/averages.parquet").parent
         compared = artifact.facts["comparison"]
+        parts = line.units("part", unit)
         return Findings(
             unit.source.name,
-            join_folds([line.read(SCORES, part) for part in line.units("part", unit)]),
+            join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts]),
             None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),

@@ -35,7 +35,12 @@ class _Scores(Stage[Scores]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         split, test = split_of(line, unit), measured_test(line, unit)
-        scores = measure(judged_of(line, unit), **decided(line, unit).measuring.as_dict(), train=split.train)
+        judged = [
+            # Lists that come from a file are looked at before they are measured.
+            one if cell.system.run is None else one.fresh(source=one.run)
+            for cell, one in zip(line.units("cell", unit), judged_of(line, unit))
+        ]
+        scores = measure(judged, **decided(line, unit).measuring.as_dict(), train=split.train)
         path, facts = save_scores(scores, place / "scores.npz")
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
         return [path], {**facts, "removed_test_users": int(removed)}

@@ -18,7 +18,7 @@ from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.measuring import check_relevance
-from cranfield.rankings.serving import Serving, served_test
+from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
 
@@ -125,8 +125,8 @@ def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 def measured_test(line: Pipeline, unit: Unit) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-    with named(", ".join(Serving.decisions())):
-        return served_test(split_of(line, unit), line.decisions.serving, line.seed(unit))
+    with named("min_ratings, sample"):
+        return measured_ratings(split_of(line, unit), line.decisions.serving, line.seed(unit))
 
 
 def _judgments(line: Pipeline, unit: Unit) -> Judgments:

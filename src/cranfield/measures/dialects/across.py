@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from cranfield._decisions import refuse_old_words
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
@@ -33,20 +35,22 @@ def across_tools(
     test: Any,
     metrics: Sequence[str | Metric] | str | Metric = "nDCG@10",
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
     published: float | str | None = None,
     negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
     **renamed: Any,
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, lists, ties, negative_grades
-        As in `measure`. Tools that know no threshold are given only the relevant test ratings, as their users do.
+    runs, test, threshold, lists, ties, negative_grades, strict
+        As in `measure`; what it warns of is a Python warning here. Tools that know no threshold are given only the
+        relevant test ratings, as their users do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
     metrics
@@ -75,8 +79,11 @@ def across_tools(
     readings = {metric: list(_readings(metric)) for metric in wanted}
     spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train, negative_grades=negative_grades
-    )
+        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train,
+        negative_grades=negative_grades, strict=strict,
+    )  # fmt: skip
+    for warning in scores.warnings:
+        warnings.warn(warning, CranfieldWarning, stacklevel=2)
     rows = [
         row
         for s in range(len(scores.systems))

@@ -121,7 +121,7 @@
     return size > 0 ? agree / size : NaN;
   }
   const two = (value) => (Number.isNaN(value) ? "not defined" : value.toFixed(2).replace("-", "−"));
-  const pText = (value) => (value < 0.0001 ? "p < 0.0001" : `p = ${value.toPrecision(2)}`);
+  const pText = (value) => (value < 0.0001 ? "p against best < 0.0001" : `p against best = ${value.toPrecision(2)}`);
 
   const before = ranked(start);
   function show() {

@@ -28,7 +28,8 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
         "and those not significantly worse (Student's paired t-test against the best, Holm's correction, 5\u00a0%). "
-        "These p-values are of the pairs with the best system alone; the matrix above has those of the chosen test."
+        "What is called p against best is of the pairs with the best system alone; the matrix above has another "
+        "p-value, that of the test of this page, corrected for all pairs."
     ]
     if explored.left_out:
         told.append(f"To keep this page small it leaves out {explored.left_out}.")

@@ -11,7 +11,7 @@ from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores import LEVEL, deepest
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Reported, Section, on_page
@@ -48,7 +48,7 @@ def leaderboard(
         [
             Value(text(system), system),
             *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
-            *_shares([rows[system, metric] for metric in scores.metrics]),
+            *_shares(rows[system, deepest(scores.metrics)[0]]),
         ]
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
@@ -101,16 +101,15 @@ def _columns(scores: Scores) -> list[Column]:
             for metric, lower in zip(scores.metrics, scores.lower_is_better)
         ),
         Column("users served", hint="share of the users who get a list"),
-        Column("items", hint="share of the catalogue that is recommended to anyone"),
-        Column("unjudged", hint="share of recommended items without a test rating, at the deepest cut-off"),
+        Column(f"items in {scores.catalogue}", hint="share of these items that is recommended to anyone"),
+        Column(f"unjudged{deepest(scores.metrics)[1]}", hint="share of recommended items without a test rating"),
     ]
 
 
-def _shares(rows: list[dict[str, Any]]) -> list[Value]:
-    """Return a system's users served, items recommended, and largest share of unjudged items."""
-    unjudged = [row["unjudged"] for row in rows if row["unjudged"] is not None and not np.isnan(row["unjudged"])]
-    shares = (rows[0]["coverage"], rows[0]["item_coverage"], max(unjudged, default=None))
-    return [Value(percent(share), share) for share in shares]
+def _shares(row: dict[str, Any]) -> list[Value]:
+    """Return a system's users served, items recommended, and unjudged items, from the row of the deepest metric."""
+    unjudged = None if row["unjudged"] is None or np.isnan(row["unjudged"]) else row["unjudged"]
+    return [Value(percent(share), share) for share in (row["coverage"], row["item_coverage"], unjudged)]
 
 
 def _place(row: dict[str, Any]) -> float:
@@ -124,6 +123,8 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     interval = ""
     if row["lower"] is not None and row["upper"] is not None and row["lower"] == row["lower"]:
         interval = f"<small>{number_text(row['lower'])} – {number_text(row['upper'])}</small>"
+    if row["spread"] is not None:
+        interval += f"<small>sd between repetitions {number_text(row['spread'])}</small>"
     kind = {1: "best", 2: "second"}.get(row["place"], "")
     return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 

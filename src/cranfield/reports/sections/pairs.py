@@ -38,7 +38,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
     shows = "".join(
         f'<option value="{value}">{label}</option>'
         for value, label in (
-            ("p", "corrected p-value"),
+            ("p", "p-value" if comparison.correction == "none" else "p-value, corrected for all pairs"),
             ("difference", "difference of averages"),
             ("effect", "effect size d_z"),
         )

@@ -27,9 +27,15 @@ def trust(assessment: Assessment) -> Section:
     return Section("trust", "Which metric to trust", markup, tables=tables)
 
 
+@on_page(5)
+def _opening(reported: Reported) -> Section | None:
+    """Open a page that asks for nothing else: its own answer comes first."""
+    return trust(reported.assessment) if reported.assessment is not None and reported.comparison is None else None
+
+
 @on_page(50)
 def _on_page(reported: Reported) -> Section | None:
-    return None if reported.assessment is None else trust(reported.assessment)
+    return trust(reported.assessment) if reported.assessment is not None and reported.comparison is not None else None
 
 
 def _advice(assessment: Assessment) -> str:

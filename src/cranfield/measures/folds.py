@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.assessments.correlation import mean_and_spread
 from cranfield.measures.joined_scores import check_alike, lists_of
 from cranfield.measures.scores import Scores
 
 Floats = NDArray[np.float64]
 
 
-def join_folds(folds: Sequence[Scores]) -> Scores:
+def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None) -> Scores:
     """Return the scores of all folds as one, with the lists of a user side by side.
 
     What belongs to a whole system, as catalogue coverage does, is averaged over the folds. The folds must have the same
-    systems and metrics in the same order. Their users need not be the same; they meet by id.
+    systems and metrics in the same order. Their users need not be the same; they meet by id. ``repetitions`` say of
+    which repetition each fold is, counted from 0; where there are several, the lists keep theirs.
     """
     check_alike(folds, "fold")
     first = folds[0]
@@ -27,10 +27,11 @@ def join_folds(folds: Sequence[Scores]) -> Scores:
         return first
     return replace(
         first,
-        **lists_of(folds),
+        **{**lists_of(folds), "repetitions": _repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
         notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
+        warnings=tuple(dict.fromkeys(note for fold in folds for note in fold.warnings)),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
@@ -39,6 +40,18 @@ def join_folds(folds: Sequence[Scores]) -> Scores:
     )
 
 
+def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+    if repetitions is None or len(set(repetitions)) < 2:
+        return None
+    return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
+
+
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
+    """Return the mean of the folds that have a value; None where a fold has no table."""
     known = [one for one in tables if one is not None]
-    return mean_and_spread(np.stack(known))[0] if len(known) == len(tables) else None
+    if len(known) < len(tables):
+        return None
+    counted = ~np.isnan(known)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(counted, known, 0.0).sum(axis=0) / counted.sum(axis=0)
+    return mean

@@ -1,0 +1,385 @@
+"""A gate for a build: whether a system is shown to be no worse than another, or better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import SettingError
+from cranfield._numbers import number_text
+from cranfield._spelling import parse
+from cranfield._table import Table
+from cranfield.comparisons.corrections import holm
+from cranfield.comparisons.errors import standard_errors
+from cranfield.comparisons.power import users_needed
+from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sentences import p_text
+from cranfield.comparisons.verdict import Verdict
+
+Outcome = Literal["shown", "undecided", "worse"]
+Test = Callable[[Sequence[Sample]], list[Verdict]]
+
+# Halving a bracket of four standard errors so often finds a limit to a few millionths of one.
+_HALVINGS = 20
+_DOUBLINGS = 40
+_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How much worse a system may be: a share of the baseline's average, or an amount.
+
+    Examples
+    --------
+    >>> Margin.read("1%"), Margin.read(0.01)
+    (Margin(size=0.01, relative=True), Margin(size=0.01, relative=False))
+    >>> str(Margin.read("1%"))
+    '1 %'
+    """
+
+    size: float
+    relative: bool
+
+    @classmethod
+    def read(cls, value: str | float) -> Margin:
+        """Return the margin that is written as ``1%`` (relative) or ``0.01`` (absolute)."""
+        text = str(value).strip()
+        relative = text.endswith("%")
+        try:
+            size = float(text.rstrip("% ")) / (100 if relative else 1)
+        except ValueError:
+            size = float("nan")
+        if isinstance(value, bool) or not 0 < size < (1 if relative else float("inf")):
+            raise SettingError(
+                f"{value!r} is not a margin; write a share of the baseline's average, such as 1%, or an amount, such "
+                "as 0.01"
+            )
+        return cls(size, relative)
+
+    def __str__(self) -> str:
+        return f"{100 * self.size:g} %" if self.relative else f"{self.size:g}"
+
+
+NONE = Margin(0.0, False)
+"""The margin of a claim that a system is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """Whether a claim about systems is shown, for every system and metric that it names.
+
+    It is true only if the claim is shown for all: ``assert comparison.no_worse("new", than="old", by="1%")``.
+
+    Parameters
+    ----------
+    rows
+        One row per metric and system; see `frame`.
+    margin
+        How much worse a system may be; 0 for the claim that it is better.
+    alpha
+        The chance of showing something false, over the systems of a metric together.
+    """
+
+    rows: pl.DataFrame
+    margin: Margin
+    alpha: float
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per metric and system.
+
+        Columns: ``metric, system, baseline``, ``outcome`` (``shown``, ``undecided`` or ``worse``); ``mean`` and
+        ``baseline_mean``; ``gain``, by how much the system is better, ``limit``, the least that it is better by (for
+        ``worse`` the most), and ``margin``, all three as shares of the baseline's average where ``is_relative``; the
+        one-sided ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the
+        opposite claim, corrected likewise; ``n`` users, and ``users_needed`` to show it with power 0.8 if the gain
+        stays as it is, infinite where no number would.
+        """
+        return self.rows
+
+    @property
+    def outcome(self) -> Outcome:
+        """``shown`` if the claim is shown for all, ``worse`` if any system is worse, else ``undecided``."""
+        outcomes = set(self.rows["outcome"])
+        return "worse" if "worse" in outcomes else "undecided" if "undecided" in outcomes else "shown"
+
+    @property
+    def claim(self) -> str:
+        """What was to be shown, in words."""
+        return self._claim(self.rows["baseline"][0])
+
+    def _claim(self, base: str) -> str:
+        return f"no worse than {base} by more than {self.margin}" if self.margin.size else f"better than {base}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was found, one sentence per metric and system; over several of them one sentence first."""
+        said = [self._sentence(row) for row in self.rows.iter_rows(named=True)]
+        if len(said) == 1:
+            return said
+        shown = int((self.rows["outcome"] == "shown").sum())
+        return [f"{self.outcome}: {self.claim} is shown for {shown} of {len(said)} systems and metrics.", *said]
+
+    def _sentence(self, row: dict[str, Any]) -> str:
+        name, base = (f"{row[one]} ({number_text(row[mean])})" for one, mean in _NAMED)
+        opening, evidence = f"{row['metric']}: {row['outcome']}: {name} is", self._evidence(row)
+        gain, limit = (_amount(row[one], row["is_relative"]) for one in ("gain", "limit"))
+        if row["outcome"] == "worse":
+            end = f" by more than {self.margin}" if self.margin.size else ""
+            return f"{opening} worse than {base}{end}; it is at best {limit} {evidence}."
+        worst = "no limit can be found" if np.isnan(row["limit"]) else f"it is at worst {limit}"
+        if row["outcome"] == "shown":
+            return f"{opening} {self._claim(base)}; {worst} {evidence}."
+        goal = f"within {self.margin}" if self.margin.size else "better"
+        return f"{opening} {gain} than {base}; {worst}, not {goal} {evidence}. {_wanted(row)}"
+
+    def _evidence(self, row: dict[str, Any]) -> str:
+        systems = self.rows.filter(metric=row["metric"]).height
+        limit = f"one-sided {100 * (1 - self.alpha):g} % limit" + (f", Holm over {systems} systems" * (systems > 1))
+        p = p_text(row["p_worse" if row["outcome"] == "worse" else "p_corrected"])
+        return f"({limit}; p {p.replace('<', '< ') if p.startswith('<') else f'= {p}'}; {row['n']:,} users)"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the claim, the outcome, the sentences and the rows, ready for JSON (NaN and infinity become null)."""
+        numbers = pl.selectors.float()
+        rows = self.rows.with_columns(pl.when(numbers.is_finite()).then(numbers)).to_dicts()
+        return {"claim": self.claim, "outcome": self.outcome, "sentences": self.sentences, "rows": rows}
+
+    def table(self) -> Table:
+        """Return the rows as a table for people."""
+        header = ["metric", "system", "outcome", "mean", self.rows["baseline"][0], "gain", "limit", "margin", "p"]
+        rows = [
+            [
+                row["metric"],
+                row["system"],
+                row["outcome"],
+                number_text(row["mean"]),
+                number_text(row["baseline_mean"]),
+                *(_signed(row[name], row["is_relative"]) for name in ("gain", "limit")),
+                str(self.margin) if self.margin.size else "0",
+                p_text(row["p_corrected"]),
+            ]
+            for row in self.rows.iter_rows(named=True)
+        ]
+        return Table(header, rows, f"{self.claim}: one-sided tests at alpha {self.alpha:g}, Holm within each metric")
+
+    def __bool__(self) -> bool:
+        return self.outcome == "shown"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return f"Gate({self.outcome}: {' '.join(self.sentences)})"
+
+
+_NAMED = (("system", "mean"), ("baseline", "baseline_mean"))
+
+
+def _amount(gain: float, relative: bool) -> str:
+    word = "better" if gain > 0 else "worse"
+    return f"{100 * abs(gain):.3g} % {word}" if relative else f"{abs(gain):.4f} {word}"
+
+
+def _signed(gain: float, relative: bool) -> str:
+    return f"{100 * gain:+.2f} %" if relative else number_text(gain, sign="+")
+
+
+def _wanted(row: dict[str, Any]) -> str:
+    if row["users_needed"] == float("inf"):
+        return "If the difference stays as it is, no number of users would show it."
+    if np.isnan(row["users_needed"]):
+        return "There are too few users to say how many it would take."
+    return f"If the difference stays as it is, it takes about {row['users_needed']:,.0f} users to show it (power 0.8)."
+
+
+def gate(data: Sequence[Sample], test: Test, significance: str, alpha: float, margin: Margin) -> Gate:
+    """Test the claim that the first system of each pair is no worse than the second by the margin or more.
+
+    With higher values better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin, which is tested
+    user by user, so that the error of the baseline's average counts. It is shown where the chosen test, one-sided,
+    rejects the opposite; ``worse`` where it rejects the claim itself, one-sided at the same level. p-values are
+    corrected by Holm's method over the systems of each metric. Over metrics there is no correction: the claim counts as
+    shown only if it is shown for all of them, which is an intersection-union test (Berger 1982) and keeps its level.
+
+    Parameters
+    ----------
+    data
+        One sample per metric; each pair is a system and the baseline.
+    test
+        The paired test, from samples to two-sided p-values.
+    significance
+        How it is spelled.
+    alpha
+        The level.
+    """
+    name = parse(significance).name
+    if name == "tukey":
+        raise SettingError("Tukey's test has no one-sided form; use significance='student' or 'permutation'")
+    frames = [_Claim(sample, test, alpha, margin).frame() for sample in data]
+    return Gate(pl.concat(frames), margin, alpha)
+
+
+class _Claim:
+    """The claim of one metric, about every pair of a sample."""
+
+    def __init__(self, sample: Sample, test: Test, alpha: float, margin: Margin) -> None:
+        self._sample, self._test, self._alpha, self._margin = sample, test, alpha, margin
+        self._sign = -1.0 if sample.lower_is_better else 1.0
+        self._means = sample.averages(slice(0, sample.n_pairs))
+        if margin.relative and not (self._means[1] > 0).all():
+            base = sample.systems[sample.second[0]]
+            raise SettingError(
+                f"{margin} of {sample.metric} of {base} says nothing, since that average is not above 0; give an "
+                "amount, such as 0.01"
+            )
+        if sample.geometric and margin.size and not margin.relative:
+            raise SettingError(f"an amount of {margin} has no test for geometric means; give a share, such as 1%")
+        self._margins = np.full(sample.n_pairs, margin.size)
+        gain = self._sign * (self._means[0] - self._means[1])
+        self._gain = gain / self._means[1] if margin.relative else gain
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row for each pair; see `Gate.frame`."""
+        sample = self._sample
+        p, against = self._p(self._margins)
+        corrected, levels = holm(p), _holm_levels(p, self._alpha)
+        p_worse = holm(against)
+        shown, worse = corrected < self._alpha, p_worse < self._alpha
+        limit = self._limit(levels, rising=False)
+        if worse.any():
+            limit = np.where(worse, self._limit(_holm_levels(against, self._alpha), rising=True), limit)
+        outcome = np.where(shown, "shown", np.where(worse, "worse", "undecided"))
+        return pl.DataFrame(
+            {
+                "metric": [sample.metric] * sample.n_pairs,
+                "system": [sample.systems[place] for place in sample.first],
+                "baseline": [sample.systems[place] for place in sample.second],
+                "outcome": [str(one) for one in outcome],
+                "mean": self._means[0],
+                "baseline_mean": self._means[1],
+                "gain": self._gain,
+                "limit": limit,
+                "margin": self._margins,
+                "is_relative": [self._margin.relative] * sample.n_pairs,
+                "p": p,
+                "p_corrected": corrected,
+                "p_worse": p_worse,
+                "n": sample.n,
+                "users_needed": self._users_needed(levels),
+            }
+        )
+
+    def _moved(self, margins: Floats) -> Sample:
+        """Return pairs of a system and the baseline made worse by a margin: the claim is that the first is better."""
+        sample, pairs = self._sample, self._sample.n_pairs
+
+        def moved(values: Floats) -> Floats:
+            shape = (-1,) + (1,) * (values.ndim - 1)
+            own, base, step = values[sample.first], values[sample.second], (self._sign * margins).reshape(shape)
+            if sample.geometric:  # a share of exp(mean(log(x + shift))), whose floor is taken before
+                own, base = (np.maximum(part, sample.floor) for part in (own, base))
+                base = (base + sample.shift) * (1 - step) - sample.shift
+            else:
+                base = base * (1 - step) if self._margin.relative else base - step
+            return np.concatenate([own, base])
+
+        return replace(
+            sample,
+            systems=tuple(str(place) for place in range(2 * pairs)),
+            values=moved(sample.values),
+            first=np.arange(pairs),
+            second=np.arange(pairs, 2 * pairs),
+            floor=-np.inf if sample.geometric else sample.floor,
+            cells=None if sample.cells is None else moved(sample.cells),
+        )
+
+    def _p(self, margins: Floats) -> tuple[Floats, Floats]:
+        """Return the one-sided p-values of the claim and of its opposite."""
+        claimed = self._moved(margins)
+        (verdict,) = self._test([claimed])
+        a, b = claimed.averages(slice(0, claimed.n_pairs))
+        direction = self._sign * (a - b if verdict.direction is None else verdict.direction)
+        half = verdict.p / 2
+        return np.where(direction > 0, half, 1 - half), np.where(direction < 0, half, 1 - half)
+
+    def _limit(self, levels: Floats, *, rising: bool) -> Floats:
+        """Return the least gain that the test does not reject at its level; the most, if ``rising``.
+
+        The p-value of the claim falls with the margin, that of its opposite rises, so that halving a bracket finds
+        the margin at which it is the level. NaN where no margin reaches the level, as with very few users.
+        """
+        side = -1.0 if rising else 1.0
+        error = standard_errors(self._moved(self._margins)).error
+        step = np.nan_to_num(error) * (1 / self._means[1] if self._margin.relative else 1.0)
+        near = -self._gain
+        # The whole of the baseline is the largest share that it can lose.
+        most = 1.0 if self._margin.relative and self._sign > 0 and not rising else np.inf
+        far = np.minimum(near + side * 4 * step, most)
+
+        def enough(margins: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+            return np.asarray(self._p(margins)[1 if rising else 0] < levels)
+
+        for _ in range(_DOUBLINGS):
+            short = ~enough(far) & (far < most) & (step > 0)
+            if not short.any():
+                break
+            far = np.where(short, np.minimum(near + 2 * (far - near), most), far)
+        reached = enough(far)
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            beyond = enough(middle)
+            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
+        return np.where(step > 0, np.where(reached, -far, np.nan), self._gain)
+
+    def _users_needed(self, levels: Floats) -> Floats:
+        """Return how many users show the claim with power 0.8, if the gain stays as it is; infinite if none do.
+
+        More users do not make the spread between repetitions smaller: where that alone is too large, none do.
+        """
+        from scipy.special import ndtri
+
+        claimed = self._moved(self._margins)
+        a, b = claimed.averages(slice(0, claimed.n_pairs))
+        ahead, errors = self._sign * (a - b), standard_errors(claimed)
+        n = claimed.n.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if claimed.cells is None:
+                effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)
+                needed = np.concatenate(
+                    [users_needed(one, 2 * level, _POWER) for one, level in zip(effect, levels)] or [np.zeros(0)]
+                )
+            else:
+                wanted = (ahead / (ndtri(_POWER) - ndtri(levels))) ** 2
+                fixed = errors.error**2 - errors.users_error**2
+                needed = np.ceil(np.where(wanted > fixed, n * errors.users_error**2 / (wanted - fixed), np.inf))
+        return np.where(np.isnan(errors.error), np.nan, np.where(ahead > 0, needed, np.inf))
+
+
+def _holm_levels(p: Floats, alpha: float) -> Floats:
+    """Return the level at which Holm's method tests each p-value: that of the first failure for all after it.
+
+    Examples
+    --------
+    >>> _holm_levels(np.array([0.2, 0.001, 0.04]), 0.06).round(3).tolist()
+    [0.03, 0.02, 0.03]
+    """
+    order = np.argsort(p, kind="stable")
+    steps = alpha / (len(p) - np.arange(len(p)))
+    failed = np.flatnonzero(~(p[order] < steps))
+    if len(failed):
+        steps[failed[0] :] = steps[failed[0]]
+    levels = np.empty(len(p))
+    levels[order] = steps
+    return levels
+
+
+def pairs_with(data: Sequence[Sample], systems: Sequence[str], base: str) -> list[Sample]:
+    """Return the samples with the pairs of some systems and a baseline alone."""
+    known = data[0].systems
+    first = np.array([known.index(system) for system in systems], dtype=np.intp)
+    second = np.full(len(first), known.index(base), dtype=np.intp)
+    return [replace(sample, first=first, second=second) for sample in data]

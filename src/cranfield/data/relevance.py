@@ -1,0 +1,70 @@
+"""The lowest rating that makes an item relevant, where nobody says it: the threshold ``auto``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield.data.ratings import Ratings
+
+AUTO = "auto"
+"""The threshold that follows from the ratings: see `usual_threshold`."""
+
+ANY = 1.0
+"""The threshold under which every positive rating is relevant, as in trec_eval."""
+
+_FIVE_STARS = (4.0, 5.0)
+_LONGEST_SCALE = 10.0
+
+
+def usual_threshold(lowest: float, highest: float) -> float:
+    """Return the lowest relevant rating of ratings from ``lowest`` to ``highest``.
+
+    * 4 where the highest rating is from 4 to 5: the four or five stars of five that the literature takes for liked.
+    * On other scales up to 10 the lowest whole rating in the upper quarter, ⌈l + 3/4 (h − l)⌉, h the highest rating and
+      l the lowest, or 1 if that is higher: 3 of 3, 8 of 10, 5 of a scale from −10 to 10. So most of a scale is not
+      relevant, whatever its length.
+    * 1 where no rating is above 1, as of clicks or of likes and dislikes: every 1 is relevant.
+    * 1 where ratings go beyond 10: these are counts, as of plays, and every one is relevant. A scale of points, such as
+      0 to 100, needs a threshold of its own.
+
+    Examples
+    --------
+    >>> usual_threshold(1, 5), usual_threshold(0.5, 5), usual_threshold(1, 3), usual_threshold(1, 10)
+    (4.0, 4.0, 3.0, 8.0)
+    >>> usual_threshold(1, 1), usual_threshold(0, 1), usual_threshold(1, 25000)
+    (1.0, 1.0, 1.0)
+    """
+    if highest <= 1 or highest > _LONGEST_SCALE:
+        return ANY
+    if _FIVE_STARS[0] <= highest <= _FIVE_STARS[1]:
+        return _FIVE_STARS[0]
+    bottom = min(lowest, 1.0)
+    return min(float(math.ceil(bottom + 0.75 * (highest - bottom))), highest)
+
+
+def threshold_of(ratings: Ratings) -> float:
+    """Return the lowest relevant rating of a test set; 1 for relevance judgments (TREC qrels), as in trec_eval.
+
+    Examples
+    --------
+    >>> threshold_of(Ratings.of(["ann", "bob"], ["x", "y"], [2, 5])), threshold_of(Ratings.of(["ann"], ["x"]))
+    (4.0, 1.0)
+    """
+    judgments = bool(ratings.history) and ratings.history[-1].settings.get("format") == "qrels"
+    if judgments or len(ratings) == 0:
+        return ANY
+    return usual_threshold(float(ratings.values.min()), float(ratings.values.max()))
+
+
+def threshold_on(ratings: Ratings, threshold: Any) -> float:
+    """Return a threshold as a number: what ``auto`` is for these ratings, 1 for None, or the number that is given."""
+    if threshold == AUTO:
+        return threshold_of(ratings)
+    return ANY if threshold is None else check.number("threshold", threshold)
+
+
+def auto_or_number(name: str, value: Any) -> float | str | None:
+    """Return a threshold in its one form: ``auto``, a number, or None, which stands for 1."""
+    return AUTO if isinstance(value, str) and value == AUTO else check.number_or_none(name, value)

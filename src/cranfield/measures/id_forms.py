@@ -1,0 +1,73 @@
+"""Ids of two sources that are the same but for the way in which they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from cranfield._phrases import listed
+from cranfield.data import Vocabulary
+
+_SHOWN = 3
+# So many ids tell whether those of two sources are the same.
+_SAMPLE = 2000
+
+_FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+    "surrounding spaces": lambda ids: ids.str.strip_chars(),
+    "upper and lower case": lambda ids: ids.str.to_lowercase(),
+    "a prefix (user_7 against 7)": lambda ids: ids.str.replace(r"^[^0-9]+", ""),
+    "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
+    "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
+}
+"""By what ids may differ, and what makes them alike; each is tried by itself, and then one after the other."""
+
+
+def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:
+    """Return by what the ids of two vocabularies differ, in words; None if they are not the same ids.
+
+    They are if, written alike, more of them meet than before, and at least this ``share`` of the smaller vocabulary.
+
+    Examples
+    --------
+    >>> differing_form(Vocabulary.of(["007", "008"]), Vocabulary.of([7, 8, 9]))
+    'leading zeros (007 against 7)'
+    >>> differing_form(Vocabulary.of(["ann", "bob"]), Vocabulary.of([7, 8, 9])) is None
+    True
+    """
+    if own.dtype.is_integer() and others.dtype.is_integer():
+        return None
+    mine, theirs = sorted((own.text, others.text), key=len)
+    mine = mine.head(_SAMPLE)
+    wanted = max(share * len(mine), _common(mine, theirs) + 1)
+    for name, alike in _FORMS.items():
+        if _changes(alike, mine, theirs) and _common(alike(mine), alike(theirs)) >= wanted:
+            return name
+    changing = []
+    for name, alike in _FORMS.items():
+        if _changes(alike, mine, theirs):
+            changing.append(name.partition(" (")[0])
+            mine, theirs = alike(mine), alike(theirs)
+    return listed(changing) if len(changing) > 1 and _common(mine, theirs) >= wanted else None
+
+
+def _changes(alike: Callable[[pl.Series], pl.Series], mine: pl.Series, theirs: pl.Series) -> bool:
+    """Whether a form changes any of the first ids."""
+    return not all(alike(ids).equals(ids) for ids in (mine.head(_SAMPLE), theirs.head(_SAMPLE)))
+
+
+def examples(ids: Vocabulary) -> str:
+    """Return the first ids of a vocabulary, as a person would point at them.
+
+    Examples
+    --------
+    >>> examples(Vocabulary.of(["a ", "b"])), examples(Vocabulary.of([3, 1, 2, 4]))
+    ("'a ' and 'b'", '1, 2 and 3')
+    """
+    return listed([repr(one) for one in ids.all.head(_SHOWN)])
+
+
+def _common(mine: pl.Series, theirs: pl.Series) -> int:
+    distinct = mine.unique()
+    # An id that was nothing but a prefix is empty now, and says nothing.
+    return int((distinct.is_in(theirs.unique().implode()) & (distinct != "")).sum())

@@ -1,0 +1,360 @@
+"""Inputs that cannot be meant: looked at before anything is measured, refused or said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield._phrases import listed
+from cranfield._record import Step
+from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.measures.id_forms import differing_form, examples
+from cranfield.measures.inputs import as_judgments
+from cranfield.measures.joining import count_hits
+from cranfield.measures.judged import Judged
+from cranfield.rankings.run import Run
+
+FEW = 0.1
+"""Fewer of the users or of the items meet than this share: a warning. It is a share of the side, run or test set, that
+has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
+# Columns are swapped if this share of the ids of each is in the other column of the test set.
+_MANY = 0.5
+# Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
+_EXPECTED_HITS = 20.0
+# A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
+_COPY = 100
+# So many runs are named in a warning that holds for several.
+_SHOWN = 4
+# Ratings have at most so many different values, in steps of a half or more; so many values tell.
+_MOST_RATINGS, _SAMPLE = 21, 10_000
+_SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
+
+
+def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, strict: bool = False) -> tuple[str, ...]:
+    """Refuse inputs that cannot be meant, and return a sentence for each thing that hardly can.
+
+    Only runs that are at hand are looked at, not those that an experiment made and keeps.
+
+    Parameters
+    ----------
+    judged
+        Runs met with the test set; ``context.train`` holds the training ratings, if there are any.
+    test
+        The test set as it was read.
+    strict
+        Raise an error instead of returning a sentence.
+    """
+    pairs = [(lists, lists.source) for lists in judged if isinstance(lists.source, Run)]
+    _refuse_same_file([run for _, run in pairs], test)
+    train = judged[0].context.train
+    of_ratings = list(_on_training_as_test(train, test))
+    of_runs = [
+        *((run, note) for lists, run in pairs if not run.one_relevant for note in _on_ids(lists, run)),
+        *_on_swapped([run for _, run in pairs], test),
+        *_on_hits(pairs),
+    ]
+    warnings = [
+        *of_ratings,
+        *_named_once(of_runs, len(pairs)),
+        *_on_seen_items([run for _, run in pairs], train),
+        *_on_same_lists([run for _, run in pairs]),
+    ]
+    if strict and warnings:
+        raise InputError(warnings[0], remedy="mend it, or leave --strict (strict=True) out to go on with a warning")
+    return tuple(warnings)
+
+
+def _named_once(notes: Sequence[tuple[Run, str]], n_runs: int) -> Iterator[str]:
+    """Say once what holds for several runs."""
+    names: dict[str, list[str]] = {}
+    for run, note in notes:
+        names.setdefault(note, []).append(run.name)
+    for note, who in names.items():
+        yield f"{'every run' if len(who) == n_runs > 1 else listed(who)}: {note}"
+
+
+def _place(run: Run) -> str:
+    """Return the file that a run was read from, or its name."""
+    path = _file(run.history)
+    return f"the run {run.name}" if path is None else str(path)
+
+
+def _file(history: Sequence[Step]) -> Path | None:
+    """Return the file that runs or ratings were read from; None for what was made of them since, or without a file."""
+    if not history or not history[-1].action.startswith("read"):
+        return None
+    path = Path(str(history[-1].settings.get("source")))
+    return path if path.is_file() else None
+
+
+def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
+    """Refuse a file that is given both as the test set and as a run."""
+    path = None if test is None else _file(test.history)
+    if path is None:
+        return
+    for run in runs:
+        own = _file(run.history)
+        if own is not None and own.resolve() == path.resolve():
+            raise InputError(
+                "this file is given both as the test set and as a run",
+                source=str(own),
+                remedy="give the held-out ratings as the test set, and the lists of a system as the run",
+            )
+
+
+def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
+    """Look at how many users and items of a run the test set knows; none is an error."""
+    judgments = judged.judgments
+    users, items = judgments.user_ids, judgments.item_ids
+    known_users = _known(run.user_ids, users)
+    if not known_users.any():
+        _refuse_swapped_columns(judged, run)
+        problem = f"no user of {_called(run)} has test ratings"
+        raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
+    yield from _on_share("users", known_users, run.user_ids, users)
+    if not len(run.items):
+        yield "every list is empty, and scores 0"
+        return
+    known_items, train = _known(run.item_ids, items), judged.context.train
+    if train is not None:
+        known_items = known_items | _known(run.item_ids, train.item_ids)
+    if not known_items.any():
+        problem = f"no item of {_called(run)} is in the test set{'' if train is None else ' or the training set'}"
+        remedy = (
+            "give the run and the test set of the same data; if the system ranks other items only, give the training "
+            "ratings that hold them (--train)"
+        )
+        raise _strangers(run, problem, run.item_ids, items, remedy)
+    yield from _on_share("items", known_items, run.item_ids, items)
+
+
+def _known(own: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
+    """Return which ids of a vocabulary another one holds too."""
+    codes = others.translation(own)
+    return np.ones(len(own), dtype=np.bool_) if codes is None else codes != UNKNOWN
+
+
+def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
+    """Refuse a run whose users are items of the test set, and whose items are users."""
+    users, items = judged.judgments.user_ids, judged.judgments.item_ids
+    if (items.codes(run.user_ids.all) != UNKNOWN).mean() < _MANY:
+        return
+    if (users.codes(run.item_ids.all) != UNKNOWN).mean() >= _MANY:
+        raise InputError(
+            f"the users of {_called(run)} are items of the test set, and its items are users",
+            source=_file(run.history),
+            remedy="name the columns: user=... and item=... (--run-user, --run-item)",
+        )
+
+
+def _called(run: Run) -> str:
+    return "this run" if _file(run.history) is not None else f"the run {run.name}"
+
+
+def _strangers(run: Run, problem: str, own: Vocabulary, others: Vocabulary, remedy: str) -> InputError:
+    form = differing_form(own, others)
+    if form is not None:
+        remedy = "write the ids in both files alike"
+    path = _file(run.history)
+    return InputError(
+        f"{problem}: the run has {examples(own)}, the test set {examples(others)}"
+        f"{'' if form is None else f'; they differ by {form}'}",
+        source=None if path is None else str(path),
+        remedy=remedy,
+    )
+
+
+def _on_share(kind: str, known: NDArray[np.bool_], own: Vocabulary, others: Vocabulary) -> Iterator[str]:
+    """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
+    if known.all():
+        return
+    met, smaller = int(known.sum()), min(len(own), len(others))
+    mine, theirs = (Vocabulary(ids) for ids in (own.all.filter(pl.Series(~known)), _others(own, others)))
+    form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
+    if form is None and met >= FEW * smaller:
+        return
+    reason = "" if form is None else f"; these differ by {form}"
+    yield (
+        f"the test set knows only {met:,} of the {len(own):,} {kind} of the run, and {len(others):,} in all; the "
+        f"others of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
+    )
+
+
+def _others(own: Vocabulary, others: Vocabulary) -> pl.Series:
+    """Return the ids of the second vocabulary that the first does not hold."""
+    codes = others.translation(own)
+    missing = np.ones(len(others), dtype=np.bool_)
+    if codes is not None:
+        missing[codes[codes != UNKNOWN]] = False
+    return others.all.filter(pl.Series(missing))
+
+
+def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
+    """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
+    if test is None or not _are_scores(test.values):
+        return
+    counts = test.user_counts[test.user_counts > 0]
+    even = len(counts) > 1 and counts[0] > 1 and bool((counts == counts[0]).all())
+    for run in runs:
+        if run.scores is None or run.made_scores or not _are_ratings(run.scores):
+            continue
+        named = _named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS
+        # The scores of a system may be few, too: 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
+        if not named and not run.counts.get("tied_items"):
+            continue
+        problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
+        if named or even:
+            raise InputError(
+                problem,
+                source=_place(run),
+                remedy="give the held-out ratings as the test set (--test), and the lists of a system as the run",
+            )
+        yield run, problem
+
+
+def _named(history: Sequence[Step], role: str) -> str:
+    """Return the name of the column that was read as a role, in small letters; empty if it has none."""
+    columns = history[-1].settings.get("columns") or {} if history else {}
+    return str(columns.get(role, "")).lower()
+
+
+def _are_scores(values: NDArray[Any]) -> bool:
+    """Return whether numbers look like the scores of a system: many different ones, between the steps of ratings."""
+    first = np.unique(values[:_SAMPLE])
+    return len(first) > _MOST_RATINGS and not _has_steps(first)
+
+
+def _are_ratings(values: NDArray[Any]) -> bool:
+    """Return whether numbers look like ratings: few different ones, in steps of a half or more."""
+    first = np.unique(values[:_SAMPLE])
+    return len(first) <= _MOST_RATINGS and _has_steps(first)
+
+
+def _has_steps(values: NDArray[Any]) -> bool:
+    return bool((np.remainder(values, 0.5) == 0).all())
+
+
+def _on_training_as_test(train: Ratings | None, test: Ratings | None) -> Iterator[str]:
+    """Refuse a test set that is the training set, and say that the two share ratings."""
+    if train is None or test is None or not len(train) or not len(test):
+        return
+    shared = count_hits(_as_run(test), as_judgments(train, None))
+    if shared == len(test) == len(train):
+        raise InputError(
+            "the test set is the training set: they hold the same users and items",
+            source=_file(test.history),
+            remedy="give the held-out ratings as the test set",
+        )
+    if shared:
+        yield (
+            f"{shared:,} of {len(test):,} test ratings ({shared / len(test):.0%}) are in the training set too: a "
+            "system that was trained on it has seen them"
+        )
+
+
+def _as_run(ratings: Ratings) -> Run:
+    """Return the profiles of users as lists, to be met with other ratings."""
+    users = np.flatnonzero(ratings.user_counts).astype(np.int32)
+    indptr = np.append(ratings.indptr[users], len(ratings))
+    return Run("test", ratings.user_ids, ratings.item_ids, users, indptr, ratings.items)
+
+
+def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
+    """Look for lists without any test rating where chance alone would find some, and for copies of the test set.
+
+    The training ratings, given as the test set, leave no hit: systems do not recommend what a user has rated. If that
+    holds for every run, nothing can be measured.
+    """
+    without = [(run, _by_chance(lists, run)) for lists, run in pairs if not len(lists) and not run.one_relevant]
+    without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
+    for run, expected in without:
+        problem = (
+            f"no list holds any item that its user has rated in the test set, where chance alone would find about "
+            f"{expected:,.0f}"
+        )
+        if len(without) == len(pairs):
+            remedy = "this is so if the training ratings are given as the test set; give the held-out ratings"
+            raise InputError(problem, source=_place(run), remedy=remedy)
+        yield run, problem
+    for lists, run in pairs:
+        if _is_copy(lists, run):
+            yield run, "the lists hold the items of the test set with their ratings, as a copy of it would"
+
+
+def _is_copy(judged: Judged, run: Run) -> bool:
+    """Whether a run holds all ratings of the test set, each as a score, and nothing else."""
+    if run.scores is None or run.one_relevant or not _COPY <= len(judged) == len(run.items) == len(judged.judgments):
+        return False
+    assert judged.places is not None  # every join has them
+    return np.array_equal(run.scores[judged.places], judged.grades)
+
+
+def _by_chance(judged: Judged, run: Run) -> float:
+    """Return how many hits there would be if test profiles were dealt to the users at random.
+
+    With n users, an item that is in l lists and in t profiles makes l·t/n hits on average.
+    """
+    judgments = judged.judgments
+    users = judgments.user_ids.translation(run.user_ids)
+    items = judgments.item_ids.translation(run.item_ids)
+    measured = np.isin(run.users if users is None else users[run.users], judgments.users)
+    listed_items = run.items[np.repeat(measured, np.diff(run.indptr))]
+    listed_items = listed_items if items is None else items[listed_items]
+    n_items = len(judgments.item_ids)
+    in_lists = np.bincount(listed_items[listed_items != UNKNOWN], minlength=n_items)
+    in_profiles = np.bincount(judgments.items, minlength=n_items)
+    return float(in_lists @ in_profiles) / judgments.n_lists
+
+
+def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
+    """Say that lists which were read hold items of their user's own training ratings."""
+    if train is None or not len(train):
+        return
+    seen = []
+    for run in runs:
+        made_here = bool(run.history) and run.history[-1].action != "read_run"
+        count = 0 if run.one_relevant or made_here else count_hits(run, as_judgments(train, None))
+        if count:
+            seen.append(f"{count:,} of {len(run.items):,} items of {run.name} ({count / len(run.items):.0%})")
+    if seen:
+        more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
+        yield (
+            f"lists hold training ratings of their own user, which take places and are hardly ever in the test set: "
+            f"{listed([*seen[:_SHOWN], *more])}"
+        )
+
+
+def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
+    """Say which runs hold the same lists under several names."""
+    kinds: dict[tuple[int, bytes], list[list[Run]]] = {}
+    for run in runs:
+        # Most runs differ in their first lists; only those that do not are compared whole.
+        same = kinds.setdefault((len(run.items), run.items[:_SAMPLE].tobytes()), [])
+        group = next((group for group in same if _same_lists(group[0], run)), None)
+        if group is None:
+            same.append([run])
+        else:
+            group.append(run)
+    for group in (group for same in kinds.values() for group in same if len(group) > 1):
+        names = listed([run.name for run in group])
+        yield f"{names} hold the same lists, as if one file were given under several names"
+
+
+def _same_lists(one: Run, other: Run) -> bool:
+    return (
+        all(np.array_equal(mine, theirs) for mine, theirs in zip(_arrays(one), _arrays(other)))
+        and one.user_ids == other.user_ids
+        and one.item_ids == other.item_ids
+    )
+
+
+def _arrays(run: Run) -> list[NDArray[Any]]:
+    """Return what the lists of a run are made of; one-relevant lists differ by ranks alone."""
+    ranks = np.zeros(0, dtype=np.int32) if run.ranks is None else run.ranks
+    return [run.items, run.users, run.indptr, ranks]

@@ -1,0 +1,164 @@
+"""Lists that are written in one cell, as in ``7,"181 173 195"`` or ``7;[181, 173]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from cranfield.data.layout import is_number, records
+from cranfield.rankings.roles import find_roles
+
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+_INNER = ("|", ";", ",")
+_BRACKETED = re.compile(rb"\[[^\[\]\n]*\]")
+_FIRST_GAP = re.compile(r'^(?:"[^"\n]*"|[^"\s,;|][^\s,;|]*)([\t,;| ])')
+_ENDS = "[](){} \t"
+_PLURALS = ("items", "itemids", "itemlist", "recommendations", "recommendeditems", "recs", "movies", "products")
+
+
+def find_cells(data: bytes) -> tuple[bytes, str | None]:
+    r"""Return text in which a list in a cell is one field, and what divides the fields; None if it has no such cells.
+
+    Where the separator of the file divides the items of a list as well, the list is put into quotes.
+
+    Examples
+    --------
+    >>> find_cells(b"7;181,173\n8;12,15\n")
+    (b'7;181,173\n8;12,15\n', ';')
+    >>> find_cells(b"7,[181, 173]\n8,[12]\n")
+    (b'7,"[181, 173]"\n8,"[12]"\n', ',')
+    >>> find_cells(b"7,181,0.5\n8,12,0.4\n")[1] is None
+    True
+    """
+    sample = data[:_SAMPLE_BYTES]
+    lines = [line for line in sample.decode(errors="replace").splitlines() if line.strip()]
+    if len(data) > _SAMPLE_BYTES:
+        lines.pop()
+    lines = lines[:_SAMPLE_ROWS]
+    # A header has no list in its cells, and tells no separator that the rows do not.
+    body = lines[1:] or lines
+    gap = _first_gap(body)
+    if gap is None:
+        return data, None
+    if gap != "\t" and b"[" in sample and not re.search(rb'"\s*\[', sample) and all("[" in line for line in body):
+        return _BRACKETED.sub(_quoted, data), gap
+    if _has_wide_rows(lines, gap):
+        header, newline, rows = data.partition(b"\n")
+        row = re.compile(rb"^([^\n]+?)(" + re.escape(gap.encode()) + rb")([^\r\n]*)", re.MULTILINE)
+        return header + newline + row.sub(rb'\1\2"\3"', rows), gap
+    return data, gap if _has_inner_gaps(body, gap) else None
+
+
+def _first_gap(lines: Sequence[str]) -> str | None:
+    """Return what stands behind the first field of every line; a tab divides fields wherever there is one."""
+    if lines and all("\t" in line for line in lines):
+        return "\t"
+    gaps = {match[1] if (match := _FIRST_GAP.match(line)) else None for line in lines}
+    return next(iter(gaps)) if len(gaps) == 1 else None
+
+
+def _quoted(cell: re.Match[bytes]) -> bytes:
+    return b'"' + cell[0].replace(b'"', b"") + b'"'
+
+
+def _has_wide_rows(lines: Sequence[str], gap: str) -> bool:
+    """Whether a header names a user and a list of items, and rows have more fields: those of the list."""
+    if len(lines) < 2 or any('"' in line for line in lines):
+        return False
+    names = [name.strip() for name in lines[0].split(gap)]
+    if len(names) != 2 or not _is_plural(names[1]) or find_roles(names, {}, "").get("user") != names[0]:
+        return False
+    return any(line.count(gap) > 1 for line in lines[1:])
+
+
+def _has_inner_gaps(lines: Sequence[str], gap: str) -> bool:
+    """Whether every row has two fields, or three, and all but the first hold several words."""
+    rows = [fields for _, fields in records("\n".join(lines).encode(), gap, '"')]
+    if {len(fields) for fields in rows} not in ({2}, {3}):
+        return False
+    lists = [field for fields in rows for field in fields[1:]]
+    # A space may belong to a name; before whole numbers it divides.
+    return all(map(_has_gap, lists)) and (gap != " " or all(map(_are_whole, lists)))
+
+
+def _has_gap(cell: str) -> bool:
+    inside = cell.strip(_ENDS)
+    return any(mark in inside for mark in (*_INNER, " ", "\t"))
+
+
+def _are_whole(cell: str) -> bool:
+    return all(word.isdecimal() for word in re.split(r"[\s,;|]+", cell.strip(_ENDS)))
+
+
+def are_lists(cells: Sequence[object], users: Sequence[object], name: str) -> bool:
+    """Whether the cells of a column hold lists of items, and not one item each.
+
+    Brackets say so. Without them some cell must hold several words, and these must be whole numbers, or else be in
+    every cell, with one row for each user or under a name such as items.
+
+    Examples
+    --------
+    >>> are_lists(["[a, b]", "[c]"], [1, 1], "x"), are_lists(["181 173", "12"], [1, 2], "x")
+    (True, True)
+    >>> are_lists(["Toy Story", "Heat"], [1, 2], "title"), are_lists(["Toy Story", "High Noon"], [1, 1], "title")
+    (False, False)
+    """
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    if not texts or len(texts) < sum(cell is not None and cell != "" for cell in cells):
+        return False
+    if all(text[0] == "[" and text[-1] == "]" for text in texts):
+        return True
+    if not any(map(_has_gap, texts)):
+        return False
+    if all(map(_are_whole, texts)):
+        return True
+    single = len(users) > 1 and len(set(users)) == len(users)
+    return all(map(_has_gap, texts)) and (_is_plural(name) or single)
+
+
+def _is_plural(name: str) -> bool:
+    """Whether a column's name says that it holds several items."""
+    return name.lower().replace("_", "").replace(" ", "") in _PLURALS
+
+
+def are_several(cells: Sequence[object]) -> bool:
+    """Whether some cell of a column holds several words, or all are in brackets: scores beside lists of items.
+
+    Examples
+    --------
+    >>> are_several(["0.9 0.8", "0.5"]), are_several(["0.9", "0.8"])
+    (True, False)
+    """
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    return any(map(_has_gap, texts)) or (bool(texts) and all(text[0] == "[" and text[-1] == "]" for text in texts))
+
+
+def taken_apart(column: pl.Series) -> pl.Series:
+    """Return cells as lists of the words in them, without brackets and quotes.
+
+    Examples
+    --------
+    >>> taken_apart(pl.Series(["[181, 173]", "[]"])).to_list(), taken_apart(pl.Series(["a b", "c"])).to_list()
+    ([['181', '173'], []], [['a', 'b'], ['c']])
+    """
+    inside = column.cast(pl.String).fill_null("").str.strip_chars(_ENDS)
+    mark = next((mark for mark in _INNER if inside.str.contains(mark, literal=True).any()), None)
+    if mark is None:
+        inside, mark = inside.str.replace_all(r"\s+", " "), " "
+    words = pl.element().str.strip_chars(" \t'\"")
+    return inside.str.split(mark).list.eval(words.filter(words != ""))
+
+
+def have_scores(cells: Sequence[object]) -> bool:
+    """Whether the words of cells are items with scores, as in ``181:0.9``.
+
+    Examples
+    --------
+    >>> have_scores(["[181:0.9,173:0.8]"]), have_scores(["a:b c"])
+    (True, False)
+    """
+    words = taken_apart(pl.Series([cell for cell in cells if isinstance(cell, str)], dtype=pl.String)).explode()
+    pairs = [(word or "").rpartition(":") for word in words]
+    return bool(pairs) and all(mark and is_number(score) for _, mark, score in pairs)

@@ -1,0 +1,51 @@
+"""Commands, functions and experiments share their defaults."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import cranfield as cf
+from cranfield.cli import assess, compare, dialects, evaluate, recommend, split
+from cranfield.experiments.decisions import DECISIONS, Decisions
+from cranfield.rankings import Ranking
+from cranfield.splits.splitting import Splitting
+
+COMMANDS = {one.__name__.rpartition(".")[2]: one.command for one in (assess, compare, dialects, evaluate, recommend)}
+# A baseline and a correction that are not given are those of the group, save that Tukey's test has no correction; the
+# assessment and the dialects are of metrics, and choose their own.
+ASIDE = {"correction", "baseline"}
+OWN = {"assess": {"metrics", "average", "averages", "significance", "undefined"}, "dialects": {"metrics"}}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_has_the_default_of_its_decision(name):
+    for option in COMMANDS[name].params:
+        if option.name in DECISIONS and option.name not in ASIDE | OWN.get(name, set()):
+            assert option.default == DECISIONS[option.name].default, option.name
+
+
+@pytest.mark.parametrize("function", [cf.measure, cf.compare, cf.recommend, cf.judge, cf.experiments.search])
+def test_an_argument_has_the_default_of_its_decision(function):
+    for name, argument in inspect.signature(function).parameters.items():
+        if name in DECISIONS and name not in {*ASIDE, "groups"} and argument.default not in (None, argument.empty):
+            assert argument.default == DECISIONS[name].default, name
+
+
+def test_what_an_expert_would_choose():
+    usual = Decisions()
+    assert usual.split == Splitting().split == split._DEFAULT == "random(train=0.8)"
+    assert (usual.significance, usual.correction, usual.threshold) == ("permutation", "holm", "auto")
+    assert usual.metrics == cf.measures.DEFAULT_METRICS
+    assert any(metric.endswith("@100") for metric in usual.metrics)
+    assert Ranking().threshold == usual.threshold
+
+
+def test_new_lists_the_presets_and_refuses_others(cranfield, tmp_path):
+    assert "canamares2020" in cranfield("new", "--help").out
+    found = cranfield("new", tmp_path / "experiment.toml", "--preset", "mine")
+    assert (found.code, found.err) == (2, "cranfield: preset='mine' is not one of canamares2020\n")
+    found = cranfield("new", tmp_path / "experiment.toml", "--preset", "canamares2020")
+    assert found.code == 0
+    assert 'split = "random(train=0.5)"' in (tmp_path / "experiment.toml").read_text(encoding="utf-8")

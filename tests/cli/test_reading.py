@@ -1,0 +1,129 @@
+"""The options that say how files are read, on every command that reads some."""
+
+from __future__ import annotations
+
+import click
+import polars as pl
+import pytest
+
+from cranfield.cli import cranfield as group
+
+TEST = [("ann", "x", 5), ("ann", "y", 2), ("bob", "y", 4)]
+LISTS = [("ann", "x", 0.1), ("ann", "z", 0.9), ("bob", "y", 0.4)]
+RATINGS = (
+    "--user",
+    "--item",
+    "--rating",
+    "--time",
+    "--separator",
+    "--header",
+    "--no-quote",
+    "--encoding",
+    "--repeated",
+)
+RUNS = ("--score", "--rank", "--prediction", "--system", "--run-user", "--run-item", "--run-separator", "--run-header")
+
+
+def _text(rows, header="", separator=","):
+    lines = [separator.join(map(str, row)) for row in rows]
+    return "\n".join([header, *lines] if header else lines) + "\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = {
+        "test.csv": _text(TEST, "user,item,rating"),
+        "log.csv": _text(TEST, "visitor,page,liked"),
+        "run.csv": _text(LISTS, "user,item,score"),
+        "odd.csv": _text([(b, a, c) for a, b, c in LISTS], "film,member,strength"),
+        "odd.txt": _text(LISTS, "user#item#score", "#"),
+        "pipes.txt": _text(TEST, "user#item#rating", "#"),
+        "two.csv": _text([(*row, name) for name in ("a", "b") for row in LISTS], "user,item,score,who"),
+    }
+    for name, text in made.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def measured(files, cranfield):
+    """Return P@1 of what a command line of ``evaluate`` reads."""
+
+    def run(*arguments):
+        code, out, err = cranfield("evaluate", "-m", "P@1", "-m", "Recall@2", "--format", "csv", "-q", *arguments)
+        assert code == 0, err
+        return out
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["evaluate", "compare", "dialects", "assess", "recommend", "split", "replicate"])
+def test_every_command_that_reads_has_the_options(name):
+    command = group.get_command(click.Context(group), name)
+    options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert set(RATINGS) <= options
+    assert (set(RUNS) <= options) == (name in ("evaluate", "compare", "dialects", "assess"))
+
+
+@pytest.mark.parametrize("name", ["describe", "filter", "simulate"])
+def test_every_command_of_data_that_reads_has_the_options(name):
+    data = group.get_command(click.Context(group), "data")
+    command = data.get_command(click.Context(data), name)
+    assert set(RATINGS) <= {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--test", "log.csv", "run.csv", "--user", "visitor", "--item", "page", "--rating", "liked"),
+        ("--test", "log.csv", "run.csv", "--user", "1", "--item", "2", "--rating", "3"),
+        ("--test", "test.csv", "odd.csv", "--run-user", "member", "--run-item", "film", "--score", "strength"),
+        ("--test", "test.csv", "odd.csv", "--user", "member", "--item", "film", "--score", "strength"),
+        ("--test", "test.csv", "odd.csv", "--run-user", "2", "--run-item", "1", "--score", "3"),
+        ("--test", "test.csv", "odd.txt", "--run-separator", "#"),
+        ("--test", "pipes.txt", "run.csv", "--separator", "#"),
+        ("--test", "pipes.txt", "odd.txt", "--separator", "#", "--run-separator", "#"),
+    ],
+)
+def test_columns_and_separators_of_ratings_and_runs_can_be_named(measured, arguments):
+    same = measured("--test", "test.csv", "run.csv").splitlines()[1:]
+    found = measured(*arguments).splitlines()[1:]
+    assert [line.partition(",")[2] for line in found] == [line.partition(",")[2] for line in same]
+
+
+def test_the_column_of_systems_can_be_named(measured):
+    found = measured("--test", "test.csv", "two.csv", "--system", "who").splitlines()[1:]
+    assert [line.partition(",")[0] for line in found] == ["a", "a", "b", "b"]
+
+
+def test_a_column_is_taken_from_every_file_that_has_it(files, measured):
+    (files / "both.csv").write_text((files / "run.csv").read_text().replace("user", "visitor"))
+    options = ("--test", "log.csv", "--user", "visitor", "--item", "page")
+    assert measured(*options, "both.csv").splitlines()[1:] == [
+        line.replace("run,", "both,") for line in measured(*options, "run.csv").splitlines()[1:]
+    ]
+
+
+def test_options_reach_the_training_set_and_further_folds(files, cranfield):
+    (files / "train.txt").write_text(_text([("ann", "w", 3), ("bob", "z", 3)], "user#item#rating", "#"))
+    command = ("evaluate", "--test", "pipes.txt", "--train", "train.txt", "run.csv", "-m", "EPC@2", "--separator", "#")
+    assert cranfield(*command)[0] == 0
+
+
+def test_encoding_and_quotes_hold_for_runs_too(files, measured):
+    (files / "t.csv").write_bytes(_text([("zoé", "x", 5)], "user,item,rating").encode("latin-1"))
+    (files / "r.csv").write_bytes(_text([("zoé", "x", 5)], "user,item,score").encode("latin-1"))
+    assert "r,P@1,1.0" in measured("--test", "t.csv", "r.csv", "--encoding", "latin-1")
+
+
+def test_options_of_text_are_refused_where_every_file_is_parquet_and_else_concern_the_text(files, cranfield):
+    for name in ("test", "run"):
+        pl.read_csv(files / f"{name}.csv").write_parquet(files / f"{name}.parquet")
+    parquet = ("evaluate", "--test", "test.parquet", "run.parquet", "-m", "P@1")
+    for option in ("--separator=,", "--run-separator=,", "--header", "--encoding=latin-1"):
+        code, _, err = cranfield(*parquet, option)
+        assert code == 2
+        assert f"({option.partition('=')[0]}) is for text; leave it out" in err
+    mixed = ("evaluate", "--test", "pipes.txt", "run.parquet", "-m", "P@1", "--encoding", "latin-1")
+    assert cranfield(*mixed, "--separator", "#")[0] == 0

@@ -1,0 +1,167 @@
+"""The gate: what is shown, what is undecided, what is worse, and how often it is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from cranfield._errors import SettingError
+from cranfield.comparisons import compare
+from cranfield.comparisons.errors import chosen_test
+from cranfield.comparisons.gate import Margin, gate
+from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.measures import Averaging
+
+RNG = np.random.default_rng(0)
+USER = RNG.beta(2, 5, 300)
+NOISE = [RNG.gamma(60, 1 / 60, 300) for _ in range(4)]
+OLD = USER * NOISE[0]
+RATIOS = {"old": 1.0, "new": 1.015, "noisy": 0.99, "bad": 0.9}
+# The ratios of the averages are just these.
+VALUES = {
+    name: USER * noise * ratio * OLD.mean() / (USER * noise).mean()
+    for (name, ratio), noise in zip(RATIOS.items(), NOISE)
+}
+
+
+def test_a_system_is_shown_undecided_or_worse():
+    result = compare(VALUES, significance="student")
+    outcomes = {name: result.no_worse(name, than="old", by="2%").outcome for name in ("new", "noisy", "bad")}
+    assert outcomes == {"new": "shown", "noisy": "undecided", "bad": "worse"}
+    together = result.no_worse(than="old", by="2%")
+    assert (bool(together), together.outcome) == (False, "worse")
+    assert together.sentences[0] == "worse: no worse than old by more than 2 % is shown for 1 of 3 systems and metrics."
+    assert bool(result.no_worse("new", than="old", by="2%"))
+    assert "undecided: noisy (" in str(result.no_worse("noisy", than="old", by="2%"))
+    assert result.better("old", than="bad").outcome == "shown"
+    assert result.better("bad", than="old").outcome == "worse"
+    assert result.better("new", than="noisy").rows["margin"].item() == 0
+
+
+def test_the_limit_of_an_amount_is_the_end_of_a_one_sided_t_interval():
+    found = compare(VALUES, significance="student").no_worse("noisy", than="old", by=0.004).rows.row(0, named=True)
+    d = VALUES["noisy"] - VALUES["old"]
+    limit = d.mean() - stdtrit(299, 0.95) * d.std(ddof=1) / np.sqrt(300)
+    assert found["limit"] == pytest.approx(limit, abs=1e-7)
+    assert found["gain"] == pytest.approx(d.mean())
+
+
+def test_a_share_is_tested_user_by_user_against_the_baseline_made_worse():
+    found = compare(VALUES, significance="student").no_worse("noisy", than="old", by="2%").rows.row(0, named=True)
+    plain = compare({"noisy": VALUES["noisy"], "less": 0.98 * VALUES["old"]}, significance="student").frame()
+    assert found["p"] == pytest.approx(plain["p"].item() / 2)
+    at_limit = (1 + found["limit"]) * VALUES["old"]
+    there = compare({"noisy": VALUES["noisy"], "limit": at_limit}, significance="student").frame()
+    assert there["p"].item() / 2 == pytest.approx(0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize("significance", ["permutation", "wilcoxon", "sign", "bootstrap(resamples=200)", "log_student"])
+def test_every_paired_test_has_its_own_limit_which_agrees_with_its_outcome(significance):
+    values = {name: VALUES[name][:60] for name in ("old", "new")}
+    for by in ("1%", "4%"):
+        row = compare(values, significance=significance).no_worse("new", than="old", by=by).rows.row(0, named=True)
+        assert (row["limit"] > -row["margin"]) == (row["outcome"] == "shown")
+
+
+def test_where_lower_is_better_no_worse_is_no_larger():
+    scores = replace(as_scores(VALUES), lower_is_better=(True,))
+    result = compare(scores, significance="student")
+    assert result.no_worse("bad", than="old", by="1%").outcome == "shown"
+    assert result.no_worse("old", than="bad", by="1%").outcome == "worse"
+    assert result.no_worse("bad", than="old", by=0.001).rows["gain"].item() > 0
+
+
+def test_holm_counts_the_systems_of_a_metric_and_not_the_metrics():
+    result = compare(VALUES, significance="student")
+    alone = result.no_worse("new", than="old", by="2%").rows
+    beside = result.no_worse(["new", "noisy", "bad"], than="old", by="2%").rows
+    assert beside["p"][0] == alone["p"].item()
+    assert beside["p_corrected"][0] == pytest.approx(3 * alone["p"].item())
+    assert beside["limit"][0] < alone["limit"].item()
+    assert (beside["limit"][0] > -0.02) == (beside["outcome"][0] == "shown")
+    two = as_scores(VALUES)
+    two = replace(two, metrics=("m", "k"), values=np.repeat(two.values, 2, axis=1), lower_is_better=(False, False))
+    both = compare(two, significance="student").no_worse("new", than="old", by="2%")
+    assert both.rows["p_corrected"].to_list() == [alone["p"].item()] * 2
+    assert len(both.sentences) == 3
+    assert compare(two, significance="student").no_worse("new", than="old", by="2%", metrics="k").rows.height == 1
+
+
+def test_undecided_says_how_many_users_it_would_take():
+    result = compare(VALUES, significance="student")
+    row = result.no_worse("noisy", than="old", by="2%").rows.row(0, named=True)
+    assert 300 < row["users_needed"] < 1e5
+    assert f"about {row['users_needed']:,.0f} users" in str(result.no_worse("noisy", than="old", by="2%"))
+    # So many users like these show it in about four of five samples.
+    rng, shown = np.random.default_rng(1), 0
+    d = VALUES["noisy"] - 0.98 * VALUES["old"]
+    for _ in range(300):
+        drawn = rng.choice(d, int(row["users_needed"]))
+        shown += drawn.mean() / (drawn.std(ddof=1) / np.sqrt(len(drawn))) > 1.645
+    assert shown / 300 == pytest.approx(0.8, abs=0.08)
+    never = compare(VALUES, significance="student").better("noisy", than="old")
+    assert never.outcome in ("undecided", "worse")
+    assert never.rows["users_needed"].item() == np.inf
+    assert never.as_dict()["rows"][0]["users_needed"] is None
+
+
+def _shown(worlds, systems, margin, relative):
+    """Return in which share of worlds anything is shown where every system is worse by just the margin."""
+    rng, shown = np.random.default_rng(2), 0
+    for _ in range(worlds):
+        user = rng.gamma(2.0, 0.5, 150)
+        values = {"old": 0.3 * user * rng.gamma(4.0, 0.25, 150)}
+        level = 0.3 * (1 - margin) if relative else 0.3
+        for k in range(systems):
+            values[f"new{k}"] = level * user * rng.gamma(4.0, 0.25, 150) - (0 if relative else margin)
+        (sample,), _ = make_samples(as_scores(values), Averaging(by="user"), baseline="old")
+        test = chosen_test([sample], "student", 0.05, 0)
+        shown += (gate([sample], test, "student", 0.05, Margin(margin, relative)).rows["outcome"] == "shown").any()
+    return shown / worlds
+
+
+@pytest.mark.parametrize(("systems", "relative"), [(1, True), (1, False), (3, True)])
+def test_a_system_worse_by_just_the_margin_passes_no_more_often_than_alpha(systems, relative):
+    assert _shown(120, systems, 0.02, relative) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("systems", "relative"), [(1, True), (1, False), (3, True)])
+def test_a_system_worse_by_just_the_margin_passes_as_often_as_alpha_in_many_worlds(systems, relative):
+    assert 0.02 <= _shown(1500, systems, 0.02, relative) <= 0.065
+
+
+@pytest.mark.parametrize("margin", ["", "much", "-1%", "0", "100%", True, "nan", "1 percent"])
+def test_what_is_not_a_margin_is_refused(margin):
+    with pytest.raises(SettingError, match="is not a margin; write"):
+        compare(VALUES).no_worse("new", than="old", by=margin)
+
+
+def test_a_gate_that_cannot_be_is_refused():
+    result = compare(VALUES)
+    with pytest.raises(SettingError, match="needs the system to measure against"):
+        result.no_worse("new", by="1%")
+    with pytest.raises(SettingError, match="there is no system 'knew'"):
+        result.no_worse("knew", than="old", by="1%")
+    with pytest.raises(SettingError, match="cannot be measured against itself"):
+        result.better("old", than="old")
+    with pytest.raises(SettingError, match="Tukey's test has no one-sided form"):
+        compare(VALUES, significance="tukey(resamples=20)").better("new", than="old")
+    with pytest.raises(SettingError, match="geometric means; give a share"):
+        compare(VALUES, average="geometric").no_worse("new", than="old", by=0.01)
+    with pytest.raises(SettingError, match="not above 0; give an amount"):
+        compare({"a": [0.1, 0.2], "b": [0.0, 0.0]}).no_worse("a", than="b", by="1%")
+    with pytest.raises(SettingError, match="holds no values by user"):
+        replace(result, samples=()).no_worse("new", than="old", by="1%")
+
+
+def test_equal_systems_are_no_worse_and_a_few_users_show_nothing():
+    same = compare({"a": VALUES["old"], "b": VALUES["old"]})
+    assert same.no_worse("a", than="b", by="1%").outcome == "shown"
+    assert same.better("a", than="b").outcome == "undecided"
+    few = compare({"a": [0.5, 0.4, 0.6], "b": [0.1, 0.2, 0.15]}).better("a", than="b")
+    assert few.outcome == "undecided"
+    assert "no limit can be found" in str(few)

@@ -1,0 +1,114 @@
+"""Users crossed with repetitions: the test, the intervals and the verdict include the spread between repetitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cranfield.comparisons import compare
+from cranfield.comparisons.errors import crossed_test
+from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.student import student
+from cranfield.measures import Averaging
+from cranfield.measures.folds import join_folds
+
+
+def _repetitions(rng, users=200, times=4, seed_sd=0.011, gain=0.0):
+    """Two systems of the same quality (but for ``gain``), whose quality varies with the seed of each training."""
+    user = 1 + rng.beta(2, 5, users)
+    parts = []
+    for _ in range(times):
+        quality = dict(zip(("one", "two"), rng.normal(0, seed_sd, 2)))
+        noise = {name: rng.normal(0, 0.15, users) for name in quality}
+        parts.append(as_scores({name: user + quality[name] + noise[name] + gain * (name == "one") for name in quality}))
+    return parts
+
+
+def test_two_seeds_of_one_system_differ_about_as_often_as_alpha_says():
+    rng, worlds, false = np.random.default_rng(5), 300, np.zeros(2)
+    for _ in range(worlds):
+        data, _ = make_samples(join_folds(_repetitions(rng), range(4)), Averaging(by="user"))
+        false += [test(data)[0].p.item() < 0.05 for test in (student, crossed_test)]
+    plain, crossed = false / worlds
+    assert plain > 0.10
+    assert 0.01 <= crossed <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed_sd", [0.0, 0.011, 0.03])
+def test_two_seeds_of_one_system_differ_about_as_often_as_alpha_says_in_many_worlds(seed_sd):
+    rng, worlds, false = np.random.default_rng(6), 3000, 0
+    for _ in range(worlds):
+        data, _ = make_samples(join_folds(_repetitions(rng, seed_sd=seed_sd), range(4)), Averaging(by="user"))
+        false += crossed_test(data)[0].p.item() < 0.05
+    assert 0.01 <= false / worlds <= 0.065
+
+
+def test_the_scores_of_repetitions_are_compared_over_users_crossed_with_them():
+    parts = _repetitions(np.random.default_rng(1), seed_sd=0.03)
+    result, alone = compare(parts), compare(join_folds(parts))
+    row, users_only = (one.frame().row(0, named=True) for one in (result, alone))
+    assert row["method"] == "crossed"
+    assert row["p"] > users_only["p"]
+    assert row["difference"] == pytest.approx(users_only["difference"])
+    for name in ("", "relative_", "effect_"):
+        assert row[f"{name}upper"] - row[f"{name}lower"] > 1.2 * (
+            users_only[f"{name}upper"] - users_only[f"{name}lower"]
+        )
+    assert row["degrees"] < users_only["degrees"] == 199
+    means = np.array([[one.values[s, 0].mean() for one in parts] for s in range(2)])
+    assert row["spread"] == pytest.approx((means[0] - means[1]).std(ddof=1))
+    assert users_only["spread"] is None
+    assert result.spread[0] == pytest.approx(means.std(axis=1, ddof=1))
+
+
+def test_the_verdict_and_the_caption_say_so():
+    parts = _repetitions(np.random.default_rng(1))
+    result = compare(parts)
+    assert result.caption.startswith("test: t, users crossed with 4 repetitions (in place of permutation)")
+    said = result.verdict[-1]
+    assert said.startswith(
+        "Between 4 repetitions (new splits and seeds) the standard deviation of the average is one 0.0"
+    )
+    assert "intervals and p-values include it (users crossed with repetitions)" in said
+    ranks = compare(parts, significance="wilcoxon")
+    assert ranks.caption.startswith("test: wilcoxon")
+    assert "p-values of this test do not" in ranks.verdict[-1]
+    assert "two repetitions say little" in compare(parts[:2]).verdict[-1]
+    assert all("repetition" not in sentence for sentence in compare(parts[0]).verdict)
+
+
+def test_a_gate_over_repetitions_includes_their_spread():
+    parts = _repetitions(np.random.default_rng(2), seed_sd=0.02, gain=0.01)
+    crossed = compare(parts).no_worse("one", than="two", by=0.01).rows.row(0, named=True)
+    alone = compare(join_folds(parts)).no_worse("one", than="two", by=0.01).rows.row(0, named=True)
+    assert crossed["p"] > alone["p"]
+    assert crossed["limit"] < alone["limit"]
+    # More users do not make the spread between repetitions smaller.
+    assert crossed["users_needed"] > alone["users_needed"]
+
+
+@pytest.mark.parametrize("average", ["weighted(by=judged)", "geometric(form=adjusted, epsilon=0.5)"])
+def test_other_averages_are_crossed_by_their_influences(average):
+    parts = _repetitions(np.random.default_rng(3), seed_sd=0.03)
+    for one in parts:
+        object.__setattr__(one, "judged", np.arange(1, 201))
+    row = compare(parts, average=average).frame().row(0, named=True)
+    alone = compare(join_folds(parts), average=average).frame().row(0, named=True)
+    assert row["method"] == "crossed"
+    assert row["standard_error"] > 1.2 * alone["standard_error"]
+
+
+def test_averages_by_user_have_the_spread_in_their_interval():
+    parts = _repetitions(np.random.default_rng(4), seed_sd=0.05)
+    scores = join_folds(parts, range(4))
+    frame, alone = (one.frame(by="user") for one in (scores, join_folds(parts)))
+    means = np.array([[one.values[s, 0].mean() for one in parts] for s in range(2)])
+    assert frame["spread"].to_list() == pytest.approx(means.std(axis=1, ddof=1).tolist())
+    assert ((frame["upper"] - frame["lower"]) > 1.5 * (alone["upper"] - alone["lower"])).all()
+    assert "users crossed with repetitions" in frame["interval"][0]
+    assert alone["spread"].is_null().all()
+    assert f"(sd {frame['spread'][0]:.4f})" in scores.table(by="user").text()
+    median = scores.frame("median", by="user")
+    assert median["spread"].is_not_null().all()
+    assert median["interval"][0] == "95% exact order statistics"

@@ -1,0 +1,82 @@
+"""The verdict where some users have no list."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.comparisons.samples import as_scores
+
+USERS = 100
+
+
+@pytest.fixture
+def test_ratings():
+    return cf.Ratings.of([f"u{user:03}" for user in range(USERS)], ["x"] * USERS)
+
+
+def _lists(users, missed=1_000):
+    """Return lists that hold the relevant item, but for every ``missed``-th user."""
+    return {f"u{user:03}": ["y"] if user % missed == 1 else ["x"] for user in users}
+
+
+def _runs():
+    return {
+        "popularity": _lists(range(USERS), 4),
+        "ease": {**_lists(range(36)), "u001": ["x"]},
+        "bprmf": _lists(range(36)),
+    }
+
+
+def test_the_shortfall_stands_in_the_verdict_with_what_holds_among_common_users(test_ratings):
+    compared = cf.compare(cf.measure(_runs(), test_ratings, "P@1"))
+    common = cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced")
+    best, shortfall = compared.verdict[:2]
+    assert best.startswith("P@1: popularity is best (0.7500)")
+    assert shortfall.startswith(
+        "ease and bprmf serve 36 % of the users, and a user without a list counts as an empty list; among the 36 of "
+        "100 users that all 3 systems serve: P@1: ease and bprmf are level at the top (1.0000; "
+    )
+    assert shortfall.endswith(common.verdict[0].partition(" serve: ")[2])
+    assert json.loads(json.dumps(compared.as_dict()))["verdict"] == compared.verdict
+
+
+def test_of_several_metrics_the_overall_sentence_and_the_first_metric_are_told_among_common_users(test_ratings):
+    compared = cf.compare(cf.measure(_runs(), test_ratings, ["P@1", "RR@1", "Recall@1"]))
+    assert [sentence[:33] for sentence in compared.shortfall] == [
+        "ease and bprmf serve 36 % of the ",
+        "Among the 36 of 100 users that al",
+    ]
+    assert compared.verdict[1:3] == list(compared.shortfall)
+
+
+def test_systems_that_serve_the_same_users_are_not_told_apart_by_them(test_ratings):
+    runs = {"a": _lists(range(36)), "b": _lists(range(36), 2)}
+    (shortfall,) = cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall
+    assert shortfall.startswith("Both systems serve the same 36 % of the users, and ")
+
+
+def test_users_who_are_served_in_part_are_counted_by_their_lists():
+    covered = np.array([[True, True, True, False], [True, True, True, True]])
+    values = np.array([[[1.0, 0.0, 1.0, 0.0]], [[0.0, 1.0, 1.0, 1.0]]])
+    scores = replace(as_scores({"a": values[0, 0], "b": values[1, 0]}), covered=covered, users=np.int32([0, 0, 1, 1]))
+    (shortfall,) = cf.compare(scores).shortfall
+    assert shortfall.startswith("a serves 75 % of the lists, and ")
+
+
+def test_where_nobody_is_served_by_all_that_is_said(test_ratings):
+    runs = {"a": _lists(range(36)), "b": _lists(range(36, USERS), 2)}
+    (shortfall,) = cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall
+    assert shortfall.startswith("a serves 36 % and b serves 64 % of the users, and ")
+    assert shortfall.endswith("; there is no user that both systems serve.")
+
+
+def test_without_a_shortfall_nothing_is_said(test_ratings):
+    runs = {"a": _lists(range(USERS)), "b": _lists(range(USERS), 2)}
+    assert cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall == ()
+    assert cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced").shortfall == ()
+    assert np.array_equal(cf.measure(runs, test_ratings, "P@1").user_coverage, [1.0, 1.0])

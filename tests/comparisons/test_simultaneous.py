@@ -1,0 +1,111 @@
+"""Simultaneous intervals: those of all pairs of a metric hold together as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from cranfield.comparisons import compare, simultaneous
+from cranfield.comparisons.effect import effects
+from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.simultaneous import pair_level
+from cranfield.measures import Averaging
+
+MEANS = np.array([0.30, 0.30, 0.32, 0.33, 0.36])
+
+
+def _world(rng, users):
+    """Values of five systems on the same users, skewed and correlated, with known means."""
+    user = rng.gamma(2.0, 0.5, users)
+    return {f"s{k}": mean * user * rng.gamma(4.0, 0.25, users) for k, mean in enumerate(MEANS)}
+
+
+def _held(worlds, users):
+    """Return in which share of worlds the intervals of all pairs hold at once: simultaneous ones, and single ones."""
+    rng, held = np.random.default_rng(4), np.zeros(2)
+    for _ in range(worlds):
+        (sample,), _ = make_samples(as_scores(_world(rng, users)), Averaging(by="user"))
+        true = MEANS[sample.first] - MEANS[sample.second]
+        for k, level in enumerate((pair_level(sample, 0.05, 0), None)):
+            found = effects(sample, 0.05, level)
+            held[k] += ((found.lower <= true) & (true <= found.upper)).all()
+    return held / worlds
+
+
+def test_intervals_of_all_pairs_hold_together_as_often_as_they_say():
+    together, alone = _held(100, 100)
+    assert together == pytest.approx(0.95, abs=0.05)
+    assert alone < 0.85
+
+
+@pytest.mark.slow
+def test_intervals_of_all_pairs_hold_together_in_many_worlds():
+    assert _held(2000, 400)[0] == pytest.approx(0.95, abs=0.015)
+
+
+def test_corrected_p_values_have_simultaneous_intervals_and_uncorrected_ones_single_intervals():
+    values = _world(np.random.default_rng(1), 200)
+    for significance in ("student", "permutation", "bootstrap", "wilcoxon"):
+        together, alone = (compare(values, significance=significance, correction=one) for one in ("holm", "none"))
+        width = [one.frame()["upper"] - one.frame()["lower"] for one in (together, alone)]
+        assert (width[0] > 1.15 * width[1]).all()
+        assert "hold for all pairs of a metric at once" in together.intervals
+        assert "each for its pair alone" in alone.intervals
+    # Percentages and effect sizes are of the same family.
+    for name in ("relative", "effect"):
+        wide, narrow = (one.frame()[f"{name}_upper"] - one.frame()[f"{name}_lower"] for one in (together, alone))
+        assert (wide > 1.15 * narrow).all()
+
+
+def test_two_systems_have_the_interval_of_student():
+    values = _world(np.random.default_rng(2), 80)
+    row = compare({name: values[name] for name in ("s0", "s4")}).frame().row(0, named=True)
+    reach = stdtrit(79, 0.975) * row["standard_error"]
+    assert row["upper"] - row["difference"] == pytest.approx(reach)
+
+
+def test_the_level_of_a_pair_lies_between_bonferroni_and_alone_and_is_the_same_for_the_same_seed():
+    (sample,), _ = make_samples(as_scores(_world(np.random.default_rng(3), 100)), Averaging(by="user"))
+    level = pair_level(sample, 0.05, 7)
+    assert 0.05 / sample.n_pairs <= level < 0.05
+    assert level == pair_level(sample, 0.05, 7)
+    assert level == pytest.approx(pair_level(sample, 0.05, 8), rel=0.2)
+
+
+def test_equal_systems_and_single_users_do_not_upset_the_level():
+    same = {"a": [0.5, 0.5, 0.1], "b": [0.5, 0.5, 0.1], "c": [0.2, 0.9, 0.3]}
+    frame = compare(same).frame()
+    assert frame.filter(system_a="a", system_b="b")["upper"].item() == 0.0
+    one_user = compare({"a": [0.5], "b": [0.4], "c": [0.3]}).frame()
+    assert one_user["lower"].is_nan().all()
+
+
+def test_pairs_over_different_users_have_the_same_level_as_over_the_same_ones(monkeypatch):
+    values = _world(np.random.default_rng(5), 200)
+    (same,), _ = make_samples(as_scores(values), Averaging(by="user"))
+    missing = {name: np.append(column, np.nan if name == "s0" else 0.3) for name, column in values.items()}
+    scores = as_scores(missing)
+    object.__setattr__(scores, "zero_if_undefined", (False,))
+    (other,), _ = make_samples(scores, Averaging(by="user"))
+    assert not other.same_users
+    monkeypatch.setattr(simultaneous, "_PAIRS_AT_ONCE", 3)
+    assert pair_level(other, 0.05, 0) == pytest.approx(pair_level(same, 0.05, 0), rel=0.2)
+
+
+def test_many_users_are_flipped_in_blocks(monkeypatch):
+    (sample,), _ = make_samples(as_scores(_world(np.random.default_rng(6), 600)), Averaging(by="user"))
+    whole = pair_level(sample, 0.05, 0)
+    monkeypatch.setattr(simultaneous, "_MOST_BLOCKS", 150)
+    blocks = pair_level(sample, 0.05, 0)
+    assert stdtrit(599, 1 - blocks / 2) == pytest.approx(stdtrit(599, 1 - whole / 2), rel=0.05)
+
+
+@pytest.mark.parametrize("average", ["weighted(by=judged)", "geometric"])
+def test_influences_of_systems_are_those_of_pairs(average):
+    scores = as_scores(_world(np.random.default_rng(8), 50))
+    object.__setattr__(scores, "judged", np.arange(1, 51))
+    (sample,), _ = make_samples(scores, Averaging(by="user", average=average))
+    rows, pairs = sample.system_influences(), slice(0, sample.n_pairs)
+    a, b = sample.averages(pairs)
+    assert rows[sample.first] - rows[sample.second] == pytest.approx(sample.influences(pairs) - (a - b)[:, None])
