@@ -78,6 +78,13 @@ def _own_settings():
 
 
 @pytest.fixture(autouse=True)
+def _any_machine(monkeypatch):
+    """Print the same on a slow machine and in a narrow terminal: no lines of progress, tables of the default width."""
+    monkeypatch.setattr("cranfield._progress._PATIENCE", float("inf"))
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _own_registries(monkeypatch):
     """Forget after a test what it registered."""
     for registry in REGISTRIES:

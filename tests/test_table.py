@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from cranfield._table import Cell, Table, csv_text, latex_text, markdown_text, places
+from cranfield._table import WIDTH, Cell, Table, csv_text, latex_text, markdown_text, places
 
 NASTY = '<script>alert("1")</script> & 50% $x_1$ |'
 
@@ -61,3 +63,49 @@ def test_equal_printed_values_share_their_place():
 
 def test_numbers_too_large_to_have_decimals_keep_their_places():
     assert places(np.array([1e305, 3e307, 2.0]), False, 4).tolist() == [1, 0, 2]
+
+
+WIDE = Table(
+    ["metric", "a", "P@10", "nDCG@10", "better"],
+    [["RR", "x", "0.1234", Cell("0.2", best=True), "x"], ["RR", "y", "[0.1, 0.2]", "–", "–"]],
+    "What it shows",
+    ["a note"],
+)
+
+
+def test_columns_that_do_not_fit_stand_below_beside_the_names_of_the_rows():
+    caption, *lines, note = WIDE.text(28).splitlines()
+    assert (caption, note) == ("What it shows", "· a note")
+    assert [line.split() for line in lines if line[:6] in ("metric", "RR    ")] == [
+        ["metric", "a", "P@10"], ["RR", "x", "0.1234"], ["RR", "y", "[0.1,", "0.2]"],
+        ["metric", "a", "nDCG@10", "better"], ["RR", "x", "0.2*", "x"], ["RR", "y", "–", "–"],
+    ]  # fmt: skip
+    assert all(len(line) <= 28 for line in lines)
+    assert "\n\n" not in WIDE.text(200)
+
+
+def test_no_cell_is_cut_where_even_one_column_does_not_fit():
+    assert WIDE.text(5).count("metric") == 3
+    assert "[0.1, 0.2]" in WIDE.text(5)
+
+
+def test_a_table_is_as_wide_as_the_terminal_and_100_letters_where_there_is_none(monkeypatch):
+    long = Table(["system", *(f"metric {k}" for k in range(20))], [["s", *["0.1234"] * 20]])
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert 80 < max(map(len, long.text().splitlines())) <= WIDTH == 100
+    monkeypatch.setenv("COLUMNS", "60")
+    assert 40 < max(map(len, long.text().splitlines())) <= 60
+
+
+def test_text_is_on_the_left_and_numbers_are_on_the_right_in_every_form():
+    assert WIDE.of_text() == [True, True, False, False, True]
+    assert WIDE.markdown().splitlines()[3] == "| --- | --- | ---: | ---: | --- |"
+    assert r"\begin{tabular}{llrrl}" in WIDE.latex()
+    assert WIDE.text().splitlines()[3].endswith("*  x")
+    assert Table(["a", "b"], []).of_text() == [True, False]
+
+
+def test_latex_refers_to_a_table_by_its_label():
+    lines = replace(WIDE, label="tab:mine").latex().splitlines()
+    assert lines[2:4] == [r"\caption{What it shows}", r"\label{tab:mine}"]
+    assert r"\label" not in WIDE.latex()

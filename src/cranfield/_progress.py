@@ -1,21 +1,24 @@
-"""A progress bar for what takes longer than two seconds."""
+"""Progress of what takes longer than two seconds: a bar on a terminal, a line now and then where there is none."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cranfield._settings import settings
 from cranfield._shown import shown
 
 _PATIENCE = 2.0
+# A line is written when so many seconds have passed since the start, and then ever more rarely, up to once in a minute.
+_SECOND_LINE, _RAREST = 10.0, 60.0
 
 
 class Progress:
-    """Counts steps, and shows a bar on a terminal once two seconds have passed."""
+    """Counts steps, and shows them once two seconds have passed: by a bar on a terminal, by lines elsewhere."""
 
     def __init__(self, what: str, total: float | None, unit: str = "") -> None:
         self.what, self.total, self.unit = what, total, unit
@@ -23,18 +26,38 @@ class Progress:
         self._start = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
-        self._silent = settings.quiet or not sys.stderr.isatty()
+        self._silent, self._terminal = settings.quiet, sys.stderr.isatty()
+        self._next_line, self._writing = _PATIENCE, threading.Lock()
 
     def advance(self, steps: float = 1) -> None:
         """Count ``steps`` more as done."""
         self.done += steps
         if self._silent:
             return
+        if not self._terminal:
+            self.remind()
+            return
         if self._bar is None:
             if time.monotonic() - self._start < _PATIENCE:
                 return
             self._open()
         self._bar.update(self._task, completed=self.done)
+
+    def remind(self) -> None:
+        """Write a line where there is no terminal, if the last one was long enough ago."""
+        elapsed = time.monotonic() - self._start
+        with self._writing:
+            if self._silent or self._terminal or elapsed < self._next_line:
+                return
+            self._next_line = max(_SECOND_LINE, min(2 * elapsed, elapsed + _RAREST))
+        with suppress(OSError, ValueError):  # nobody reads it any more
+            print(shown(self._line(elapsed)), file=sys.stderr, flush=True)
+
+    def _line(self, elapsed: float) -> str:
+        if self.total is None or self.total <= 1:
+            return f"{self.what}: {elapsed:.0f} s so far"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.what}: {self.done:,.10g} of {self.total:,.10g}{unit}, {elapsed:.0f} s so far"
 
     def _open(self) -> None:
         from rich.console import Console

@@ -21,12 +21,15 @@ class Settings:
     unpack_limit
         The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB;
         the archive of a known dataset has a limit of its own.
+    width
+        How many letters wide a printed table may be. By default as wide as the terminal, or 100 where there is none.
     """
 
     threads: int | None = None
     quiet: bool = False
     seed: int = 0
     unpack_limit: int | None = None
+    width: float | None = None
 
     @property
     def workers(self) -> int:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import html
+import os
 import re
+import shutil
+import sys
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._rounding import to_decimals
+from cranfield._settings import settings
 from cranfield._shown import one_line, shown
+
+WIDTH = 100
+"""How many letters wide a table may be where the output is not a terminal, unless the variable COLUMNS says it."""
+
+_NUMBER = re.compile(r"[\s+±<>=\[(.−–-]*(\d|∞|$)")
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -64,6 +73,42 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+def _output_width() -> float:
+    """Return the width that a table may have: that of the settings, of the terminal, or `WIDTH`."""
+    if settings.width is not None:
+        return settings.width
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return shutil.get_terminal_size((WIDTH, 24)).columns
+    return WIDTH
+
+
+def _aligned(column: Sequence[str], left: bool) -> list[str]:
+    """Return cells of one width."""
+    gaps = [" " * (max(map(_width, column)) - _width(cell)) for cell in column]
+    return [cell + gap if left else gap + cell for cell, gap in zip(column, gaps)]
+
+
+def _folded(columns: list[list[str]], leading: int, width: float) -> list[list[list[str]]]:
+    """Return blocks of columns, each as wide as fits, with the leading ones in all of them."""
+    names, others = columns[:leading], columns[leading:]
+    wide = sum(_width(column[0]) + 2 for column in names)
+    blocks, taken = [list(names)], wide
+    for column in others:
+        needed = _width(column[0]) + 2
+        if taken + needed - 2 > width and len(blocks[-1]) > len(names):
+            blocks.append(list(names))
+            taken = wide
+        blocks[-1].append(column)
+        taken += needed
+    return blocks
+
+
+def _lines(columns: list[list[str]]) -> list[str]:
+    """Return the lines of a block, with a rule below its head."""
+    head, *rows = ("  ".join(row).rstrip() for row in zip(*columns))
+    return [head, "  ".join("─" * _width(column[0]) for column in columns), *rows]
+
+
 def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
     """Return the place of each value among the distinct printed ones, 0 for the best; NaN comes last.
 
@@ -96,42 +141,88 @@ class Table:
     Parameters
     ----------
     header
-        The names of the columns; the first column is text and is set to the left, the others to the right.
+        The names of the columns. Columns of text are set to the left, columns of numbers to the right.
     rows
         The cells, as text or as `Cell`.
     caption
         What the table shows, and under which decisions.
     notes
         Sentences below the table.
+    label
+        What LaTeX refers to it by: letters, digits, hyphens and colons; none if empty.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     caption: str = ""
     notes: Sequence[str] = field(default=())
+    label: str = ""
 
     def _cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
-    def text(self) -> str:
-        """Return the table for a terminal; the best value of a column is starred."""
+    def of_text(self) -> list[bool]:
+        """Return which columns hold text: the first, and those with a cell that does not begin like a number.
+
+        Examples
+        --------
+        >>> Table(["a", "b", "better"], [["x", "0.5 ±0.1", "–"], ["y", "[0.1, 0.2]", "knn"]]).of_text()
+        [True, False, True]
+        """
+        columns = list(zip(*self._cells())) or [()] * len(self.header)
+        return [
+            place == 0 or any(cell.text.strip() and not _NUMBER.match(cell.text) for cell in column)
+            for place, column in enumerate(columns)
+        ]
+
+    def titled(self, data: str, shows: str, decisions: str = "") -> Table:
+        """Return the table for a paper: the data and all decisions in its caption, and a label made of the names.
+
+        Parameters
+        ----------
+        data
+            The name of the data.
+        shows
+            What the table shows, in a word.
+        decisions
+            Decisions in words that the caption does not have.
+
+        Examples
+        --------
+        >>> table = Table(["system"], [], "plain mean").titled("MovieLens 1M", "averages", "random 80/20")
+        >>> table.caption, table.label
+        ('MovieLens 1M: random 80/20; plain mean', 'tab:movielens-1m-averages')
+        """
+        words = "-".join(re.findall("[a-z0-9]+", f"{data} {shows}".lower()))
+        caption = "; ".join(filter(None, (decisions, self.caption)))
+        return replace(self, caption=f"{data}: {caption}" if data else caption, label=f"tab:{words}")
+
+    def text(self, width: float | None = None) -> str:
+        """Return the table for a terminal; the best value of a column is starred.
+
+        Columns that do not fit into ``width`` stand in a further block below, beside the text columns that the table
+        begins with; no column is left out and no cell is cut. Without a width it is that of the terminal, and
+        `WIDTH` where the output is not one.
+        """
+        kinds = self.of_text()
         marked = [
             [
-                one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else " " if k else "")
-                for k, cell in enumerate(row)
+                one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else "" if left else " ")
+                for cell, left in zip(row, kinds)
             ]
             for row in self._cells()
         ]
-        head = [one_line(name) + (" " if k else "") for k, name in enumerate(self.header)]
-        widths = [max(map(_width, column)) for column in zip(head, *marked)]
-        lines = []
-        for row in (head, *marked):
-            parts = [" " * (w - _width(cell)) + cell if k else cell + " " * (w - _width(cell))
-                     for k, (cell, w) in enumerate(zip(row, widths))]  # fmt: skip
-            lines.append("  ".join(parts).rstrip())
-        lines.insert(1, "  ".join("─" * width for width in widths))
+        head = [one_line(name) + ("" if left else " ") for name, left in zip(self.header, kinds)]
+        columns = [_aligned(column, left) for column, left in zip(zip(head, *marked), kinds)]
+        fitting = _output_width() if width is None else width
+        blocks = ["\n".join(_lines(block)) for block in _folded(columns, self._leading(), fitting)]
         caption = [one_line(self.caption)] if self.caption else []
-        return "\n".join([*caption, *lines, *(f"· {one_line(note)}" for note in self.notes)])
+        return "\n".join([*caption, "\n\n".join(blocks), *(f"· {one_line(note)}" for note in self.notes)])
+
+    def _leading(self) -> int:
+        """Return how many columns name the rows: those of text before the first of numbers."""
+        kinds = self.of_text()
+        return kinds.index(False) if False in kinds else 1
 
     def markdown(self) -> str:
         """Return the table in Markdown; best in bold, second underlined."""
@@ -143,7 +234,7 @@ class Table:
 
         lines = [
             "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
-            "|" + "|".join(" --- " if k == 0 else " ---: " for k in range(len(self.header))) + "|",
+            "|" + "|".join(" --- " if left else " ---: " for left in self.of_text()) + "|",
             *("| " + " | ".join(written(cell) for cell in row) + " |" for row in self._cells()),
         ]
         caption = [markdown_text(self.caption), ""] if self.caption else []
@@ -163,7 +254,8 @@ class Table:
             r"\begin{table}",
             r"\centering",
             *([rf"\caption{{{latex_text(self.caption)}}}"] if self.caption else []),
-            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            *([rf"\label{{{self.label}}}"] if self.label else []),
+            rf"\begin{{tabular}}{{{''.join('l' if left else 'r' for left in self.of_text())}}}",
             r"\toprule",
             " & ".join(latex_text(name) for name in self.header) + r" \\",
             r"\midrule",

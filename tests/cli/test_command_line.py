@@ -90,9 +90,11 @@ def test_a_power_says_which_test_it_is_of(cranfield):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "dialects"])
-def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, command):
+def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, monkeypatch, command):
     for ending, format in (("csv", "csv"), ("json", "json"), ("tex", "latex"), ("md", "markdown"), ("txt", "table")):
+        monkeypatch.setenv("COLUMNS", "1000")  # a file is not folded to the width of a terminal
         printed = cranfield(command, *MEASURED, "--format", format).out
+        monkeypatch.setenv("COLUMNS", "40")
         assert cranfield(command, *MEASURED, "--out", f"made.{ending}").out == ""
         assert (files / f"made.{ending}").read_text() == printed
     cranfield(command, *MEASURED, "--format", "json", "--out", "made.txt")
@@ -101,6 +103,15 @@ def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, fil
     assert (code, err.count("\n")) == (2, 1)
     assert "made.parquet" in err
     assert not (files / "made.parquet").exists()
+
+
+@pytest.mark.parametrize(("command", "shows"), [("evaluate", "averages"), ("compare", "comparison")])
+def test_latex_carries_the_name_of_the_data_the_decisions_and_a_label(cranfield, command, shows):
+    lines = cranfield(command, *MEASURED, "--format", "latex").out.splitlines()
+    caption = next(line for line in lines if line.startswith(r"\caption"))
+    assert caption.startswith(r"\caption{test: ")
+    assert "average: mean; users without a list count 0; users for whom a metric is undefined count 0" in caption
+    assert rf"\label{{tab:test-{shows}}}" in lines
 
 
 def test_values_go_only_to_files_whose_ending_is_a_format(cranfield, files):

@@ -167,7 +167,7 @@ def test_the_leaderboard_of_the_page_averages_as_the_comparison_does(run, files)
     made = (files / "page.html").read_text()
     best = re.search(r"P@5: good is best \((\d\.\d+)\)", made)[1]
     assert f'<span class="average">{best}</span>' in made
-    assert "coverage: reduced" in made
+    assert "users without a list are left out" in made
 
 
 def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page(files, cranfield):
@@ -189,7 +189,7 @@ def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page
     assert f"good is best ({averages['good']:.4f})" in text
     assert clause in page
     assert all(f'<span class="average">{mean:.4f}</span>' in page for mean in averages.values())
-    assert "coverage: reduced to the 20 lists that all 3 systems give" in page
+    assert "over the 20 users that all 3 systems serve" in page
 
 
 @pytest.mark.parametrize("command", ["compare", "evaluate", "assess"])

@@ -31,7 +31,7 @@ def test_the_files_are_the_runs_of_the_function(files, cranfield):
     made = recommend(read(files / "train.csv"), systems, length=5, fill="average")
     for run, name in zip(made, ["popularity", "knn(k=3,overlap=2)"], strict=True):
         assert pl.read_parquet(files / "r" / f"{name}.parquet").rows() == run.frame().rows()
-    assert "popularity.parquet: 20 lists, 100 items" in found.out
+    assert "popularity.parquet: 20 users, 100 items" in found.out
 
 
 def test_evaluate_reads_what_recommend_writes(files, cranfield):
@@ -131,7 +131,7 @@ def test_a_file_of_somebody_else_is_replaced_and_that_is_said(files, cranfield):
     found = cranfield("recommend", *options)
     assert found.code == 0
     assert (out / "popularity.tsv").read_text() != "mine\n"
-    assert "popularity.tsv: 20 lists, 177 items (replaced)" in found.out
+    assert "popularity.tsv: 20 users, 177 items (replaced)" in found.out
 
 
 def test_the_ratings_are_not_replaced_by_lists(files, cranfield):
@@ -201,6 +201,20 @@ def test_systems_trained_side_by_side_write_the_same_files(files, cranfield):
         assert cranfield("recommend", *asked, "--jobs", jobs, "--out", files / f"jobs-{jobs}").code == 0
     for path in (files / "jobs-1").glob("*.parquet"):
         assert (files / "jobs-2" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_file_of_the_average_is_spelled_and_its_results_say_item_mean(files, cranfield):
+    asked = ["-s", "average", "-s", "popularity", "--length", 5]
+    assert cranfield("recommend", "--train", files / "train.csv", *asked, "--out", files / "r").code == 0
+    runs = sorted((files / "r").glob("*.parquet"))
+    assert [path.name for path in runs] == ["average.parquet", "popularity.parquet"]
+    found = cranfield("compare", "--test", files / "test.csv", *runs, "-m", "P@5", "--baseline", "average")
+    assert found.code == 0
+    assert "item mean" in found.out
+    # A file of that name that cranfield did not write is what its owner calls it.
+    runs[0].rename(files / "average.parquet")
+    found = cranfield("evaluate", "--test", files / "test.csv", files / "average.parquet", "-m", "P@5")
+    assert "item mean" not in found.out
 
 
 OWN = """

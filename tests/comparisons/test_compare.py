@@ -107,7 +107,7 @@ def test_reduced_coverage_compares_all_pairs_over_the_users_that_every_system_se
     assert common.averages[:, 0] == pytest.approx(values[:, 0, every].mean(axis=1))
     assert common.frame()["difference"][0] == pytest.approx(d.mean())
     assert common.frame()["p"][0] == pytest.approx(compare({"a": d, "b": 0 * d}).frame()["p"].item(), abs=1e-12)
-    assert "lists not given: knn 40, pop 30" in str(full)
+    assert "users without a list: knn 40, pop 30" in str(full)
     assert common.population == "over the 240 of 300 users that all 3 systems serve"
     assert all(common.population in one for one in (common.sentences()[0], common.caption, str(common)))
 
@@ -135,8 +135,8 @@ def test_undefined_values_count_as_zero_or_are_left_out_and_the_result_says_so()
     assert (zero.frame()["n"].item(), left.frame()["n"].item()) == (300, 275)
     assert left.frame()["mean_a"].item() == pytest.approx(zero.frame()["mean_a"].item() * 300 / 275)
     assert zero.frame()["p"].item() == pytest.approx(left.frame()["p"].item(), abs=1e-12)
-    assert "undefined for 25 lists, counted as 0" in str(zero)
-    assert "undefined for 25 lists, left out" in str(left)
+    assert "undefined for 25 users, counted as 0" in str(zero)
+    assert "undefined for 25 users, left out" in str(left)
 
 
 def test_undefined_errors_are_never_counted_as_zero():

@@ -207,3 +207,10 @@ def test_a_table_of_opened_decisions_reads_back_as_it_was():
     }
     experiment = Experiment(audit=table)
     assert experiment_of(tomllib.loads(toml_of(experiment))) == experiment
+
+
+def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_spelled(tmp_path):
+    listed = _read(tmp_path, "systems = ['average', 'knn']\n[decisions]\nbaseline = 'average'")
+    assert [one.name for one in listed.systems] == ["item mean", "knn"]
+    named = _read(tmp_path, "[systems]\nmine = 'average'")
+    assert [one.name for one in named.systems] == ["mine"]

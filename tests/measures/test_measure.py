@@ -44,7 +44,7 @@ def test_an_undefined_value_is_zero_or_left_out_as_asked():
 
 def test_the_frame_is_tidy_with_interval_coverage_and_unjudged_share():
     frame = measure(RUNS, TEST, ["P@2", "nDCG@2"], threshold=4).frame()
-    assert frame.shape == (4, 13)
+    assert frame.shape == (4, 14)
     row = frame.row(0, named=True)
     assert row["lower"] <= row["mean"] <= row["upper"]
     assert row["coverage"] == 1.0

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import cranfield as cf
 from cranfield import Vocabulary
 from cranfield.measures import Scores
 
@@ -60,3 +61,25 @@ def test_the_shares_beside_averages_are_those_of_the_deepest_cut_off():
         assert columns[f"places{depth}"] == filled
         assert columns[f"unjudged{depth}"] == unjudged
         assert columns["items in test and lists"] == ("5.0%", "6.0%")
+
+
+def test_the_table_has_the_best_system_first_and_says_what_its_columns_hold():
+    scores = cf.measure(
+        {"worse": {"u": ["c"], "v": ["a"]}, "better": {"u": ["a"], "v": ["a"]}},
+        cf.Ratings.of(["u", "v"], ["a", "c"], [5, 5]),
+        ["P@1", "RR@5"],
+        threshold=4,
+    )
+    table = scores.table()
+    assert [row[0].text for row in table.rows] == ["better", "worse"]
+    assert "users: share of the users who get a list; unjudged@5: share of the recommended items" in table.notes[-1]
+    assert "places" not in table.notes[-1]
+    assert "places@5: share of the places" in scores.table(services=True).notes[-1]
+
+
+def test_users_are_called_users_where_each_has_one_list():
+    scores = _scores([[[0.1, 0.2]], [[0.3, 0.1]]], [[True, True], [True, False]])
+    assert scores.table().caption.startswith("2 users; full lists")
+    assert replace(scores, users=np.zeros(2, dtype=np.int32)).table().caption.startswith("2 lists; full lists")
+    assert "users without a list count 0" in scores.table().caption
+    assert "over the 1 user that both systems serve" in scores.over_common_lists().table(coverage="reduced").caption

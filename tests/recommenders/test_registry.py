@@ -13,7 +13,18 @@ import pytest
 
 from cranfield import InputError, MissingExtraError, SettingError
 from cranfield.data import Ratings
-from cranfield.recommenders import SYSTEMS, Model, Recommender, recommender, register, registry, setting, signatures
+from cranfield.recommenders import (
+    SYSTEMS,
+    Model,
+    Recommender,
+    displayed_name,
+    recommender,
+    register,
+    registry,
+    setting,
+    signatures,
+)
+from cranfield.recommenders.adapters import system_name
 
 PAPER = (
     "random popularity average chi2 kld rsv rw rm1 rm2 lm-wsr-ub lm-wsr-ib nncosngbr-ub nncosngbr-ib knn "
@@ -214,7 +225,7 @@ def test_only_models_are_registered():
 def test_each_file_of_the_package_registers_its_systems():
     folder = Path(registry.__file__).parent
     texts = [path.read_text(encoding="utf-8") for path in folder.glob("[a-z]*.py")]
-    written = [name for text in texts for name in re.findall(r'^@register\("(.*)"\)', text, re.MULTILINE)]
+    written = [name for text in texts for name in re.findall(r'^@register\("(.*?)".*\)', text, re.MULTILINE)]
     ours = [name for name, system in SYSTEMS.items() if system.__module__.startswith("cranfield.")]
     assert sorted(written) == sorted(ours)
 
@@ -225,3 +236,10 @@ def test_every_system_has_its_line_in_the_docs():
     listed = {name for row in rows for name in re.findall("`(.+?)`", row)}
     ours = {name for name, system in SYSTEMS.items() if system.__module__.startswith("cranfield.")}
     assert ours <= listed
+
+
+def test_results_call_the_average_rating_item_mean_and_all_others_as_they_are_spelled():
+    assert displayed_name("average") == "item mean"
+    assert displayed_name("average( damping = 5 )") == "item mean(damping=5)"
+    assert all(displayed_name(name) == name for name in SYSTEMS if name != "average")
+    assert system_name(recommender("average")) == "item mean"

@@ -17,6 +17,7 @@ import pytest
 import cranfield as cf
 from cranfield.reports import report
 from cranfield.reports.explore import explore, label_of
+from cranfield.reports.sections.full_and_condensed import full_and_condensed
 from cranfield.reports.sections.users import quantiles
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 
@@ -128,8 +129,19 @@ def test_a_metric_can_be_hidden(open_page):
     page = open_page()
     cell = page.locator("#leaderboard td[data-group='RR@10']").first
     assert cell.is_visible()
-    page.get_by_role("checkbox", name="RR@10").uncheck()
+    page.locator("#leaderboard").get_by_role("checkbox", name="RR@10").uncheck()
     assert not cell.is_visible()
+    assert page.locator("#full-and-condensed td[data-group='P@10']").first.is_visible()
+
+
+def test_full_and_condensed_lists_stand_side_by_side(open_page, measured, variants):
+    page = open_page()
+    head = page.locator("#full-and-condensed thead th").all_inner_texts()
+    assert head[:3] == ["system", "P@5, full", "P@5, condensed"]
+    for row in page.locator("#full-and-condensed tbody tr").all():
+        system, *cells = row.locator("th, td").all_inner_texts()
+        full, condensed = (one.average()[SYSTEMS.index(system), 0] for one in (measured, variants[0]))
+        assert [cell.split("\n")[0] for cell in cells[:2]] == [f"{full:.4f}", f"{condensed:.4f}"]
 
 
 def test_the_explorer_shows_the_order_that_the_numbers_say(open_page, measured, variants):
@@ -214,7 +226,9 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
         assert ("level" in shown) == (p[system] >= 0.05), system
 
 
-def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, measured, assessment, tmp_path):
+def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
+    open_page, measured, variants, assessment, tmp_path
+):
     page = open_page()
     frames = {
         "leaderboard": leaderboard_frame(measured, cf.compare(measured)),
@@ -222,6 +236,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, 
         "quantiles": quantiles(measured),
         "per-user": measured.per_user(),
         **{f"trust-{study}": assessment.frame(study) for study in ("advice", "robustness", "power", "correlation")},
+        "full-and-condensed": full_and_condensed(measured, variants[0]).tables["full-and-condensed"],
     }
     buttons = page.locator("button[data-save-file]")
     names = {buttons.nth(k).inner_text() for k in range(buttons.count())}
@@ -231,7 +246,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(open_page, 
         assert path.name == f"{name}.csv"
         back = pl.read_csv(path, infer_schema_length=None, schema_overrides=frame.schema, null_values=["", "NaN"])
         assert numbers(back) == numbers(frame), name
-    table = leaderboard_table(measured, cf.compare(measured))
+    table = leaderboard_table(measured, cf.compare(measured)).titled("", "leaderboard")
     for name, content in (("leaderboard.tex", table.latex()), ("leaderboard.md", table.markdown())):
         assert download(page, page.locator(f"button[data-save-file='{name}']"), tmp_path).read_text() == content
     assert not re.search(r"(^|,)=", (tmp_path / "pairs.csv").read_text(), re.M)
@@ -403,6 +418,45 @@ def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_figures_scale_to_the_width_of_a_phone(open_page):
+    page = open_page(viewport={"width": 360, "height": 740})
+    widths = page.eval_on_selector_all(".drawing", "all => all.map(one => [one.scrollWidth, one.clientWidth])")
+    assert widths
+    assert all(inside <= outside <= 360 for inside, outside in widths)
+    page.locator("figure .drawing").first.hover()
+    page.locator("figure .awake").first.wait_for()
+    assert page.locator(".live svg").first.bounding_box()["width"] <= 360
+
+
+def test_on_a_phone_what_a_choice_does_stays_in_sight(open_page):
+    page = open_page(viewport={"width": 360, "height": 740})
+    last = page.locator(".explorer .controls fieldset").last.locator("input").last
+    # As a finger would move the page, and not as far as a script would.
+    last.evaluate("node => node.scrollIntoView({ block: 'center' })")
+    before = page.locator(".said-live").inner_text()
+    last.check()
+    assert page.locator(".said-live").inner_text() != before
+    box = page.locator(".said-live").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= last.bounding_box()["y"]
+
+
+def test_a_grey_choice_says_why(open_page, measured):
+    page = open_page()
+    # Only P and nDCG were measured at 5, and only nDCG with another gain.
+    cutoff = page.locator("[data-dimension='cutoff']")
+    gains = page.locator("[data-dimension='parameters']")
+    grey = gains.locator("label.off")
+    assert grey.inner_text().strip() == "gain=exp"
+    assert grey.get_attribute("title") == "not measured with the other choices; it changes “Metric” to nDCG"
+    assert gains.locator(".why").inner_text() == f"Grey: gain=exp: {grey.get_attribute('title')}."
+    assert not cutoff.locator(".why").is_visible()
+    grey.locator("input").check()
+    assert gains.locator("label.off").count() == 0
+    assert not gains.locator(".why").is_visible()
+    assert page.locator("[data-dimension='metric'] label", has_text="nDCG").locator("input").is_checked()
+
+
 def test_the_page_prints_dark_on_white_within_the_sheet(open_page):
     page = open_page(color_scheme="dark", viewport={"width": 680, "height": 900})
     page.emulate_media(media="print", color_scheme="dark")
@@ -423,5 +477,5 @@ def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_sc
     page.locator("select[data-dimension='metric']").select_option(label="RR")
     means = many_scores.average()[:, many_scores.metrics.index("RR@1")].astype(np.float32)
     assert order(page) == [many_scores.systems[s] for s in np.argsort(-means, kind="stable")]
-    page.get_by_role("checkbox", name="AP@10", exact=True).check()
+    page.locator("#leaderboard").get_by_role("checkbox", name="AP@10", exact=True).check()
     assert page.locator("#leaderboard td[data-group='AP@10']").first.is_visible()

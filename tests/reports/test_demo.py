@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 import cranfield as cf
 from cranfield.reports.demo_page import demo_page
-from cranfield.reports.demonstration import HELD_OUT, METRIC, RANDOM_ITEMS, TRUTH, demo
+from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo, demo
+from cranfield.reports.markup import text
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,11 @@ def found(told):
     return demo("small", seed=0, stages=stages)
 
 
+@pytest.fixture(scope="module")
+def page(found):
+    return demo_page(found)
+
+
 def test_the_truth_is_what_the_world_says_of_the_lists(found):
     for s, run in enumerate(found.runs):
         expected = found.world.true_value(run, METRIC, exclude=found.split.train).mean()
@@ -47,6 +54,48 @@ def test_no_test_set_holds_a_training_pair_and_the_truth_holds_all_others(found)
 
 def test_the_published_order_is_further_from_the_truth_than_that_on_random_items(found):
     assert found.tau(HELD_OUT) < 0.5 < found.tau(RANDOM_ITEMS)
+
+
+def test_a_personal_system_is_truly_best_and_popularity_is_measured_above_its_true_place(found):
+    truly, published = found.order(TRUTH), found.order(HELD_OUT)
+    assert truly[0] not in ("random", "popularity", "item mean")
+    assert truly[-1] == "popularity"
+    assert published.index("popularity") < truly.index("popularity")
+    measured = published.index("popularity") + 1
+    assert f"It overrates popularity: place {measured} of 8 there, place 8 in truth" in str(found)
+
+
+def test_the_average_rating_is_called_item_mean_in_sentences_and_on_the_page(found, page):
+    assert "item mean" in found.systems
+    assert "average" not in found.systems
+    assert "<dt>item mean</dt><dd>The average training rating of the item" in page
+
+
+def test_the_advice_on_metrics_is_checked_against_the_truth(found, page):
+    taus = found.metric_taus(HELD_OUT)
+    true = found.averages(TRUTH)
+    means = found.scores[HELD_OUT].average()
+    assert list(taus) == list(METRICS)
+    expected = [kendalltau(means[:, m], true)[0] for m in range(len(METRICS))]
+    assert list(taus.values()) == pytest.approx(expected)
+    advised = found.assessment.advice().frame()["metric"][0]
+    check = found.advice_check()
+    assert f"puts {advised} first" in check
+    assert found.sentences()[-1] == check
+    nearest = max(taus, key=taus.get)
+    assert nearest in check or taus[advised] == taus[nearest]
+    assert 'id="metrics-and-truth"' in page
+    assert text(check) in page
+
+
+def test_the_check_of_the_advice_says_which_metrics_are_nearer_to_the_truth(found, monkeypatch):
+    advised = found.assessment.advice().frame()["metric"][0]
+    others = [metric for metric in METRICS if metric != advised]
+    taus = {metric: 0.5 if metric in others[:2] else 0.1 for metric in METRICS}
+    monkeypatch.setattr(Demo, "metric_taus", lambda *_: taus)
+    assert f"{others[0]} and {others[1]} order the systems most like the truth (tau 0.50)" in found.advice_check()
+    monkeypatch.setattr(Demo, "metric_taus", lambda *_: dict.fromkeys(METRICS, 0.25))
+    assert "all 5 metrics are equally far from the truth (tau 0.25)" in found.advice_check()
 
 
 def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):

@@ -29,13 +29,19 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
     paths = report_experiment(results)
     assert [path.name for path in paths if path.suffix == ".html"] == pages
     for path in paths:
-        text = path.read_text()
+        begin = {".html": b"<!doctype html>", ".svg": b"<svg", ".pdf": b"%PDF"}[path.suffix]
+        content = path.read_bytes()
+        assert content.startswith(begin)
         if path.suffix == ".html":
-            assert ('"options":["full","condensed"]' in text) == varied
-        else:
-            assert text.startswith("<svg")
+            assert (b'"options":["full","condensed"]' in content) == varied
+            assert b'id="full-and-condensed"' in content
     for data in results.data:
-        assert results.path / "figures" / f"{data}-averages.svg" in paths
+        assert {results.path / "figures" / f"{data}-averages.{ending}" for ending in ("svg", "pdf")} <= set(paths)
+        for shows in ("averages", "comparisons"):
+            lines = (results.path / "tables" / f"{data}-{shows}.tex").read_text().splitlines()
+            caption = next(line for line in lines if line.startswith(r"\caption"))
+            assert caption.startswith(rf"\caption{{{data}: {results.experiment.decisions!s}; ")
+            assert rf"\label{{tab:{data}-{shows}}}" in lines
 
 
 def _explorer(page):

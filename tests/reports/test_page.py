@@ -153,7 +153,7 @@ def test_sections_are_named_once_and_the_page_says_what_was_compared(made):
     assert len(ids) == len(set(ids))
     sections = [a["id"] for tag, a in reader.elements if tag == "section"]
     assert sections == ["verdict", "leaderboard", "pairs", "users", "trust", "explorer", "card"]
-    assert "4 systems on 40 lists by 3 metrics" in made
+    assert "4 systems on 40 users by 3 metrics" in made
 
 
 def test_tables_have_captions_and_headings_that_tell_their_order(made):
@@ -239,7 +239,7 @@ def test_the_leaderboard_averages_as_it_is_asked_to(scores):
     made = report(scores, average="median", coverage="reduced")
     back = pl.read_csv(embedded(made)["files"]["leaderboard.csv"].encode())
     assert back["mean"].to_list() == scores.frame("median", coverage="reduced")["mean"].to_list()
-    assert "average: median; coverage: reduced" in made
+    assert "average: median; each system over the users that it serves" in made
     explorer = embedded(made)["explorer"]
     start, sizes = explorer["keys"][explorer["start"]], [len(one["options"]) for one in explorer["dimensions"]]
     average = start // int(np.prod(sizes[:6])) % sizes[6]

@@ -23,7 +23,14 @@ def test_latex_has_rules_the_best_bold_the_second_underlined_letters_and_the_dec
     assert rf"\textbf{{{best}}}$^{{{letters['P@5', SYSTEMS[order[0]]]}}}$" in lines[1]
     assert rf"\underline{{{second}}}$^{{{letters['P@5', SYSTEMS[order[1]]]}}}$" in lines[2]
     caption = next(line for line in made.splitlines() if line.startswith(r"\caption"))
-    for decision in ("40 lists", "full lists", "relevant from 4", "average: mean", "coverage: full", "permutation"):
+    for decision in (
+        "40 users",
+        "full lists",
+        "relevant from 4",
+        "average: mean",
+        "without a list count 0",
+        "permutation",
+    ):
         assert decision in caption
     for name in (r"a\_1", r"50 \%", r"c\&d", r"\{e\}"):
         assert name in made
@@ -32,7 +39,7 @@ def test_latex_has_rules_the_best_bold_the_second_underlined_letters_and_the_dec
 def test_markdown_says_the_same(make_scores):
     scores = make_scores(systems=SYSTEMS, metrics=("P@5",))
     made = leaderboard_table(scores, cf.compare(scores)).markdown()
-    assert made.startswith("40 lists; full lists; relevant from 4")
+    assert made.startswith("40 users; full lists; relevant from 4")
     assert made.count("**") == 2
     assert made.count("<u>") == 1
     assert made.count("<sup>") == len(SYSTEMS)

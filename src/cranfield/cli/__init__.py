@@ -14,6 +14,7 @@ from cranfield._settings import Settings, settings
 from cranfield._shown import one_line
 from cranfield._starting import SHORT_OF_MEMORY, is_short_of_memory, release
 from cranfield._version import __version__
+from cranfield.cli._going_on import Stopped
 from cranfield.cli._group import LazyGroup, common_options
 from cranfield.cli._notes import printed_notes
 
@@ -71,8 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        _end("stopped", 130)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        _end(f"stopped{_how_to_go_on(stop)}", 130)
     except BrokenPipeError:
         _drop_output()
         sys.exit(141)
@@ -85,6 +86,12 @@ def main(arguments: list[str] | None = None) -> None:
         if not is_short_of_memory(error):
             raise
         _end(SHORT_OF_MEMORY.format(""))
+
+
+def _how_to_go_on(stop: BaseException) -> str:
+    """Return what a stopped command says about going on, as a clause to end a message; Click hides the interrupt."""
+    interrupt = stop.__cause__ if isinstance(stop, click.Abort) else stop
+    return f"; {interrupt}" if isinstance(interrupt, Stopped) else ""
 
 
 def _told(error: Exception) -> str | None:

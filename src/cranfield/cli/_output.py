@@ -15,6 +15,7 @@ import polars as pl
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
 from cranfield._polars import write_csv, write_parquet
+from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
 
@@ -42,9 +43,14 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
             raise click.UsageError(f"--out {out} cannot be {named}; give another ending, or --format {formats[0]}")
         return named
 
+    def unfold(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
+        # What a file holds does not depend on the terminal that it was made in.
+        settings.width = settings.width if given is None else math.inf
+        return given
+
     def give(command: Command) -> Command:
         # Eager, so that it is known when the format is found.
-        out = click.option("--out", metavar="FILE", is_eager=True, help="Write to a file instead.")
+        out = click.option("--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to a file instead.")
         help = f"What is printed.  [default: by the ending of --out, or {formats[0]}]"
         how = click.option("--format", type=click.Choice(formats), callback=format_of, help=help)
         return how(out(command))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -55,5 +56,22 @@ def write_page(
         loaded.runs, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
     write_report(
-        report, scores, comparison, assessment, average=averaging, level=level, variants=variants, segments=segments
+        report,
+        scores,
+        comparison,
+        assessment,
+        average=averaging,
+        level=level,
+        variants=variants,
+        other_lists=_other_lists(loaded, metrics),
+        segments=segments,
+        data=loaded.test.name or "",
     )
+
+
+def _other_lists(loaded: Loaded, metrics: tuple[str, ...]) -> Scores | None:
+    """Return the runs measured with the other kind of lists; None for lists that hold what they hold."""
+    if any(run.one_relevant for run in loaded.runs):
+        return None
+    other = "full" if loaded.options.lists == "condensed" else "condensed"
+    return replace(loaded, options=replace(loaded.options, lists=other)).measure(metrics)

@@ -6,32 +6,50 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 
+from cranfield._progress import Progress
 from cranfield._settings import settings
 from cranfield._shown import shown
 from cranfield.cli._output import say
+
+_LOOK = 1.0  # every so many seconds whether a line is due
 
 
 @contextmanager
 def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
     """Show a stage of so many steps while it lasts, then leave a line with its time; give what counts a step.
 
-    On a terminal it moves; elsewhere only the line is written. Bars of what runs inside are kept quiet.
+    On a terminal it moves; elsewhere a line is written now and then. Bars of what runs inside are kept quiet.
     """
     if settings.quiet:
         yield lambda: None
         return
     start = time.monotonic()
-    settings.quiet = True
-    try:
-        if sys.stderr.isatty():
-            with _bar(what, steps) as advance:
-                yield advance
-        else:
-            yield lambda: None
-    finally:
-        settings.quiet = False
+    shown_as = _bar if sys.stderr.isatty() else _lines
+    with shown_as(what, steps) as advance:
+        settings.quiet = True
+        try:
+            yield advance
+        finally:
+            settings.quiet = False
     say(f"{what:<24} {time.monotonic() - start:5.1f} s", err=True)
+
+
+@contextmanager
+def _lines(what: str, steps: int) -> Iterator[Callable[[], None]]:
+    """Write a line now and then, also while a single step takes long."""
+    progress, ended = Progress(what, steps), Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK):
+            progress.remind()
+
+    Thread(target=look, daemon=True).start()
+    try:
+        yield progress.advance
+    finally:
+        ended.set()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.scenarios import SCENARIOS, SIZES
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
+from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option
 from cranfield.cli._numbers import numbers
@@ -37,6 +38,10 @@ Examples:
   cranfield assess --test test.csv runs/*.tsv --format csv --study robustness
   cranfield assess --test fold-1/test.csv runs-1/*.tsv --fold fold-2/test.csv runs-2 --fold fold-3/test.csv runs-3
 """
+
+
+def _how_to_go_on(out: str | None, **_: Any) -> str:
+    return "nothing is kept without --out FOLDER; with it, the same command goes on" if out is None else AGAIN
 
 
 @click.command(epilog=_EXAMPLES)
@@ -121,6 +126,7 @@ Examples:
 @click.option("--out", metavar="FOLDER", help="Keep finished parts, frames and figures here; a second run goes on.")
 @report_option
 @common_options
+@goes_on(_how_to_go_on)
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],

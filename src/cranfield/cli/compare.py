@@ -143,7 +143,9 @@ def command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        put("\n".join((result.latex(), *(segment.table().latex() for segment in segments))), out)
+        tables = {"comparison": result.printed()}
+        tables |= {f"comparison {k}": segment.table() for k, segment in enumerate(segments, start=1)}
+        put("\n".join(table.titled(loaded.test.name or "", name).latex() for name, table in tables.items()), out)
     elif format == "markdown":
         put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":

@@ -95,5 +95,8 @@ def command(
             scores.table(averaging, **how, services=True),
             *(segment.table(averaging, **how) for segment in segments),
         ]
+        if format == "latex":
+            names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
+            tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
         put_tables(tables, format, out)
     write_page(report, loaded, scores, metrics, averaging=averaging, level=level, segments=segments)

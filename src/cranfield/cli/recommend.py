@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
@@ -17,6 +18,7 @@ from cranfield._spelling import parse
 from cranfield._version import __version__
 from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle
+from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._output import make_folder, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
@@ -24,7 +26,7 @@ from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
 from cranfield.measures import Measuring
-from cranfield.rankings import Ranking, Serving, file_name, recommend_each, write_run
+from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
@@ -81,6 +83,7 @@ Examples:
 @jobs_option
 @reading_options
 @common_options
+@goes_on("the files that are written stay; give the same command with --resume to go on")
 @runs_named_code("systems")
 def command(
     train: str,
@@ -115,14 +118,15 @@ def command(
     why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
-        made = recommend_each(data, wanted, **asking)
+        # Files are named as systems are spelled, whatever is displayed of them.
+        runs = recommend_each(data, {name: name for name in wanted}, **asking)
         make_folder(out)
-        for run in made:
+        for run in runs:
             path = write_run(run, files[run.name])
             record(path, asked[run.name])
             if not settings.quiet:
-                told = f"{path}: {len(run):,} lists, {len(run.items):,} items{_remark(run.counts)}"
-                say_line(f"{told}{why[run.name]}")
+                written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
+                say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 
@@ -169,6 +173,12 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     if other:
         return f" (made anew: the file that was there differs in {', '.join(other)})"
     return None if is_as_written(path) else " (made anew: the file that was there has changed since it was written)"
+
+
+def _lists(run: Run) -> str:
+    """Return for how many users there are lists, and how many these are where a user has several."""
+    users = f"{len(np.unique(run.users)):,} users"
+    return users if len(np.unique(run.users)) == len(run) else f"{len(run):,} lists for {users}"
 
 
 def _remark(counts: Any) -> str:

@@ -8,6 +8,7 @@ import click
 
 from cranfield._settings import settings
 from cranfield.assessments.scenarios import SIZES
+from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import negative_grades_option, tell
 from cranfield.cli._numbers import numbers
@@ -49,6 +50,7 @@ Examples:
 @reading_options
 @jobs_option
 @common_options
+@goes_on(AGAIN)
 def command(
     study: str,
     data: str,

@@ -13,6 +13,7 @@ from cranfield._settings import settings
 from cranfield.audits.auditing import audit_of
 from cranfield.audits.stage import AUDITED
 from cranfield.cli._given import is_given, refuse_idle
+from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option, unpack_option
 from cranfield.cli._output import say, say_line
 from cranfield.cli._stages import stages
@@ -36,6 +37,7 @@ Examples:
 @jobs_option
 @unpack_option
 @common_options
+@goes_on(AGAIN)
 def command(
     experiment: str,
     out: str | None,

@@ -30,6 +30,7 @@ from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
 from cranfield.measures.scores import Scores
+from cranfield.recommenders.registry import system_among
 
 RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
 """What options of `compare` were called, and what is written now."""
@@ -217,6 +218,8 @@ def compare_scores(
 ) -> Comparison:
     """Compare systems as decided; see `compare`."""
     significance, alpha = comparing.significance, comparing.alpha
+    if comparing.base is not None:
+        comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
     if parse(significance).name == "tukey":
         # It deals every user's values to all systems, so what stands beside it is over the same users.

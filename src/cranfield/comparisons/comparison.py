@@ -25,6 +25,7 @@ from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import MetricFacts, p_text, repeated, trained_once, verdict
+from cranfield.measures.phrases import averaging_phrases
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -340,8 +341,7 @@ class Comparison:
         test = self.significance
         if self.spread and self._crossed:
             test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
-        said = [f"test: {test}", correction, f"alpha {self.alpha:g}"]
-        said += [f"{name}: {settings[name]}" for name in ("average", "coverage", "undefined") if name in settings]
+        said = [f"test: {test}", correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
         if self.relevance:
             said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
@@ -422,13 +422,17 @@ class Comparison:
         note = "Systems that share a letter do not differ significantly."
         return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
 
+    def printed(self) -> Table:
+        """Return what a paper has room for: the systems and metrics with letters; with a baseline, the pairs."""
+        return self.summary() if self.baseline is None else self.table()
+
     def latex(self) -> str:
         """Return the systems and metrics with letters as a LaTeX table; with a baseline, the pairs."""
-        return (self.summary() if self.baseline is None else self.table()).latex()
+        return self.printed().latex()
 
     def markdown(self) -> str:
         """Return the systems and metrics with letters as a Markdown table; with a baseline, the pairs."""
-        return (self.summary() if self.baseline is None else self.table()).markdown()
+        return self.printed().markdown()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the averages (best first) and the rows, ready for JSON (NaN becomes null)."""

@@ -293,7 +293,7 @@ class _Notes:
     def sentences(self) -> tuple[str, ...]:
         """Return what there is to say."""
         said = [
-            f"{', '.join(metrics)}: undefined for {lists:,} lists, {rule}"
+            f"{', '.join(metrics)}: undefined for {lists:,} {self._scores.unit}{'' if lists == 1 else 's'}, {rule}"
             for (lists, rule), metrics in self._missing.items()
         ]
         uncovered = (~self._scores.covered).sum(axis=1)
@@ -301,8 +301,9 @@ class _Notes:
             told = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
             rule = f"compared {population(self._scores, self._averaging)}"
             if self._averaging.coverage == "full":
-                rule = "a list that is not given counts what an empty one scores"
-            said.append(f"lists not given: {told}; {rule}")
+                rule = "these count what an empty list scores"
+            without = "users without a list" if self._scores.unit == "user" else "lists not given"
+            said.append(f"{without}: {told}; {rule}")
         lists, users = self._scores.n_lists, len(np.unique(self._scores.users))
         if lists != users:
             how = "averaged by user first" if self._averaging.by == "user" else "each counted as independent"

@@ -15,6 +15,7 @@ from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
+from cranfield.recommenders.registry import system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
@@ -117,7 +118,7 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
     """Give what cannot be in an experiment, though each part by itself could."""
     decisions, split = asked.decisions, parse(asked.decisions.split)
     names = [one.name for one in asked.systems]
-    if decisions.baseline not in ("none", *names):
+    if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     average = dict(parse(decisions.average).parameters)
     if "baseline" in average and average["baseline"] not in names:

@@ -24,6 +24,7 @@ from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
 from cranfield.measures.segment_groups import file_and_column
 from cranfield.measures.segmenting import is_built_in
+from cranfield.recommenders import displayed_name
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
 """The keys of an experiment file."""
@@ -158,7 +159,7 @@ def _systems(stated: object) -> Iterator[System]:
             if not isinstance(one, str):
                 raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
             # The name of a system cannot hold the module of its code, which is a name of files as well.
-            yield System(str(parse(one)).partition(":")[2] if names_code(one) else str(parse(one)), one)
+            yield System(str(parse(one)).partition(":")[2] if names_code(one) else displayed_name(one), one)
         return
     for name, one in _table("systems", stated).items():
         yield _system(name, one) if isinstance(one, dict) else System(name, one)

@@ -65,12 +65,14 @@ class Findings:
         found = [write_table(self.averages, home / "averages.parquet")]
         found += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
         table = self.table(decisions)
-        found += [_write(tables / f"{self.data}-averages.tex", table.latex())]
+        words = str(decisions)
+        found += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
         found += [_write(tables / f"{self.data}-averages.md", table.markdown())]
         if self.comparison is not None:
             found += [write_table(self.comparisons, home / "comparisons.parquet")]
             found += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
-            found += [_write(tables / f"{self.data}-comparisons.tex", self.comparison.latex())]
+            compared = self.comparison.printed().titled(self.data, "comparisons", words)
+            found += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
         return [*found, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._phrases import listed
@@ -54,6 +56,47 @@ def average_phrase(average: str) -> str:
     ('plain mean', 'trimmed(share=0.1)')
     """
     return _AVERAGES.get(average, average)
+
+
+_COVERAGE = {"full": "users without a list count 0", "reduced": "users without a list are left out"}
+_UNDEFINED = {
+    "zero": "users for whom a metric is undefined count 0",
+    "leave out": "users for whom a metric is undefined are left out",
+}
+
+
+def averaging_phrases(settings: Mapping[str, Any]) -> list[str]:
+    """Return how lists are averaged, a clause for each decision that is there.
+
+    Examples
+    --------
+    >>> averaging_phrases({"average": "mean", "coverage": "full"})
+    ['average: mean', 'users without a list count 0']
+    """
+    average = [f"average: {settings['average']}"] if "average" in settings else []
+    words = {"coverage": _COVERAGE, "undefined": _UNDEFINED}
+    return [*average, *(phrases[settings[name]] for name, phrases in words.items() if name in settings)]
+
+
+_COLUMNS = {
+    "users": "share of the users who get a list",
+    "places": "share of the places in the lists that hold an item",
+    "items": "share of these items that is recommended to anyone",
+    "unjudged": "share of the recommended items that have no test rating",
+}
+"""What stands below the columns beside the averages, by the word that their heads begin with."""
+
+
+def legend(header: Sequence[str]) -> str:
+    """Return what the columns beside the averages hold, in a line; empty where there are none.
+
+    Examples
+    --------
+    >>> legend(["system", "P@10", "users"])
+    'users: share of the users who get a list'
+    """
+    known = {name: _COLUMNS.get(re.split(r"\W", name)[0]) for name in header}
+    return "; ".join(f"{name}: {meaning}" for name, meaning in known.items() if meaning)
 
 
 def threshold_phrase(threshold: float | str | None) -> str | None:

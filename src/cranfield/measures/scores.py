@@ -23,8 +23,9 @@ from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
 from cranfield.measures.crossed import cells_of, crossed
-from cranfield.measures.phrases import relevance_phrase
+from cranfield.measures.phrases import averaging_phrases, legend, relevance_phrase
 from cranfield.measures.user_columns import column_of
+from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
@@ -141,6 +142,11 @@ class Scores:
         return len(self.users)
 
     @property
+    def unit(self) -> str:
+        """What people call what is averaged: ``user`` where each has one list, else ``list``."""
+        return "user" if len(np.unique(self.users)) == self.n_lists else "list"
+
+    @property
     def user_coverage(self) -> NDArray[np.float64]:
         """For each system the share of lists it gives."""
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
@@ -155,9 +161,10 @@ class Scores:
 
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
-        if name not in self.systems:
+        named = system_among(name, self.systems)
+        if named is None:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
-        return self.systems.index(name)
+        return self.systems.index(named)
 
     def metric(self, name: str) -> int:
         """Return the place of a metric, or raise an error that suggests the nearest name."""
@@ -495,7 +502,7 @@ class Scores:
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> Table:
-        """Return the averages as a table for people: one row per system, best in bold, the decisions in the caption.
+        """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
 
         With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
@@ -513,7 +520,8 @@ class Scores:
         if pairs:
             ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
         cells = [[Cell(name)] for name in self.systems]
-        for m, lower in enumerate(self.on_scale(averaging).lower_is_better):
+        lowest_first = self.on_scale(averaging).lower_is_better
+        for m, lower in enumerate(lowest_first):
             order = places(means[:, m], lower, digits)
             for s, place in enumerate(order):
                 text = number_text(means[s, m], digits)
@@ -532,7 +540,10 @@ class Scores:
         if level is not None:
             made = list(dict.fromkeys(ends["interval"].drop_nulls()))
             caption += f"; interval: {', '.join(made) or 'none'}"
-        return Table(header, cells, caption, self.notes)
+        meaning = legend(header)
+        return Table(
+            header, _best_first(cells, means, lowest_first), caption, (*self.notes, *([meaning] if meaning else []))
+        )
 
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
         """Return the shares that stand beside the averages, by the heads of their columns."""
@@ -552,25 +563,30 @@ class Scores:
     def _caption(self, averaging: Averaging) -> str:
         settings = self.step.settings
         parts = [
-            f"{self.n_lists:,} lists",
+            self._units(self.n_lists),
             f"{settings.get('lists', 'full')} lists",
             *([self.relevance] if self.relevance else []),
-            f"average: {averaging.average}",
-            *([] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]),
-            f"coverage: {averaging.coverage}{self._reduced_to(averaging)}",
-            f"undefined: {averaging.undefined}",
+            *self._averaged(averaging),
             *([] if self.repetitions is None else ["sd: the standard deviation between repetitions"]),
             *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
         ]
         return "; ".join(parts)
 
-    def _reduced_to(self, averaging: Averaging) -> str:
-        """Return which lists a reduced average of several systems is over, in a clause."""
-        if averaging.coverage == "full" or len(self.systems) < 2:
-            return ""
-        if self.reduced_to is None:
-            return " (each system over the lists that it gives)"
-        return f" to the {np.count_nonzero(self.reduced_to):,} lists that {all_systems(len(self.systems))} give"
+    def _units(self, count: int) -> str:
+        return f"{count:,} {self.unit}{'' if count == 1 else 's'}"
+
+    def _averaged(self, averaging: Averaging) -> list[str]:
+        """Return how lists are averaged, in clauses."""
+        average, coverage, undefined = averaging_phrases(
+            {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
+        )
+        if averaging.coverage == "reduced" and len(self.systems) > 1:
+            coverage = f"each system over the {self.unit}s that it serves"
+            if self.reduced_to is not None:
+                common = self._units(int(np.count_nonzero(self.reduced_to)))
+                coverage = f"over the {common} that {all_systems(len(self.systems))} serve"
+        groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
+        return [average, *groups, coverage, undefined]
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()
@@ -606,6 +622,15 @@ def deepest(metrics: Sequence[str]) -> tuple[str, str]:
     cutoffs = {metric: parse(metric).cutoff for metric in metrics}
     metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
     return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
+
+
+def _best_first(
+    rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
+) -> list[list[Cell]]:
+    """Return the rows of the systems in the order of the first metric; those without an average stand last."""
+    if not lower_is_better:
+        return rows
+    return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:

@@ -25,10 +25,12 @@ from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import Given, Rows, choose_layout
 from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
+from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
+from cranfield.recommenders import displayed_name
 
 Source = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
@@ -189,11 +191,18 @@ class _Content:
     draws: bool = False
 
 
+def _name_of(path: Path) -> str:
+    """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
+    spelling = (made_of(path) or {}).get("system")
+    name = system_name(path)
+    return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
+
+
 def _content(source: Source, options: TextOptions) -> _Content:
     name, word, draws = None, "the dictionary", False
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word, draws = system_name(path), str(path), _draws(path)
+        name, word, draws = _name_of(path), str(path), _draws(path)
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))

@@ -5,7 +5,7 @@ from cranfield.recommenders.adapters import Function, ImplicitModel, ScikitModel
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.protocol import GivesLists, Recommender
-from cranfield.recommenders.registry import SYSTEMS, recommender, register, signatures
+from cranfield.recommenders.registry import SYSTEMS, displayed_name, recommender, register, signatures
 
 __all__ = [
     "SYSTEMS",
@@ -17,6 +17,7 @@ __all__ = [
     "ScikitModel",
     "as_recommender",
     "can_be_kept",
+    "displayed_name",
     "read_model",
     "recommender",
     "register",

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
-from cranfield._spelling import parse
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
 from cranfield.recommenders.protocol import Recommender
-from cranfield.recommenders.registry import recommender
+from cranfield.recommenders.registry import SYSTEMS, displayed_name, recommender
 from cranfield.recommenders.work import blas_threads
 
 
@@ -189,9 +188,11 @@ def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommende
 def system_name(system: Any) -> str:
     """Return what a system is called that is given without a name."""
     if isinstance(system, str):
-        return str(parse(system))
+        return displayed_name(system)
     own = getattr(system, "name", None) or getattr(system, "__name__", None)
-    return own if isinstance(own, str) else type(system).__name__
+    if not isinstance(own, str):
+        return type(system).__name__
+    return displayed_name(own) if type(system) is SYSTEMS.get(own) else own
 
 
 def as_array(values: Any) -> NDArray[Any]:

@@ -89,7 +89,7 @@ class Popularity(_SameForAll):
         return np.nan_to_num(self.score(users), nan=0.0)
 
 
-@register("average")
+@register("average", displayed="item mean")
 @dataclass
 class AverageRating(_SameForAll):
     r"""The average training rating of the item, NaN for an item without any.

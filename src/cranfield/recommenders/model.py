@@ -50,6 +50,8 @@ class Model:
     """
 
     name: ClassVar[str]
+    displayed: ClassVar[str]
+    """What its results are called; see `register`."""
     predicts_ratings: ClassVar[bool] = False
     """Whether the scores are predicted ratings, on the scale of the training ratings."""
     one_thread: ClassVar[bool] = False

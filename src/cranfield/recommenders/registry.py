@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace as changed
 from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
 from cranfield._own_code import imported
 from cranfield._registry import Entry, Registry
+from cranfield._spelling import parse
 from cranfield.recommenders.model import Model
 
 _Class = TypeVar("_Class", bound=type[Model])
@@ -41,13 +44,15 @@ SYSTEMS: Registry[type[Model]] = _Systems("system", plugins="cranfield.recommend
 system is there once its file is."""
 
 
-def register(name: str, *, replace: bool = False) -> Callable[[_Class], _Class]:
+def register(name: str, *, displayed: str = "", replace: bool = False) -> Callable[[_Class], _Class]:
     """Make a `Model` a system that can be spelled by ``name``; to be written above its ``@dataclass``.
 
     Parameters
     ----------
     name
         The name of the system, which also becomes the attribute ``name`` of the class.
+    displayed
+        What sentences, tables and figures call it, where its name could be mistaken; the name itself otherwise.
     replace
         Take the place of the system that has the name already, which is an error otherwise.
 
@@ -68,10 +73,40 @@ def register(name: str, *, replace: bool = False) -> Callable[[_Class], _Class]:
         if not (isinstance(system, type) and issubclass(system, Model)):
             raise SettingError(f"{system!r} is not a class derived from cranfield.recommenders.Model; derive it")
         SYSTEMS.add(name, system, replace=replace)
-        system.name = name
+        system.name, system.displayed = name, displayed or name
         return system
 
     return add
+
+
+def displayed_name(spelling: str) -> str:
+    """Return what the results of a spelled system are called: its spelling, unless its name could be mistaken.
+
+    Examples
+    --------
+    >>> displayed_name("knn( k=50 )"), displayed_name("average(damping=5)")
+    ('knn(k=50)', 'item mean(damping=5)')
+    """
+    spelled = parse(spelling)
+    system = SYSTEMS.get(spelled.name)
+    # A class that is not registered here has its parent's name for display, which is another system's.
+    displayed = spelled.name if system is None else vars(system).get("displayed", spelled.name)
+    return str(changed(spelled, name=displayed))
+
+
+def system_among(name: str, systems: Sequence[str]) -> str | None:
+    """Return which of the systems a name means, be it spelled or displayed; None if it is none of them.
+
+    Examples
+    --------
+    >>> system_among("average", ["item mean", "knn"]), system_among("knn", ["item mean", "knn"])
+    ('item mean', 'knn')
+    """
+    if name in systems:
+        return name
+    with suppress(SettingError):
+        return next((system for system in systems if system == displayed_name(name)), None)
+    return None
 
 
 def recommender(spelling: str, seed: int | None = None) -> Model:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cranfield import recommenders
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
-from cranfield.recommenders import SYSTEMS
+from cranfield.measures import Scores
 from cranfield.reports import figures
-from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo
+from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
 from cranfield.reports.markup import paragraphs, percent, text
 from cranfield.reports.page import page
@@ -17,7 +18,9 @@ from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.explorer import explorer
+from cranfield.reports.sections.full_and_condensed import full_and_condensed
 from cranfield.reports.sections.leaderboard import leaderboard
+from cranfield.reports.sections.metrics_and_truth import metrics_and_truth
 from cranfield.reports.sections.pairs import pairs
 from cranfield.reports.sections.trust import trust
 from cranfield.reports.sections.truth import MeasuredProtocol, orders, truth
@@ -46,13 +49,31 @@ def demo_page(found: Demo) -> str:
     published = found.scores[HELD_OUT]
     sections = [
         _story(found, orders(METRIC, true, protocols)),
-        leaderboard(published, found.comparisons[HELD_OUT], title="The table everyone publishes"),
+        leaderboard(
+            published,
+            found.comparisons[HELD_OUT],
+            title="The table everyone publishes",
+            data=f"simulated world, {HELD_OUT}",
+        ),
+        full_and_condensed(published, _condensed(found)),
         truth(METRIC, true, protocols, _WHY),
-        leaderboard(found.scores[RANDOM_ITEMS], found.comparisons[RANDOM_ITEMS], name="what-holds", title="What holds"),
+        leaderboard(
+            found.scores[RANDOM_ITEMS],
+            found.comparisons[RANDOM_ITEMS],
+            name="what-holds",
+            title="What holds",
+            data=f"simulated world, {RANDOM_ITEMS}",
+        ),
         explorer(explored, start, true),
         pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(found.assessment),
+        metrics_and_truth(
+            METRIC,
+            found.assessment.advice(),
+            {test: found.metric_taus(test) for test in (HELD_OUT, RANDOM_ITEMS)},
+            found.advice_check(),
+        ),
         _card(found),
     ]
     right = found.order(HELD_OUT)[0] == found.order(TRUTH)[0]
@@ -67,7 +88,7 @@ def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> 
         tables, comparison = folder / "tables", found.comparisons.get(test)
         table = leaderboard_table(found.scores[test], comparison)
         _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(found.scores[test], comparison)))
-        _write(tables / f"scores-{name}.tex", table.latex())
+        _write(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
         _write(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
@@ -117,9 +138,18 @@ def _story(found: Demo, drawn: str) -> Section:
 
 def _systems(found: Demo) -> str:
     """Return what each system is, in the words of its own documentation."""
-    said = {name: (SYSTEMS[name].__doc__ or "").strip().split("\n")[0] for name in found.systems}
-    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in said.items())
-    return f'<details><summary>The {len(said)} systems</summary><dl class="card">{lines}</dl></details>'
+    summaries = [(recommenders.SYSTEMS[system].__doc__ or "").strip().split("\n")[0] for system in SYSTEMS]
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in zip(found.systems, summaries))
+    return f'<details><summary>The {len(summaries)} systems</summary><dl class="card">{lines}</dl></details>'
+
+
+def _condensed(found: Demo) -> Scores:
+    """Return the scores on held-out ratings with condensed lists."""
+    wanted = {"threshold": found.scores[HELD_OUT].step.settings["threshold"], "lists": "condensed"}
+    scores = next(
+        scores for test, scores in found.variants if test == HELD_OUT and wanted.items() <= scores.step.settings.items()
+    )
+    return scores.only(METRICS)
 
 
 def _card(found: Demo) -> Section:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from cranfield._own_code import may_be_called
 from cranfield.experiments import Decisions, Results
+from cranfield.experiments.results import Measured
+from cranfield.measures import Scores, measure
+from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
 from cranfield.reports.decisions import other_decisions
@@ -48,11 +51,22 @@ def _page(results: Results, data: str, folder: Path) -> Path:
             lists=_lists(decisions),
             train=alone.train,
         ),
+        other_lists=_condensed(parts, decisions),
         segments=results.segments(data),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
+        data=data,
         steps=results.steps(data),
     )
+
+
+def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
+    """Return the same lists measured as condensed ones, folds and repetitions together; None where they cannot be."""
+    # A list with one relevant item holds what it holds.
+    if decisions.relevant == "one" or _lists(decisions) != ("full", "condensed"):
+        return None
+    measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
+    return join_folds([measure(part.judged, **measuring, train=part.train) for part in parts])
 
 
 def _thresholds(decisions: Decisions) -> list[float] | None:
@@ -75,7 +89,7 @@ def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
     if found.comparison is not None and metric in found.comparison.metrics:
         charts["wins"] = figures.wins(found.comparison, metric, style="paper")
-    paths = {name: folder / "figures" / f"{data}-{name}.svg" for name in charts}
+    paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
-        figures.save(chart, paths[name])
-    return list(paths.values())
+        figures.save(chart, *paths[name])
+    return [path for both in paths.values() for path in both]

@@ -31,9 +31,11 @@ def report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
+    data: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
     **decisions: Unpack[AveragingOptions],
@@ -53,10 +55,15 @@ def report(
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
+    other_lists
+        The same metrics with the other kind of lists, condensed ones for full ones, to stand beside; where it is not
+        given, one of the variants.
     segments
         The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     title, lead
         The heading, and a line below it.
+    data
+        The name of the data, for captions.
     steps
         What was done before, for the card: stages by name.
     sections
@@ -75,7 +82,16 @@ def report(
     if comparison is not None:
         scores = scores.over_common_lists()
     reported = Reported(
-        scores, comparison, assessment, averaging, share("level", level), list(variants), steps, tuple(segments)
+        scores,
+        comparison,
+        assessment,
+        averaging,
+        share("level", level),
+        list(variants),
+        steps,
+        tuple(segments),
+        data,
+        other_lists,
     )
     if title == _TITLE and comparison is None and assessment is not None:
         title = _TITLE_OF_METRICS
@@ -92,9 +108,11 @@ def write_report(
     average: str | Averaging = "mean",
     level: float = LEVEL,
     variants: Iterable[Scores] = (),
+    other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
     title: str = _TITLE,
     lead: str = "",
+    data: str = "",
     steps: Sequence[tuple[str, Step]] = (),
     sections: Sequence[Section] = (),
     **decisions: Unpack[AveragingOptions],
@@ -108,9 +126,11 @@ def write_report(
         **decisions,
         level=level,
         variants=variants,
+        other_lists=other_lists,
         segments=segments,
         title=title,
         lead=lead,
+        data=data,
         steps=steps,
         sections=sections,
     )

@@ -54,6 +54,8 @@ class Reported:
     variants: Sequence[Scores]
     steps: Sequence[tuple[str, Step]]
     segments: Sequence[Segments | SegmentComparison] = ()
+    data: str = ""
+    other_lists: Scores | None = None
 
 
 OnPage = Callable[[Reported], Section | None]

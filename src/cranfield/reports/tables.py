@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cranfield._table import Cell, Table
@@ -14,7 +13,6 @@ from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
-from cranfield.reports.orders import best_first
 
 MOST_LETTERED = 40
 """Letters of more systems than these are longer than what they explain."""
@@ -42,9 +40,7 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
     | mine | **0.5000**<sup>a</sup> | **0.7500**<sup>a</sup> | 100.0% | 50.0% |
     """
     made, letters = scores.table(averaging), letters_of(comparison)
-    first = scores.average(averaging)[:, 0] if scores.metrics else np.zeros(len(scores.systems))
-    order = best_first(first, bool(scores.metrics) and scores.on_scale(averaging).lower_is_better[0])
-    rows = [_lettered(made.rows[s], scores.systems[s], scores.metrics, letters) for s in order]
+    rows = [_lettered(row, scores.metrics, letters) for row in made.rows]
     caption, notes = made.caption, list(made.notes)
     if letters and comparison is not None:
         tested = [one for one in comparison.caption.split("; ") if one not in caption.split("; ")]
@@ -82,9 +78,7 @@ def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:
     return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}
 
 
-def _lettered(
-    row: Any, system: str, metrics: tuple[str, ...], letters: Mapping[tuple[str, str], str]
-) -> list[str | Cell]:
+def _lettered(row: Any, metrics: tuple[str, ...], letters: Mapping[tuple[str, str], str]) -> list[str | Cell]:
     """Return a row of a table of scores (the system, a cell a metric, others) with its letters."""
-    cells = [replace(cell, raised=letters.get((metric, system), "")) for metric, cell in zip(metrics, row[1:])]
+    cells = [replace(cell, raised=letters.get((metric, row[0].text), "")) for metric, cell in zip(metrics, row[1:])]
     return [row[0], *cells, *row[1 + len(metrics) :]]

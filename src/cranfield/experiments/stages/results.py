@@ -31,6 +31,7 @@ class _Results(Stage[Findings]):
         decisions = line.decisions
         return {
             "data": unit.source.name,
+            "phrase": str(line.decisions),
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "averaging": decisions.averaging.as_dict(),
             "comparing": decisions.comparing.as_dict(),

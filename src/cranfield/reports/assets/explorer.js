@@ -20,22 +20,29 @@
     return element;
   };
 
-  /* A choice that was not computed with the others gives way: the nearest computed combination that keeps it. */
-  function choose(d, place) {
+  /* What becomes of the choices when one is made: where it was not computed with the others, these give way to those of
+     the nearest computed combination that keeps it. */
+  function chosen(d, place) {
     const wanted = choice.slice();
     wanted[d] = place;
-    if (!rowOf.has(keyOf(wanted))) {
-      let best = -1, fewest = Infinity;
-      data.keys.forEach((_, row) => {
-        const other = choiceOf(row);
-        if (other[d] !== place) return;
-        const changed = other.reduce((sum, one, k) => sum + (one !== wanted[k]), 0);
-        if (changed < fewest) [best, fewest] = [row, changed];
-      });
-      wanted.splice(0, wanted.length, ...choiceOf(best));
-    }
-    choice = wanted;
+    if (rowOf.has(keyOf(wanted))) return wanted;
+    let best = wanted, fewest = Infinity;
+    data.keys.forEach((_, row) => {
+      const other = choiceOf(row);
+      if (other[d] !== place) return;
+      const changed = other.reduce((sum, one, k) => sum + (one !== wanted[k]), 0);
+      if (changed < fewest) [best, fewest] = [other, changed];
+    });
+    return best;
+  }
+  function choose(d, place) {
+    choice = chosen(d, place);
     show();
+  }
+  /* Which other choices give way to one, in words; empty where none does. */
+  function givingWay(d, place) {
+    const next = chosen(d, place);
+    return dimensions.flatMap((one, k) => (k === d || next[k] === choice[k] ? [] : [`“${one.title}” to ${one.options[next[k]]}`])).join(", ");
   }
 
   const controls = make("form", { class: "controls", "aria-label": "Decisions" });
@@ -55,16 +62,22 @@
     });
     const segments = make("div", { class: "segments" },
       ...radios.map((radio, place) => make("label", {}, radio, ` ${one.options[place]}`)));
-    controls.append(make("fieldset", { "data-dimension": one.name }, make("legend", {}, one.title), segments));
+    const why = make("p", { class: "why", id: `why-${one.name}` });
+    const group = { "data-dimension": one.name, "aria-describedby": why.id };
+    controls.append(make("fieldset", group, make("legend", {}, one.title), segments, why));
     return {
       set: (place) => {
         radios[place].checked = true;
-        /* Dimmed: to be had, but not together with the other choices. */
+        /* Grey: to be had, but not together with the other choices. */
+        const reasons = new Map();
         radios.forEach((radio, other) => {
-          const wanted = choice.slice();
-          wanted[d] = other;
-          radio.parentNode.classList.toggle("off", !rowOf.has(keyOf(wanted)));
+          const changes = givingWay(d, other), reason = changes && `not measured with the other choices; it changes ${changes}`;
+          radio.parentNode.classList.toggle("off", changes !== "");
+          radio.parentNode.title = reason;
+          if (reason) reasons.set(reason, [...(reasons.get(reason) || []), one.options[other]]);
         });
+        why.textContent = [...reasons].map(([reason, options]) => `Grey: ${options.join(", ")}: ${reason}.`).join(" ");
+        why.hidden = reasons.size === 0;
       },
     };
   });
@@ -87,7 +100,7 @@
     list.append(item);
     return { item, ...parts };
   });
-  home.append(controls, make("div", {}, said, list));
+  home.append(said, controls, list);
 
   function ranked(row) {
     const lower = data.lower[choiceOf(row)[metricAt]];

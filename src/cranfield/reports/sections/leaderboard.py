@@ -34,10 +34,12 @@ def leaderboard(
     level: float = LEVEL,
     name: str = "leaderboard",
     title: str = "Leaderboard",
+    data: str = "",
 ) -> Section:
     """Return the table of all systems and metrics, and a figure of the first metric.
 
-    ``averaging`` is the kind of average and who counts, and ``level`` the confidence of the intervals.
+    ``averaging`` is the kind of average and who counts, ``level`` the confidence of the intervals, ``data`` the name
+    of the data.
     """
     frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
@@ -59,15 +61,21 @@ def leaderboard(
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
         said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{_cut(len(scores.systems))}."
         drawn = figure(f"{name}-averages", chart, said)
-    files = {f"{name}.tex": printed.latex(), f"{name}.md": printed.markdown()}
+    files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = _chooser(scores.metrics, hidden) + shown + _KEY + paired + drawn + notes(scores.notes)
+    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
 @on_page(20)
 def _on_page(reported: Reported) -> Section:
-    return leaderboard(reported.scores, reported.comparison, averaging=reported.averaging, level=reported.level)
+    return leaderboard(
+        reported.scores,
+        reported.comparison,
+        averaging=reported.averaging,
+        level=reported.level,
+        data=reported.data,
+    )
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
@@ -79,6 +87,12 @@ def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Compar
     return False
 
 
+def _legend(scores: Scores) -> str:
+    """Return what the columns beside the averages hold."""
+    meanings = [f"{column.title}: {column.hint}" for column in _columns(scores) if column.hint and column.group is None]
+    return f'<p class="key">{text("; ".join(meanings))}.</p>'
+
+
 def _columns(scores: Scores) -> list[Column]:
     return [
         Column("system", numeric=False),
@@ -86,7 +100,7 @@ def _columns(scores: Scores) -> list[Column]:
             Column(metric, group=metric, hint="lower is better" if lower else "")
             for metric, lower in zip(scores.metrics, scores.lower_is_better)
         ),
-        Column("users served", hint="share of lists with at least one item"),
+        Column("users served", hint="share of the users who get a list"),
         Column(f"items in {scores.catalogue}", hint="share of these items that is recommended to anyone"),
         Column(f"unjudged{deepest(scores.metrics)[1]}", hint="share of recommended items without a test rating"),
     ]
@@ -115,7 +129,8 @@ def _average(row: dict[str, Any], letters: str) -> Value:
     return Value(f'<span class="average">{number_text(value)}</span>{raised}{interval}', value, kind)
 
 
-def _chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
+    """Return boxes by which the reader chooses the metrics of the section's tables."""
     if len(metrics) < 2:
         return ""
     boxes = "".join(

@@ -22,11 +22,11 @@ def users(scores: Scores) -> Section | None:
     if not metrics:
         return None
     said = (
-        "An average hides for whom it is made. Thin lines go from the 10 % of lists with the lowest values to the 10 % "
-        "with the highest, bars hold the middle half, the tick is the median and the dot the mean."
+        f"An average hides for whom it is made. Thin lines go from the 10 % of {scores.unit}s with the lowest values "
+        "to the 10 % with the highest, bars hold the middle half, the tick is the median and the dot the mean."
     )
     drawn = "".join(
-        figure(f"users-{k}", figures.distributions(scores, metric), f"{metric} over the lists of each system.")
+        figure(f"users-{k}", figures.distributions(scores, metric), f"{metric} over the {scores.unit}s of each system.")
         for k, metric in enumerate(metrics[:_FIGURES], start=1)
     )
     tables = {"quantiles": quantiles(scores)}

@@ -27,7 +27,9 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
     tested = "not tested for significance"
     if comparison is not None:
         tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
-    compared = f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, 'list')} by {metrics}; {tested}."
+    compared = (
+        f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, scores.unit)} by {metrics}; {tested}."
+    )
     return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
 
 
@@ -43,7 +45,7 @@ def _count(n: int, what: str) -> str:
 def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     """Return what keeps these scores from saying anything, if something does."""
     if scores.n_lists == 0:
-        return ["There are no lists to measure, so nothing can be said."]
+        return ["There are no users to measure, so nothing can be said."]
     if np.isnan(means).all():
         why = scores.nothing_relevant or "no system has a value by any metric"
         return [f"Nothing can be said: {why}."]

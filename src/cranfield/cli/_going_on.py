@@ -1,0 +1,39 @@
+"""What a command that was stopped says about going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, with how to go on."""
+
+
+def goes_on(how: str | Callable[..., str]) -> Callable[[Command], Command]:
+    """Let a command say, where Ctrl-C ends it, what is kept and how to go on.
+
+    Parameters
+    ----------
+    how
+        That as a clause, or a function of the command's options that gives it.
+    """
+
+    def give(command: Command) -> Command:
+        @wraps(command)
+        def with_advice(**options: Any) -> Any:
+            try:
+                return command(**options)
+            except KeyboardInterrupt as stop:
+                raise Stopped(how if isinstance(how, str) else how(**options)) from stop
+
+        return with_advice  # type: ignore[return-value]
+
+    return give
+
+
+AGAIN = "what is finished is kept; give the same command again to go on"
+"""What holds for commands that look in their folder first."""

@@ -1,0 +1,124 @@
+"""Full and condensed lists side by side: the same recommendations, and two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._numbers import number_text
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.correlation import kendall_tau_b
+from cranfield.reports.markup import Column, Value, downloads, paragraphs, table, text
+from cranfield.reports.orders import best_first
+from cranfield.reports.section import Reported, Section, on_page
+from cranfield.reports.sections.leaderboard import chooser
+
+_WHAT_EACH_ANSWERS = (
+    "Full lists answer how much of what is shown is known to be relevant: an item without a test rating counts as not "
+    "relevant, which favours systems that recommend what many people have rated. Condensed lists leave such items out "
+    "and answer how well a system orders the items whose worth is known; they say nothing about the rest of the list. "
+    "Cañamares, Castells and Moffat (2020) ask for both. An order that holds for both does not depend on the items "
+    "that nobody rated."
+)
+_KINDS = ("full", "condensed")
+# So many metrics fit on a printed page, twice.
+_SHOWN = 3
+
+
+def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = PLAIN) -> Section:
+    """Return the averages and places of all systems with full and with condensed lists, metric by metric."""
+    means = [scores.average(averaging) for scores in (full, condensed)]
+    places = [_places(values, full.lower_is_better) for values in means]
+    columns = [Column("system", numeric=False)]
+    columns += [Column(f"{metric}, {kind}", group=metric) for metric in full.metrics for kind in _KINDS]
+    first = best_first(means[0][:, 0], full.lower_is_better[0])
+    cells = [[Value(text(full.systems[s]), full.systems[s]), *_row(s, means, places)] for s in first]
+    hidden = full.metrics[_SHOWN:]
+    shown = table("The same recommendations as full and as condensed lists", columns, cells, hidden=hidden)
+    sentences = [_sentence(full, m, means) for m in range(len(full.metrics))]
+    frame = _frame(full, means, places)
+    markup = paragraphs([_WHAT_EACH_ANSWERS, *sentences[:_SHOWN]]) + chooser(full.metrics, hidden) + shown
+    return Section(
+        "full-and-condensed",
+        "Full and condensed lists",
+        markup + downloads("full-and-condensed"),
+        tables={"full-and-condensed": frame},
+    )
+
+
+@on_page(25)
+def _on_page(reported: Reported) -> Section | None:
+    scores, other = reported.scores, other_lists(reported)
+    if other is None or len(scores.systems) < 2 or scores.n_lists == 0:
+        return None
+    if scores.reduced_to is not None:
+        other = other.over_common_lists()
+    pair = (other, scores) if _kind(scores) == "condensed" else (scores, other)
+    return full_and_condensed(*pair, reported.averaging)
+
+
+def other_lists(reported: Reported) -> Scores | None:
+    """Return the same metrics measured with the other kind of lists, if they were: as given, or among the variants."""
+    scores = reported.scores
+    offered = reported.variants if reported.other_lists is None else [reported.other_lists]
+    for variant in offered:
+        alike = variant.systems == scores.systems and set(scores.metrics) <= set(variant.metrics)
+        if alike and _threshold(variant) == _threshold(scores) and _kind(variant) != _kind(scores):
+            return variant.only(scores.metrics)
+    return None
+
+
+def _kind(scores: Scores) -> str:
+    return str(scores.step.settings.get("lists", "full"))
+
+
+def _threshold(scores: Scores) -> float | None:
+    return scores.step.settings.get("threshold")
+
+
+def _places(means: NDArray[np.float64], lower_is_better: Sequence[bool]) -> NDArray[np.float64]:
+    """Return systems × metrics: the place of each system, NaN where it has no average."""
+    signed = np.where(np.array(lower_is_better), means, -means)
+    better = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
+    return np.where(np.isnan(means), np.nan, 1.0 + better)
+
+
+def _row(s: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]) -> list[Value]:
+    return [
+        Value(
+            f'<span class="average">{number_text(mean[s, m])}</span><small>place {number_text(place[s, m], 0)}</small>',
+            float(mean[s, m]),
+            "best" if place[s, m] == 1 else "",
+        )
+        for m in range(means[0].shape[1])
+        for mean, place in zip(means, places)
+    ]
+
+
+def _sentence(scores: Scores, m: int, means: Sequence[NDArray[np.float64]]) -> str:
+    """Return whether both kinds of lists agree on who is first, and how much on the order."""
+    metric, lower = scores.metrics[m], scores.lower_is_better[m]
+    known = ~np.isnan(means[0][:, m]) & ~np.isnan(means[1][:, m])
+    if np.count_nonzero(known) < 2:
+        return f"{metric}: there is nothing to compare."
+    first = [scores.systems[best_first(one[:, m], lower)[0]] for one in means]
+    leaders = f"{first[0]} is first with both"
+    if first[0] != first[1]:
+        leaders = f"{first[0]} is first with full lists and {first[1]} with condensed ones"
+    tau = number_text(kendall_tau_b(means[0][known, m], means[1][known, m]), 2)
+    return f"{metric}: {leaders}; Kendall's tau between the two orders is {tau}."
+
+
+def _frame(scores: Scores, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]) -> pl.DataFrame:
+    shape = len(scores.systems), len(scores.metrics)
+    columns = {
+        "system": np.repeat(scores.systems, shape[1]).tolist(),
+        "metric": list(scores.metrics) * shape[0],
+    }
+    for kind, mean, place in zip(_KINDS, means, places):
+        columns |= {kind: mean.reshape(-1).tolist(), f"place_{kind}": place.reshape(-1).tolist()}
+    return pl.DataFrame(columns).with_columns(pl.selectors.starts_with("place").fill_nan(None).cast(pl.Int64))
