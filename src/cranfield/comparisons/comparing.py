@@ -244,7 +244,7 @@ def compare_scores(
         population=population(scores, averaging),
         relevance=scores.only([sample.metric for sample in data]).relevance,
         nothing_relevant=scores.nothing_relevant,
-        repetitions=1 if data[0].cells is None else data[0].cells.shape[2],
+        repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
