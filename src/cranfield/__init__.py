@@ -137,5 +137,5 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing(name)
     module, attribute = _LATER[name]
-    found = importlib.import_module(module)
-    return found if attribute is None else getattr(found, attribute)
+    imported = importlib.import_module(module)
+    return imported if attribute is None else getattr(imported, attribute)

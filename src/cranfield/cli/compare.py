@@ -155,7 +155,7 @@ def command(
         put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments))), out)
-    averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
+    averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
     write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
         sys.exit(1)

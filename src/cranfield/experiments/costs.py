@@ -34,14 +34,14 @@ def _training_time(serving: Serving, ranking: Ranking, spelling: str, size: Size
     scale = min(1.0, (_SMALL / (size.users * size.items)) ** 0.5)
     if scale == 1:
         return max(_timed(serving, ranking, spelling, size, 1.0), LEAST)
-    half, whole = (_timed(serving, ranking, spelling, size, scale * one) for one in (0.5, 1))
+    half, whole = (_timed(serving, ranking, spelling, size, scale * share) for share in (0.5, 1))
     power = min(max(log2(max(whole, 1e-6) / max(half, 1e-6)), 2.0), 3.0)
     return max(whole * scale**-power, LEAST)
 
 
 def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
     """Return how long a system takes on a simulated world, so many times as wide and high."""
-    users, items = (max(10, round(one * scale)) for one in (size.users, size.items))
+    users, items = (max(10, round(count * scale)) for count in (size.users, size.items))
     ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
     small = random(simulate.world(users, items, ratings).ratings, train=0.8)
     threads = settings.threads

@@ -32,7 +32,7 @@ def _world() -> tuple[Source, ...]:
 
 
 def _three() -> tuple[System, ...]:
-    return tuple(System(one, one) for one in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
+    return tuple(System(spelling, spelling) for spelling in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Experiment:
         for kind, named in (("data", self.data), ("systems", self.systems)):
             if not named:
                 raise SettingError(f"{kind} is empty; name at least one")
-            _check_twice(kind, [one.name for one in named])
+            _check_twice(kind, [entry.name for entry in named])
         for contradiction in _contradictions(self):
             raise SettingError(contradiction)
         for name, text in self.notes.items():
@@ -110,14 +110,14 @@ class Experiment:
         return meant(name, self.base)
 
     def __str__(self) -> str:
-        systems, data = (listed([one.name for one in named]) for named in (self.systems, self.data))
+        systems, data = (listed([entry.name for entry in named]) for named in (self.systems, self.data))
         return f"{systems} on {data}: {self.decisions}"
 
 
-def _contradictions(asked: Experiment) -> Iterator[str]:
+def _contradictions(experiment: Experiment) -> Iterator[str]:
     """Give what cannot be in an experiment, though each part by itself could."""
-    decisions, split = asked.decisions, parse(asked.decisions.split)
-    names = [one.name for one in asked.systems]
+    decisions, split = experiment.decisions, parse(experiment.decisions.split)
+    names = [entry.name for entry in experiment.systems]
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     average = dict(parse(decisions.average).parameters)
@@ -128,7 +128,7 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
             f"average='{decisions.average}' weighs by a column of a file, which an experiment does not keep; set "
             "average='weighted(by=train)', or use cranfield compare"
         )
-    for source in asked.data:
+    for source in experiment.data:
         if decisions.overlap is not None and not source.divided:
             yield (
                 f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split "
@@ -139,10 +139,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
         times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
-    if asked.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
-        yield f"repetitions={asked.repetitions} of split='{split}' would all be the same; set repetitions=1"
-    yield from _unmeasurable(asked)
-    for system in asked.systems:
+    if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
+        yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
+    yield from _unmeasurable(experiment)
+    for system in experiment.systems:
         if system.run is None:
             continue
         if decisions.overlap is None:
@@ -157,10 +157,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
             )
 
 
-def _unmeasurable(asked: Experiment) -> Iterator[str]:
+def _unmeasurable(experiment: Experiment) -> Iterator[str]:
     """Give the metrics that a search is by, and that the lists are too short for."""
-    length = asked.decisions.length
-    for system in asked.systems:
+    length = experiment.decisions.length
+    for system in experiment.systems:
         metric = None if system.tuning is None else system.tuning.metric
         depth = None if metric is None else parse(metric).cutoff
         if length != "all" and depth is not None and depth > int(length):
@@ -175,14 +175,16 @@ def _check_twice(kind: str, names: list[str]) -> None:
             raise SettingError(f"{kind} has {name!r} twice; give each its own name")
 
 
-def _check_assess(asked: Mapping[str, Any], systems: int) -> None:
-    for name in asked:
+def _check_assess(options: Mapping[str, Any], systems: int) -> None:
+    for name in options:
         if name not in ASSESSING:
             raise SettingError(f"assess has no key {name!r}{nearest(name, ASSESSING)}")
     for name in ("metrics", "scenarios", "averages"):
-        several = [asked[name]] if isinstance(asked.get(name), str) else asked.get(name, [])
-        if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
-            raise SettingError(f"assess: {name}={asked[name]!r} is not a list of names; write {name} = ['...', '...']")
+        several = [options[name]] if isinstance(options.get(name), str) else options.get(name, [])
+        if not isinstance(several, list | tuple) or not all(isinstance(spelling, str) for spelling in several):
+            raise SettingError(
+                f"assess: {name}={options[name]!r} is not a list of names; write {name} = ['...', '...']"
+            )
     if systems < 2:
         raise SettingError("assess compares orders of systems; name at least two systems")
 

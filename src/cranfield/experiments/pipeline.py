@@ -122,7 +122,7 @@ class Pipeline:
         spelling = parse(self.decisions.split)
         if spelling.name != "k_fold":
             return 1
-        usual = next(one for one in map(parse, split_registry.signatures()) if one.name == "k_fold")
+        usual = next(signature for signature in map(parse, split_registry.signatures()) if signature.name == "k_fold")
         with named(f"split='{spelling}'"):
             return check.whole("k", {**dict(usual.parameters), **dict(spelling.parameters)}["k"], at_least=2)
 

@@ -100,8 +100,8 @@ class _Rehearsal(Store):
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
         """Note what would become of an artifact, and let it be."""
-        self.seen[name], found = self.state(name, made_of)
-        return found
+        self.seen[name], artifact = self.state(name, made_of)
+        return artifact
 
 
 def plan(
@@ -205,10 +205,10 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
     """Yield the test ratings of the users who are served, of each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
-            made = divided(line.experiment, whole, seed)
+            splits = divided(line.experiment, whole, seed)
         else:
-            made = predefined(parts["train"], parts["test"])
-        for split in [made] if isinstance(made, Split) else made:
+            splits = predefined(parts["train"], parts["test"])
+        for split in [splits] if isinstance(splits, Split) else splits:
             with named("min_ratings, sample"):
                 yield measured_ratings(split, line.decisions.serving, seed)
 
@@ -216,10 +216,10 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
 def _guessed_size(line: Pipeline, source: Source) -> Size:
     """Return about how many users, items and ratings there are, without reading them."""
     if source.simulate is not None:
-        asked = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
+        size = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
         # Whatever else was written for them is said to be wrong when they are simulated.
         users, items, ratings = (
-            asked[one] if isinstance(asked[one], int) else 0 for one in ("users", "items", "ratings")
+            size[key] if isinstance(size[key], int) else 0 for key in ("users", "items", "ratings")
         )
         return Size(users, items, ratings)
     if source.dataset is not None:
