@@ -12,5 +12,5 @@ def once(kept: dict[Any, Any], key: Any, make: Callable[[], T]) -> T:
     """Return what ``make`` makes, made at the first call and kept under ``key``."""
     if key not in kept:
         kept[key] = make()
-    made: T = kept[key]
-    return made
+    value: T = kept[key]
+    return value

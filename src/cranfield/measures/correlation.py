@@ -104,12 +104,12 @@ def rbo_of_lists(first: Sequence[Hashable], second: Sequence[Hashable], *, p: fl
     >>> round(rbo_of_lists(["a", "b", "c"], ["a", "c", "d", "e"], p=0.9), 4)
     0.685
     """
-    places = {one: place for place, one in enumerate(dict.fromkeys([*first, *second]))}
+    places = {item: place for place, item in enumerate(dict.fromkeys([*first, *second]))}
     scores = np.full((2, len(places)), np.nan)
     for row, ids in enumerate((first, second)):
         if len(set(ids)) < len(ids):
             raise SettingError("a list holds an item twice; give each item once")
-        scores[row, [places[one] for one in ids]] = -np.arange(len(ids), dtype=np.float64)
+        scores[row, [places[item] for item in ids]] = -np.arange(len(ids), dtype=np.float64)
     return rbo(scores[0], scores[1], p=p)
 
 
@@ -266,12 +266,12 @@ class _TiedRanks:
         spans = np.diff(opens, append=len(bounds))
         first = bounds - np.repeat(bounds[opens], spans) + 1.0
         levels = np.arange(len(bounds)) - np.repeat(opens, spans)
-        found: list[NDArray[Any]] = [first, sizes.astype(np.float64), levels]
+        columns: list[NDArray[Any]] = [first, sizes.astype(np.float64), levels]
         if len(bounds) < len(g):
-            found = [np.repeat(one, sizes) for one in found]
+            columns = [np.repeat(column, sizes) for column in columns]
         if order is not None:
-            found = [_put_back(one, order) for one in found]
-        return cls(*found)
+            columns = [_put_back(column, order) for column in columns]
+        return cls(*columns)
 
 
 def _descending(groups: NDArray[Any], values: Values) -> NDArray[np.int64] | None:
@@ -283,9 +283,9 @@ def _descending(groups: NDArray[Any], values: Values) -> NDArray[np.int64] | Non
 
 
 def _put_back(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:
-    found = np.empty_like(values)
-    found[order] = values
-    return found
+    original = np.empty_like(values)
+    original[order] = values
+    return original
 
 
 # Groups with fewer different scores than this are counted together.
@@ -310,18 +310,20 @@ class _PairCounts:
         if len(groups) == 0:
             return cls(*counts)
         g, levels, first, ties = (
-            one if order is None else one[order] for one in (groups, x.levels, y.first.astype(np.intp), y.ties)
+            column if order is None else column[order] for column in (groups, x.levels, y.first.astype(np.intp), y.ties)
         )
         # Lists of like variety side by side: the work is that of their number of items times their number of scores.
         opens = np.flatnonzero(np.append(True, g[1:] != g[:-1]))
         sizes = np.diff(opens, append=len(g))
         magnitude = np.maximum(np.frexp(np.maximum.reduceat(levels, opens) + 1.0)[1], _FEW_LEVELS)
-        for one in np.unique(magnitude):
-            chosen = magnitude == one
-            some = slice(None) if chosen.all() else np.repeat(chosen, sizes)
+        for size in np.unique(magnitude):
+            chosen = magnitude == size
+            entries = slice(None) if chosen.all() else np.repeat(chosen, sizes)
             starts = np.cumsum(sizes[chosen]) - sizes[chosen]
-            counts[:, some] = _count(np.repeat(starts, sizes[chosen]), levels[some], first[some], ties[some])
-        return cls(*(one if order is None else _put_back(one, order) for one in counts))
+            counts[:, entries] = _count(
+                np.repeat(starts, sizes[chosen]), levels[entries], first[entries], ties[entries]
+            )
+        return cls(*(column if order is None else _put_back(column, order) for column in counts))
 
 
 def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties: NDArray[Any]) -> Values:
@@ -374,7 +376,7 @@ class _Overlap:
         sums = np.zeros((5, cells[-1]))
         for _, items, step in expanded(longer[groups]):
             depth, cell = (step + 1).astype(np.float64), cells[groups[items]] + step
-            in_short, in_long = (_contribution(depth, one[0][items], one[1][items], ties) for one in (short, long))
+            in_short, in_long = (_contribution(depth, top[items], bottom[items], ties) for top, bottom in (short, long))
             norms = (in_short, in_long) if ties == "w" else (in_short**2, in_long**2)
             only_long = in_long * alone[items]
             for row, part in enumerate((in_short * in_long, *norms, only_long, only_long > 0)):

@@ -67,15 +67,15 @@ def counted(
     if not counts_zero:
         keep = keep & ~undefined
     values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
-    own = None if weights is None else weights[keep]
+    kept_weights = None if weights is None else weights[keep]
     of_users = users[keep] if averaging.by == "user" else None
     if groups is not None:
-        table, own = over_groups(values[None], groups[keep], own, of_users)
-        return Counted(Average.of("weighted"), table[0], own, missing)
+        table, kept_weights = over_groups(values[None], groups[keep], kept_weights, of_users)
+        return Counted(Average.of("weighted"), table[0], kept_weights, missing)
     if of_users is not None:
-        values, summed = by_user(values, of_users, np.ones(len(values)) if own is None else own)
-        own = None if own is None else summed
-    return Counted(averaging.kind, values, own, missing)
+        values, summed = by_user(values, of_users, np.ones(len(values)) if kept_weights is None else kept_weights)
+        kept_weights = None if kept_weights is None else summed
+    return Counted(averaging.kind, values, kept_weights, missing)
 
 
 def over_groups(
@@ -116,9 +116,9 @@ def over_groups(
     share = np.divide(weight, total[group_of_pair], out=np.zeros(n_pairs), where=total[group_of_pair] > 0)
     unit_weight = np.bincount(unit_of_pair, share, n_units).astype(np.float64)
     table, size = np.empty((len(values), n_units)), np.bincount(pair, minlength=n_pairs)
-    for row, own in zip(table, values):
-        power = power_for(own)
-        of_pair = np.bincount(pair, np.ldexp(own, -power), n_pairs) / size
+    for row, list_values in zip(table, values):
+        power = power_for(list_values)
+        of_pair = np.bincount(pair, np.ldexp(list_values, -power), n_pairs) / size
         sums = np.bincount(unit_of_pair, share * of_pair, n_units)
         row[:] = np.ldexp(np.divide(sums, unit_weight, out=np.zeros(n_units), where=unit_weight > 0), power)
     return table, unit_weight * (n_units / max(int(np.count_nonzero(total)), 1))

@@ -71,9 +71,9 @@ def crossed(cells: Values) -> Crossed:
     filled = np.where(present, cells, 0.0)
     per_user = np.divide(filled.sum(axis=2), times, out=np.full(times.shape, np.nan), where=times > 0)
     effects = _repetition_effects(np.where(present, cells - per_user[:, :, None], 0.0), present, times)
-    own = np.where(present, effects[:, None, :], 0.0)
-    shared = np.divide(own.sum(axis=2), times, out=np.zeros(times.shape), where=times > 0)
-    residuals = np.where(present, cells - per_user[:, :, None] - own + shared[:, :, None], 0.0)
+    effect_of_cell = np.where(present, effects[:, None, :], 0.0)
+    shared = np.divide(effect_of_cell.sum(axis=2), times, out=np.zeros(times.shape), where=times > 0)
+    residuals = np.where(present, cells - per_user[:, :, None] - effect_of_cell + shared[:, :, None], 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         free = present.sum(axis=(1, 2)) - n - m + 1
         residual = np.where(free > 0, (residuals**2).sum(axis=(1, 2)) / np.maximum(free, 1), 0.0)
@@ -86,7 +86,7 @@ def crossed(cells: Values) -> Crossed:
         parts = users**2 / (n - 1) + repetitions**2 / (m - 1) + noise**2 / np.maximum(free, 1)
         degrees = np.clip(variance**2 / parts, np.minimum(n - 1, m - 1), n - 1)
     degrees = np.where(np.isnan(degrees), np.maximum(n - 1, 1), np.maximum(degrees, 1))
-    error, users_error = (np.where(n > 1, np.sqrt(one), np.nan) for one in (variance, users))
+    error, users_error = (np.where(n > 1, np.sqrt(squared_error), np.nan) for squared_error in (variance, users))
     return Crossed(np.ldexp(error, power), degrees, np.ldexp(spread, power), np.ldexp(users_error, power))
 
 

@@ -48,7 +48,7 @@ def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | N
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
     """Return the mean of the folds that have a value; None where a fold has no table."""
-    known = [one for one in tables if one is not None]
+    known = [table for table in tables if table is not None]
     if len(known) < len(tables):
         return None
     counted = ~np.isnan(known)

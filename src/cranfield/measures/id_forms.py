@@ -64,7 +64,7 @@ def examples(ids: Vocabulary) -> str:
     >>> examples(Vocabulary.of(["a ", "b"])), examples(Vocabulary.of([3, 1, 2, 4]))
     ("'a ' and 'b'", '1, 2 and 3')
     """
-    return listed([repr(one) for one in ids.all.head(_SHOWN)])
+    return listed([repr(example) for example in ids.all.head(_SHOWN)])
 
 
 def _common(mine: pl.Series, theirs: pl.Series) -> int:

@@ -40,12 +40,12 @@ def as_runs(runs: Any, ties: Ties) -> list[Run]:
 
 
 def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
-    """Return the metrics that are asked for, one or more."""
-    return [Metric.of(one) for one in some_metrics(metrics)]
+    """Return the metrics that the caller names, one or more."""
+    return [Metric.of(metric) for metric in some_metrics(metrics)]
 
 
 def some_metrics(metrics: Any) -> list[Any]:
-    """Return the metrics that are asked for as they are given, one or more."""
+    """Return the metrics that the caller names as they are given, one or more."""
     given = as_several(metrics)
     if not given:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
@@ -84,8 +84,8 @@ def _judgments_of(test: Ratings, negative_grades: NegativeGrades) -> Judgments:
     kept = _KEPT.setdefault(test, {})
     if negative_grades not in kept:
         notes = tuple(notes_on_negative_grades(test, negative_grades))
-        made = Judgments.of(test, 1.0, negative_grades)
+        judgments = Judgments.of(test, 1.0, negative_grades)
         kept[negative_grades] = replace(
-            made, fingerprint=test.fingerprint, negative_grades=negative_grades, notes=notes
+            judgments, fingerprint=test.fingerprint, negative_grades=negative_grades, notes=notes
         )
     return kept[negative_grades]

@@ -111,7 +111,7 @@ def _all_users(parts: Sequence[Scores]) -> Vocabulary:
     if all(part.user_ids == first for part in parts[1:]):
         return first
     # Frames can be concatenated over ids of different types, series cannot.
-    return Vocabulary.of(pl.concat([one.user_ids.all.to_frame("id") for one in parts], how="vertical_relaxed")["id"])
+    return Vocabulary.of(pl.concat([part.user_ids.all.to_frame("id") for part in parts], how="vertical_relaxed")["id"])
 
 
 def _codes(ids: Vocabulary, part: Scores) -> NDArray[np.int32]:
@@ -127,7 +127,7 @@ def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[st
     if any(part.group_names != names[: len(part.group_names)] for part in parts):
         names = tuple(dict.fromkeys(name for part in parts for name in part.group_names))
     place = [np.array([*(names.index(name) for name in part.group_names), UNKNOWN]) for part in parts]
-    codes = [own[part.groups] for own, part in zip(place, parts)]  # -1 finds the last cell
+    codes = [code_of_name[part.groups] for code_of_name, part in zip(place, parts)]  # -1 finds the last cell
     return np.concatenate(codes).astype(np.int16), names
 
 

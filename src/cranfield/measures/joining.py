@@ -56,9 +56,9 @@ def join(run: Run, judgments: Judgments) -> Join:
     if run.one_relevant:
         return _join_one_relevant(run, judgments)
     users, list_of_user = _users_and_lists(run, judgments)
-    found = list_of_user[users]
-    rows = _in_order(run, found)
-    lists = _Lists.of(run, found, rows)
+    numbers = list_of_user[users]
+    rows = _in_order(run, numbers)
+    lists = _Lists.of(run, numbers, rows)
     item_codes = judgments.item_ids.translation(run.item_ids)
 
     lengths = np.zeros(judgments.n_lists, dtype=np.int32)
@@ -91,8 +91,8 @@ def join(run: Run, judgments: Judgments) -> Join:
 def count_hits(run: Run, judgments: Judgments) -> int:
     """Return how many entries of a run are judged; `join` says which."""
     users, list_of_user = _users_and_lists(run, judgments)
-    found = list_of_user[users]
-    lists = _Lists.of(run, found, _in_order(run, found))
+    numbers = list_of_user[users]
+    lists = _Lists.of(run, numbers, _in_order(run, numbers))
     return len(_hits(lists, judgments.item_ids.translation(run.item_ids), judgments)[0])
 
 
@@ -148,7 +148,7 @@ def _hits(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find the entries that are judged, the measured list that holds each, and its judgment.
 
-    Works by blocks of lists: a table of block × items holds the place of each judgment, is asked for every entry, and
+    Works by blocks of lists: a table of block × items holds the place of each judgment, is read for every entry, and
     is emptied again by the same judgments, so its cost does not grow with the catalogue.
     """
     width, block, number = judgments.width, judgments.block, lists.number
@@ -171,11 +171,11 @@ def _hits(
         table[cells] = np.arange(stop - start, dtype=np.int32)
         base = (number[rows] - first).astype(np.intp) * width
         items = lists.items[entries] if column is None else column[lists.items[entries].astype(np.intp)]
-        found, row = _asked(table, base, items, sizes[rows], even)
-        hits = np.flatnonzero(found != UNKNOWN)
+        pointers, row = _looked_up(table, base, items, sizes[rows], even)
+        hits = np.flatnonzero(pointers != UNKNOWN)
         found_places.append(hits + entries.start)
         found_rows.append((row[hits] if row is not None else hits // even) + rows.start)
-        found_pointers.append(found[hits].astype(np.int64) + start)
+        found_pointers.append(pointers[hits].astype(np.int64) + start)
         table[cells] = UNKNOWN
     if not found_places:
         nothing = np.zeros(0, dtype=np.int64)
@@ -183,14 +183,14 @@ def _hits(
     return np.concatenate(found_places), np.concatenate(found_rows), np.concatenate(found_pointers)
 
 
-def _asked(
+def _looked_up(
     table: NDArray[np.int32],
     base: NDArray[np.intp],
     items: NDArray[Any],
     sizes: NDArray[np.int64],
     even: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
-    """Ask the table for every entry of a block; also the row of each entry, unless all lists are ``even`` long."""
+    """Return the table's judgment of each entry of a block, and its row unless all lists are ``even`` long."""
     if even:
         return table.take((base[:, None] + items.reshape(-1, even)).ravel(), mode="clip"), None
     row = np.repeat(np.arange(len(base)), sizes)
@@ -272,15 +272,15 @@ def _judgments_of_lists(run: Run, judgments: Judgments) -> NDArray[np.int64]:
 
 def _join_one_relevant(run: Run, judgments: Judgments) -> Join:
     """Find the test rating of each one-relevant list; a list whose item the system could not rank has no hit."""
-    found = _judgments_of_lists(run, judgments)
-    strange = int(np.count_nonzero(found == UNKNOWN))
+    test_ratings = _judgments_of_lists(run, judgments)
+    strange = int(np.count_nonzero(test_ratings == UNKNOWN))
     if strange:
         raise InputError(
             f"the run {run.name} holds {strange:,} one-relevant lists whose item is not in the test set",
             remedy="measure with the test set that the lists were made for",
         )
-    order = np.argsort(found, kind="stable")
-    chosen = found[order]
+    order = np.argsort(test_ratings, kind="stable")
+    chosen = test_ratings[order]
     if (np.diff(chosen) == 0).any():
         raise InputError(f"the run {run.name} has several lists for one user and item", remedy="give each list once")
     assert run.ranks is not None  # every one-relevant run has them

@@ -173,14 +173,14 @@ class Judged:
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         places = np.arange(len(lists))
         ranks = (places - before[lists] + 1).astype(np.int32)
-        some = self.lengths > 0
-        if len(lists) == len(run.items) and np.array_equal(before[some], self.offsets[some]):
+        filled = self.lengths > 0
+        if len(lists) == len(run.items) and np.array_equal(before[filled], self.offsets[filled]):
             return Entries(lists, run.items, ranks, places)  # the whole run as it stands
         places += (self.offsets - before)[lists]
         return Entries(lists, run.items[places], ranks, places)
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return the sum over each list of one value a hit (of 1 without values), of the hits in ``where``."""
+        """Return the sum over each list of one value per hit (of 1 without values), of the hits in ``where``."""
         if values is None:
             values = np.ones(len(self)) if where is None else where
         elif where is not None:

@@ -97,14 +97,14 @@ def read_judged(
     path = Path(path)
     about, arrays = _opened(path)
     facts: dict[str, Any] = {
-        name: tuple(one) if isinstance(one, list) else one for name, one in about["ranked"].items()
+        name: tuple(fact) if isinstance(fact, list) else fact for name, fact in about["ranked"].items()
     }
     ranked = Ranked(**facts)
     judgments = test if isinstance(test, Judgments) else as_judgments(test, None, negative_grades)
-    own = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
-    if own is None or _digest(own) != about["judgments"]:
+    lists_judgments = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
+    if lists_judgments is None or _digest(lists_judgments) != about["judgments"]:
         raise InputError("these lists were judged by another test set", source=path, remedy="judge the run again")
-    judgments = own.at(judgments.threshold)
+    judgments = lists_judgments.at(judgments.threshold)
     if threshold is not None:
         judgments = judgments.at(number("threshold", threshold))
     return Judged(
@@ -146,14 +146,14 @@ def _of_keys(judgments: Judgments, keys: Any) -> Judgments | None:
 def _checked(run: Run | Callable[[], Run] | None, ranked: Ranked, path: Path) -> Run | Callable[[], Run] | None:
     """Return a run that is the one that was judged; a function is called once, and its run looked at then."""
 
-    def same(one: Run) -> Run:
-        if (one.name, len(one), len(one.items)) != (ranked.name, ranked.n_lists, ranked.n_entries):
+    def same(candidate: Run) -> Run:
+        if (candidate.name, len(candidate), len(candidate.items)) != (ranked.name, ranked.n_lists, ranked.n_entries):
             raise InputError(
-                f"the run {one.name} is not the one that was judged ({ranked.name}, {ranked.n_lists:,} lists)",
+                f"the run {candidate.name} is not the one that was judged ({ranked.name}, {ranked.n_lists:,} lists)",
                 source=path,
                 remedy="judge the run again",
             )
-        return one
+        return candidate
 
     if run is None or isinstance(run, Run):
         return None if run is None else same(run)

@@ -87,29 +87,29 @@ def _judgments(test: Any, threshold: float | str | None, negative_grades: Negati
 
 def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups | None = None) -> Judged:
     """Return a run met with judgments; the join is looked up where it was made before."""
-    found = _joined(run, judgments.base)
-    if found.chosen is not None:
-        judgments = _of_lists(judgments.base, found.chosen).at(judgments.threshold)
-    own, names = found.groups, run.group_names
+    joined = _joined(run, judgments.base)
+    if joined.chosen is not None:
+        judgments = _of_lists(judgments.base, joined.chosen).at(judgments.threshold)
+    group_of_list, names = joined.groups, run.group_names
     if groups is not None:
-        own, names = _given_groups(groups, judgments)
+        group_of_list, names = _given_groups(groups, judgments)
     return Judged(
         judgments=judgments,
-        lists=found.lists,
-        ranks=found.ranks,
-        pointers=found.pointers,
-        lengths=found.lengths,
-        tied_from=found.tied_from,
-        tied_to=found.tied_to,
+        lists=joined.lists,
+        ranks=joined.ranks,
+        pointers=joined.pointers,
+        lengths=joined.lengths,
+        tied_from=joined.tied_from,
+        tied_to=joined.tied_to,
         source=run,
-        places=found.places,
-        offsets=found.offsets,
-        pooled_above=found.pooled_above,
+        places=joined.places,
+        offsets=joined.offsets,
+        pooled_above=joined.pooled_above,
         context=context,
-        groups=own,
+        groups=group_of_list,
         group_names=names,
-        counts=found.counts,
-        ranked=found.ranked,
+        counts=joined.counts,
+        ranked=joined.ranked,
     )
 
 
@@ -150,9 +150,9 @@ def _given_groups(groups: Groups, judgments: Judgments) -> tuple[NDArray[np.int1
             f"there are {len(of_list):,} groups for {judgments.n_lists:,} lists",
             remedy="give one for each list, or a mapping from user to group",
         )
-    known = sorted({one for one in of_list if one is not None}, key=lambda one: (isinstance(one, str), one))
-    names = tuple(str(one) for one in known)
+    known = sorted({group for group in of_list if group is not None}, key=lambda group: (isinstance(group, str), group))
+    names = tuple(str(group) for group in known)
     if len(names) > np.iinfo(np.int16).max:
         raise InputError(f"{len(names):,} groups are too many", remedy="give fewer, larger groups")
-    place = {one: number for number, one in enumerate(known)}
-    return np.array([UNKNOWN if one is None else place[one] for one in of_list], dtype=np.int16), names
+    place = {group: number for number, group in enumerate(known)}
+    return np.array([UNKNOWN if group is None else place[group] for group in of_list], dtype=np.int16), names

@@ -103,10 +103,10 @@ class Judgments:
                     f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is "
                     "judged; read them as judged"
                 )
-        some = np.flatnonzero(test.user_counts)
+        raters = np.flatnonzero(test.user_counts)
         return cls(
-            users=some.astype(np.int32),
-            indptr=np.append(test.indptr[some], len(test)),
+            users=raters.astype(np.int32),
+            indptr=np.append(test.indptr[raters], len(test)),
             items=test.items,
             grades=test.values.astype(np.float64),
             threshold=threshold,

@@ -45,8 +45,8 @@ RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
-    distinct = {spelled_metric(one): one for one in some_metrics(value)}
-    return tuple(one if isinstance(one, Metric) else name for name, one in distinct.items())
+    distinct = {spelled_metric(metric): metric for metric in some_metrics(value)}
+    return tuple(metric if isinstance(metric, Metric) else name for name, metric in distinct.items())
 
 
 def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
@@ -54,10 +54,10 @@ def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
 
     All test sets are looked at, so that what is wrong with one of them is found out too.
     """
-    found, test = False, None
+    any_relevant, test = False, None
     for test in tests:
-        found = found or bool((test.values >= threshold_on(test, measuring.threshold)).any())
-    if found or test is None:
+        any_relevant = any_relevant or bool((test.values >= threshold_on(test, measuring.threshold)).any())
+    if any_relevant or test is None:
         return
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
     try:
@@ -108,11 +108,11 @@ class Measuring(Decided):
     @property
     def wanted(self) -> list[Metric]:
         """The metrics themselves."""
-        return [Metric.of(one) for one in self.metrics]
+        return [Metric.of(metric) for metric in self.metrics]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decisions by name, ready for JSON."""
-        return {**super().as_dict(), "metrics": [str(one) for one in self.metrics]}
+        return {**super().as_dict(), "metrics": [str(metric) for metric in self.metrics]}
 
 
 def measure(
@@ -197,7 +197,7 @@ def as_judged(
 ) -> list[Judged]:
     """Return runs met with a test set, or judged lists as they are, under the threshold; all have the same lists."""
     given = [runs] if isinstance(runs, Judged) else runs
-    if isinstance(given, list | tuple) and given and all(isinstance(one, Judged) for one in given):
+    if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
         judged = _as_given(given, test, threshold, context, negative_grades, groups)
     else:
         runs = as_runs(runs, ties)
@@ -206,14 +206,14 @@ def as_judged(
         judgments = as_judgments(test, threshold, negative_grades)
         judged = [judged_by(run, judgments, context, groups) for run in runs]
     first = judged[0]
-    for one in judged[1:]:
-        if not one.judgments.is_same_as(first.judgments):
+    for lists in judged[1:]:
+        if not lists.judgments.is_same_as(first.judgments):
             raise InputError(
-                f"the run {_ranked(one).name} has other lists than {_ranked(first).name}, or was judged by another "
+                f"the run {_ranked(lists).name} has other lists than {_ranked(first).name}, or was judged by another "
                 "test set",
                 remedy="judge all runs by the same test set; make one-relevant runs with the same targets and seed",
             )
-    return [first, *(one.fresh(judgments=first.judgments) for one in judged[1:])]
+    return [first, *(lists.fresh(judgments=first.judgments) for lists in judged[1:])]
 
 
 def _as_given(
@@ -233,14 +233,14 @@ def _as_given(
             "the judged lists were judged by another test set than the one that is given",
             remedy="leave the test set out, or judge the runs by it",
         )
-    names = [_ranked(one).name for one in given]
+    names = [_ranked(lists).name for lists in given]
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
     own_level = threshold is None or threshold == AUTO
     level = given[0].judgments.threshold if own_level else check.number("threshold", threshold)
-    own = [one.fresh() if context.is_empty else one.fresh(context=context) for one in given]
-    return [one.fresh(judgments=one.judgments.at(level)) for one in own]
+    fresh = [lists.fresh() if context.is_empty else lists.fresh(context=context) for lists in given]
+    return [lists.fresh(judgments=lists.judgments.at(level)) for lists in fresh]
 
 
 def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
@@ -262,11 +262,11 @@ def measure_judged(
 
     ``warnings`` are what `check_inputs` has to say of them.
     """
-    systems, judgments, wanted = [_ranked(one) for one in judged], judged[0].judgments, measuring.wanted
+    systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
     longest = max(system.longest for system in systems)
-    views = [one.condensed() if measuring.lists == "condensed" else one for one in judged]
+    views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
     measured = [_measure_system(view, wanted, bounds, longest) for view in views]
-    counts = [{**system.counts, **one.counts} for system, one in zip(systems, judged)]
+    counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
     settings = {
         **measuring.as_dict(),
@@ -277,25 +277,25 @@ def measure_judged(
     }
     return Scores(
         systems=tuple(system.name for system in systems),
-        metrics=tuple(str(one) for one in wanted),
-        values=np.stack([one.values for one in measured]),
-        covered=np.stack([one.covered for one in measured]),
+        metrics=tuple(str(metric) for metric in wanted),
+        values=np.stack([system.values for system in measured]),
+        covered=np.stack([system.covered for system in measured]),
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
         relevant=judgments.n_relevant,
-        lower_is_better=tuple(one.lower_is_better for one in wanted),
-        zero_if_undefined=tuple(one.zero_if_undefined for one in wanted),
+        lower_is_better=tuple(metric.lower_is_better for metric in wanted),
+        zero_if_undefined=tuple(metric.zero_if_undefined for metric in wanted),
         step=Step("measure", settings),
-        overall=np.array([one.overall for one in measured]),
-        filled=np.array([one.filled for one in measured]),
-        unjudged=np.array([one.unjudged for one in measured]),
-        recommended=np.array([one.recommended for one in measured]),
+        overall=np.array([system.overall for system in measured]),
+        filled=np.array([system.filled for system in measured]),
+        unjudged=np.array([system.unjudged for system in measured]),
+        recommended=np.array([system.recommended for system in measured]),
         longest=longest,
         item_coverage=_item_coverage(systems, len(judgments.item_ids)),
         catalogue="the data" if all(system.shares_items for system in systems) else "test and lists",
         counts={system.name: count for system, count in zip(systems, counts)},
-        bounds=np.stack([one.bounds for one in measured], axis=1) if bounds else None,
+        bounds=np.stack([system.bounds for system in measured], axis=1) if bounds else None,
         groups=groups,
         group_names=group_names,
         highest_rating=judgments.top_grade,
@@ -379,17 +379,17 @@ def _item_coverage(systems: Sequence[Ranked], known_items: int) -> NDArray[np.fl
 
 def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
     """Return the group of each list, which every system that gives the list must put into the same one."""
-    grouped = [one for one in judged if one.groups is not None]
+    grouped = [lists for lists in judged if lists.groups is not None]
     if not grouped:
         return None, ()
     names, groups = grouped[0].group_names, grouped[0].groups
     assert groups is not None
-    for one in grouped[1:]:
-        assert one.groups is not None
-        if one.group_names != names or ((groups != one.groups) & (groups >= 0) & (one.groups >= 0)).any():
+    for lists in grouped[1:]:
+        assert lists.groups is not None
+        if lists.group_names != names or ((groups != lists.groups) & (groups >= 0) & (lists.groups >= 0)).any():
             raise InputError(
-                f"{_ranked(one).name} and {_ranked(grouped[0]).name} put lists into different groups",
+                f"{_ranked(lists).name} and {_ranked(grouped[0]).name} put lists into different groups",
                 remedy="make all runs with the same groups, or give measure(groups=...)",
             )
-        groups = np.where(groups >= 0, groups, one.groups)
+        groups = np.where(groups >= 0, groups, lists.groups)
     return groups, names

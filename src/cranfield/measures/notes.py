@@ -141,9 +141,9 @@ def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
         return
     cutoffs = sorted({metric.cutoff for metric in metrics if metric.cutoff is not None})
     shares = [(n, system.share_tied_across(n)) for n in cutoffs]
-    told = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
-    if told:
-        yield f"scores tie in {told}"
+    ties = ", ".join(f"{tied:.1%} of the lists across rank {n}" for n, tied in shares if tied)
+    if ties:
+        yield f"scores tie in {ties}"
     unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
     if system.ties == "average" and unsupported:
         yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"

@@ -44,7 +44,7 @@ def metric_phrase(metric: str) -> str:
 
 def metrics_phrase(metrics: Sequence[str]) -> str:
     """Return several metrics in words."""
-    return listed([metric_phrase(str(one)) for one in metrics])
+    return listed([metric_phrase(str(metric)) for metric in metrics])
 
 
 def average_phrase(average: str) -> str:

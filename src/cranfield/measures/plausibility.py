@@ -99,11 +99,11 @@ def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
     if path is None:
         return
     for run in runs:
-        own = _file(run.history)
-        if own is not None and own.resolve() == path.resolve():
+        run_path = _file(run.history)
+        if run_path is not None and run_path.resolve() == path.resolve():
             raise InputError(
                 "this file is given both as the test set and as a run",
-                source=str(own),
+                source=str(run_path),
                 remedy="give the held-out ratings as the test set, and the lists of a system as the run",
             )
 
@@ -134,10 +134,10 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
     yield from _on_share("items", known_items, run.item_ids, items)
 
 
-def _known(own: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
+def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
     """Return which ids of a vocabulary another one holds too."""
-    codes = others.translation(own)
-    return np.ones(len(own), dtype=np.bool_) if codes is None else codes != UNKNOWN
+    codes = others.translation(ids)
+    return np.ones(len(ids), dtype=np.bool_) if codes is None else codes != UNKNOWN
 
 
 def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
@@ -157,38 +157,38 @@ def _called(run: Run) -> str:
     return "this run" if _file(run.history) is not None else f"the run {run.name}"
 
 
-def _strangers(run: Run, problem: str, own: Vocabulary, others: Vocabulary, remedy: str) -> InputError:
-    form = differing_form(own, others)
+def _strangers(run: Run, problem: str, ids: Vocabulary, others: Vocabulary, remedy: str) -> InputError:
+    form = differing_form(ids, others)
     if form is not None:
         remedy = "write the ids in both files alike"
     path = _file(run.history)
     return InputError(
-        f"{problem}: the run has {examples(own)}, the test set {examples(others)}"
+        f"{problem}: the run has {examples(ids)}, the test set {examples(others)}"
         f"{'' if form is None else f'; they differ by {form}'}",
         source=None if path is None else str(path),
         remedy=remedy,
     )
 
 
-def _on_share(kind: str, known: NDArray[np.bool_], own: Vocabulary, others: Vocabulary) -> Iterator[str]:
+def _on_share(kind: str, known: NDArray[np.bool_], run_ids: Vocabulary, others: Vocabulary) -> Iterator[str]:
     """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
     if known.all():
         return
-    met, smaller = int(known.sum()), min(len(own), len(others))
-    mine, theirs = (Vocabulary(ids) for ids in (own.all.filter(pl.Series(~known)), _others(own, others)))
+    met, smaller = int(known.sum()), min(len(run_ids), len(others))
+    mine, theirs = (Vocabulary(ids) for ids in (run_ids.all.filter(pl.Series(~known)), _others(run_ids, others)))
     form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
     if form is None and met >= FEW * smaller:
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"the test set knows only {met:,} of the {len(own):,} {kind} of the run, and {len(others):,} in all; the "
+        f"the test set knows only {met:,} of the {len(run_ids):,} {kind} of the run, and {len(others):,} in all; the "
         f"others of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
 
-def _others(own: Vocabulary, others: Vocabulary) -> pl.Series:
+def _others(ids: Vocabulary, others: Vocabulary) -> pl.Series:
     """Return the ids of the second vocabulary that the first does not hold."""
-    codes = others.translation(own)
+    codes = others.translation(ids)
     missing = np.ones(len(others), dtype=np.bool_)
     if codes is not None:
         missing[codes[codes != UNKNOWN]] = False
@@ -355,11 +355,11 @@ def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{names} hold the same lists, as if one file were given under several names"
 
 
-def _same_lists(one: Run, other: Run) -> bool:
+def _same_lists(run: Run, other: Run) -> bool:
     return (
-        all(np.array_equal(mine, theirs) for mine, theirs in zip(_arrays(one), _arrays(other)))
-        and one.user_ids == other.user_ids
-        and one.item_ids == other.item_ids
+        all(np.array_equal(mine, theirs) for mine, theirs in zip(_arrays(run), _arrays(other)))
+        and run.user_ids == other.user_ids
+        and run.item_ids == other.item_ids
     )
 
 

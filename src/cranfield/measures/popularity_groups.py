@@ -91,7 +91,7 @@ def by_popularity(
         for number, name in enumerate(shares):
             mask = group_of_item[judgments.items] == number
             part, items = judged.only(mask), int((group_of_item == number).sum())
-            rows += [(system, name, str(one), items, int(mask.sum()), *_mean(one, part)) for one in wanted]
+            rows += [(system, name, str(metric), items, int(mask.sum()), *_mean(metric, part)) for metric in wanted]
     names = {"system": pl.String, "group": pl.String, "metric": pl.String, "items": pl.Int64}
     return pl.DataFrame(
         rows, schema={**names, "ratings": pl.Int64, "lists": pl.Int64, "mean": pl.Float64}, orient="row"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
 
 LEVEL = 0.95
-"""The confidence of the intervals that are shown unless another is asked for."""
+"""The confidence of the intervals that are shown unless the caller names another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +227,8 @@ class Scores:
         of_all = averaging.kind.of_all
         if of_all is None:
             return self
-        made: Scores = of_all(self, averaging)
-        return made
+        scaled: Scores = of_all(self, averaging)
+        return scaled
 
     @takes_decisions(Averaging)
     def frame(
@@ -315,10 +315,10 @@ class Scores:
             return float(np.std(means, ddof=1)), None
         kept = self._kept(s, m, averaging)
         values = np.where(kept, np.nan_to_num(self.values[s, m]), np.nan)
-        found = crossed(cells_of(values[None], self.users, self.repetitions))
+        estimate = crossed(cells_of(values[None], self.users, self.repetitions))
         middle = self._counted(self.values[s, m], s, m, averaging).mean
-        reach = float((stdtrit(found.degrees, 0.5 + level / 2.0) * found.error)[0])
-        return float(found.spread[0]), (middle - reach, middle + reach)
+        reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
+        return float(estimate.spread[0]), (middle - reach, middle + reach)
 
     def _kept(self, s: int, m: int, averaging: Averaging) -> NDArray[np.bool_]:
         """Return which lists count in the average of a system."""
@@ -356,9 +356,9 @@ class Scores:
             return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
         if kind.weights == "train" and self.trained is None:
             raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
-        own = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
-        assert own is not None
-        shared: NDArray[np.float64] = own / np.bincount(self.users)[self.users]
+        weights = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
+        assert weights is not None
+        shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]
         return shared
 
     def grouped_by(self) -> NDArray[np.int16]:
@@ -534,12 +534,12 @@ class Scores:
         header = ["system", *self.metrics]
         for name, shares in self._services(services).items():
             header.append(name)
-            for s, one in enumerate(shares):
-                cells[s].append(Cell(percent_text(one)))
+            for s, served in enumerate(shares):
+                cells[s].append(Cell(percent_text(served)))
         caption = self._caption(averaging)
         if level is not None:
-            made = list(dict.fromkeys(ends["interval"].drop_nulls()))
-            caption += f"; interval: {', '.join(made) or 'none'}"
+            methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
+            caption += f"; interval: {', '.join(methods) or 'none'}"
         meaning = legend(header)
         return Table(
             header, _best_first(cells, means, lowest_first), caption, (*self.notes, *([meaning] if meaning else []))

@@ -125,7 +125,7 @@ def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> S
     codes = np.searchsorted(limits, times, side="left")
     names = tuple(f"period {number}" for number in range(1, parts + 1))
     spans = [(name, times[codes == place]) for place, name in enumerate(names)]
-    said = [f"{name} from {day(own.min())} to {day(own.max())}" for name, own in spans if len(own)]
+    said = [f"{name} from {day(span.min())} to {day(span.max())}" for name, span in spans if len(span)]
     note = f"test ratings are grouped by their time (UTC): {listed(said)}"
     return Segment("period", "ratings", codes.astype(np.int16), names, (note,))
 

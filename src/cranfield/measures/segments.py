@@ -230,7 +230,7 @@ def judged_segments(
 def _of_users(scores: Scores, segment: Segment) -> Segments:
     groups = segment.codes[scores.users]
     notes = _checked(segment, groups, [str(example) for example in scores.user_ids.ids(scores.users[:3])], "users")
-    return _made(replace(scores, groups=groups, **_NOTHING_WHOLE), segment, notes)
+    return _as_segments(replace(scores, groups=groups, **_NOTHING_WHOLE), segment, notes)
 
 
 def _of_ratings(
@@ -245,10 +245,10 @@ def _of_ratings(
     for place in np.unique(groups):
         mask = groups == place
         part = measure_judged([lists.only(mask) for lists in judged], measuring)
-        own = np.full(part.n_lists, place, dtype=np.int16)
-        parts.append(replace(part, groups=own, group_names=segment.names))
+        group_of_list = np.full(part.n_lists, place, dtype=np.int16)
+        parts.append(replace(part, groups=group_of_list, group_names=segment.names))
     notes = (*notes, "lists are measured as if the test set held only the ratings of the group")
-    return _made(replace(parts[0], **lists_of(parts), **_NOTHING_WHOLE), segment, notes)
+    return _as_segments(replace(parts[0], **lists_of(parts), **_NOTHING_WHOLE), segment, notes)
 
 
 def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | None) -> NDArray[np.int16]:
@@ -285,7 +285,7 @@ def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], th
     return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are the group unknown")
 
 
-def _made(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:
+def _as_segments(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:
     """Return the segments without groups that nobody is in."""
     assert scores.groups is not None
     places = np.unique(scores.groups)

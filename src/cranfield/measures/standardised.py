@@ -65,7 +65,7 @@ def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.
 
 
 def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
-    share = np.stack([(against <= one).mean(axis=0) for one in values])
+    share = np.stack([(against <= row).mean(axis=0) for row in values])
     return np.where(np.isnan(values), np.nan, share)
 
 

@@ -52,7 +52,7 @@ def irrelevant_above(judged: Judged) -> NDArray[np.int64]:
 
 
 def pooled(numerator: Values, denominator: NDArray[Any], counted: NDArray[np.bool_]) -> Values:
-    """Return one value a list whose mean over the counted lists is Σ numerator / Σ denominator.
+    """Return one value per list, whose mean over the counted lists is Σ numerator / Σ denominator.
 
     A pooled ratio has no value of its own for a list; what a list adds to it is its numerator over the mean
     denominator.

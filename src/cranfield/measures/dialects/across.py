@@ -127,8 +127,8 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
         if spoken.definition.cutoff == ("required" if metric.cutoff is None else "none"):
             continue
         for option in spoken.words:
-            own = parse(f"{name}({option})").parameters
-            yield Metric(spoken.definition, (("dialect", tool.name), *own, *shared), metric.cutoff), spoken, option
+            parameters = (("dialect", tool.name), *parse(f"{name}({option})").parameters, *shared)
+            yield Metric(spoken.definition, parameters, metric.cutoff), spoken, option
 
 
 def _rows(
@@ -180,7 +180,7 @@ def _half_a_digit(published: float | str) -> tuple[float, float]:
 
 
 def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
-    """Return the frame of `dialects` as a table for people: a row a dialect, how each differs below."""
+    """Return the frame of `dialects` as a table for people: one row per dialect, and below it how each differs."""
     several = [name for name in ("system", "metric") if frame[name].n_unique() > 1]
     agrees = frame["agrees"].to_list() if "agrees" in frame.columns else [False] * len(frame)
     cells = [

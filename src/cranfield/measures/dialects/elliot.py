@@ -63,7 +63,7 @@ def area_under_curve(judged: Judged, *, grouped: bool = False) -> Values:
     hits = judged.total(where=judged.relevant)
     spread = judged.lengths - hits + 1.0
     below = (spread[judged.lists] - irrelevant_above(judged)) / spread[judged.lists]
-    found = judged.total(below, where=judged.relevant)
+    areas = judged.total(below, where=judged.relevant)
     if grouped:
-        return over(found, judged.n_relevant)
-    return pooled(found, hits, ELLIOT.users.counted(judged))
+        return over(areas, judged.n_relevant)
+    return pooled(areas, hits, ELLIOT.users.counted(judged))

@@ -27,9 +27,9 @@ def _exposure(judged: Judged) -> NDArray[np.int64]:
     """Return how often the lists hold each item of the catalogue."""
     entries, items = judged.entries, catalogue(judged)
     assert judged.run is not None  # it has entries
-    own = judged.run.item_ids
-    shown = np.bincount(entries.items, minlength=len(own))
-    codes = codes_of(items, own)
+    run_items = judged.run.item_ids
+    shown = np.bincount(entries.items, minlength=len(run_items))
+    codes = codes_of(items, run_items)
     known = codes != UNKNOWN
     return np.bincount(codes[known], weights=shown[known], minlength=len(items)).astype(np.int64)
 

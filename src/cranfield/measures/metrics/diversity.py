@@ -117,8 +117,8 @@ def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
     starts = np.cumsum(sizes) - sizes
     magnitude = np.where(sizes > 1, np.frexp(sizes)[1], 0)
     total = np.zeros(judged.n_lists)
-    for one in np.unique(magnitude[magnitude > 0]):
-        alike = np.flatnonzero(magnitude == one)
+    for size in np.unique(magnitude[magnitude > 0]):
+        alike = np.flatnonzero(magnitude == size)
         alike = alike[np.argsort(-sizes[alike], kind="stable")]
         for block in np.array_split(alike, -(-len(alike) * int(sizes[alike[0]]) // _PAIRS)):
             places = np.arange(sizes[block[0]])[:, None]

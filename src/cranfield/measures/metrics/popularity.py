@@ -38,8 +38,8 @@ def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> 
     """Return the popularity of each item of the test set's vocabulary, and the highest popularity there is."""
     judgments = judged.judgments
     counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
-    own = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
-    return own, float(counts.max(initial=0.0))
+    popularity = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
+    return popularity, float(counts.max(initial=0.0))
 
 
 def _powers(counts: Values, exponent: float) -> Values:
