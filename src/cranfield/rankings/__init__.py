@@ -3,7 +3,7 @@
 from cranfield.rankings.fitting import fit_each
 from cranfield.rankings.names import file_name
 from cranfield.rankings.qrels import read_test
-from cranfield.rankings.ranker import rank
+from cranfield.rankings.ranker import rank, rank_under
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.read import read_run, read_runs
 from cranfield.rankings.recommending import recommend, recommend_each
@@ -20,6 +20,7 @@ __all__ = [
     "file_name",
     "fit_each",
     "rank",
+    "rank_under",
     "read_run",
     "read_runs",
     "read_test",
