@@ -120,7 +120,8 @@ def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> V
 
     A user goes on from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded one
     with values in 0 … 1 (``expfull``, ``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could
-    add. Both are defined for every user with a test rating, relevant or not: nothing is divided by the number of relevant items.
+    add. Both are defined for every user with a test rating, relevant or not: nothing is divided by the number of
+    relevant items.
     """
     gains = gain_of(gain)(judged.judgments)
     if gains.max(initial=0.0) > 1.0:
