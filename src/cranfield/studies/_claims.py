@@ -7,7 +7,7 @@ studied, and what is claimed of metrics should not hang on a few of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,27 @@ SURE = 0.9
 """In so many of the draws a claim must come out the same way for a verdict."""
 FEWEST_SYSTEMS = 5
 """With fewer systems nothing is said: a handful of pairs decides no order of metrics."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a claim holds, in words, and what the shares behind a verdict are of."""
+
+    text: str
+    drawn: str
+
+
+OF_SYSTEMS = Rule(
+    f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
+    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
+    "nothing is told.",
+    "draws of systems",
+)
+OF_SPLITS = Rule(
+    f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was measured "
+    "on; it does not hold if it is below 0 in as many; otherwise it cannot be told.",
+    "splits",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +88,8 @@ class Finding:
     margin
         By how much it holds: above 0 it does, below it does not.
     sure, against
-        The shares of the draws of systems in which it is so, and in which the opposite is; the rest are ties. None
-        where nothing is drawn.
+        The shares of the draws of systems, or of the splits, in which it is so, and in which the opposite is; the rest
+        are ties. None where nothing is drawn.
     """
 
     claim: str
@@ -78,6 +99,10 @@ class Finding:
     margin: float
     sure: float | None = None
     against: float | None = None
+
+    def on(self, data: str) -> Finding:
+        """Return the same with the name of the ratings before the claim."""
+        return replace(self, claim=f"{data}: {self.claim}")
 
 
 class Standing:
@@ -161,15 +186,33 @@ def finding(said: Saying, systems: int) -> Finding:
     'cannot tell'
     """
     margin = np.round(said.margin, 12)  # what is left of rounding is no margin
-    whole, draws = float(margin[0]), margin[1:][~np.isnan(margin[1:])]
+    found = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
+    return found if systems >= FEWEST_SYSTEMS else replace(found, verdict="cannot tell")
+
+
+def finding_over_splits(said: Saying) -> Finding:
+    """Return the verdict on what a paper says, from one margin for each split.
+
+    It holds if the margin is above 0 on average and in 90 % of the splits, does not hold if it is below 0 in as many,
+    and cannot be told otherwise, or where the margin of a split is undefined.
+
+    Examples
+    --------
+    >>> finding_over_splits(Saying("a leads", "Table 2", np.array([0.2, 0.1]), "a 0.9, b 0.7")).verdict
+    'holds'
+    """
+    margin = np.round(said.margin, 12)
+    return _found(said, float(margin.mean()), margin if len(margin) > 1 else margin[:0])
+
+
+def _found(said: Saying, whole: float, draws: Floats) -> Finding:
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
     verdict: Verdict = "cannot tell"
-    if systems >= FEWEST_SYSTEMS:
-        if whole > 0 and (holds is None or holds >= SURE):
-            verdict = "holds"
-        elif whole < 0 and (fails is None or fails >= SURE):
-            verdict = "does not hold"
+    if whole > 0 and (holds is None or holds >= SURE):
+        verdict = "holds"
+    elif whole < 0 and (fails is None or fails >= SURE):
+        verdict = "does not hold"
     return Finding(said.claim, said.where, verdict, said.told, whole, holds, fails)
 
 

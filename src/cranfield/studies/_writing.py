@@ -20,29 +20,24 @@ from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.card import card
-from cranfield.studies._claims import SURE, Finding, frame_of
+from cranfield.studies._claims import Finding, Rule, frame_of
 from cranfield.studies._study import Exhibit
 from cranfield.studies.replication import Replication
 
 _DRAWN = ("svg", "pdf", "png")
-_RULE = (
-    f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
-    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
-    "nothing is told."
-)
 
 
-def write(made: Replication, split: Step, figures: bool) -> None:
-    """Write everything that people read."""
+def write(made: Replication, steps: Mapping[str, Step], figures: bool) -> None:
+    """Write everything that people read; ``steps`` were taken before the study."""
     drawn = {one.name: one.draw() for one in made.exhibits if figures and one.draw is not None}
     for one in made.exhibits:
         _write_exhibit(made.folder, one, drawn.get(one.name))
-    _write_claims(made.folder, made.claims)
+    _write_claims(made.folder, made.claims, made.rule)
     _put(made.folder / "report.md", _markdown(made, figures))
-    sections = [_claims_section(made.claims), _tables_section(made.exhibits)]
+    sections = [_claims_section(made.claims, made.rule), _tables_section(made.exhibits)]
     if figures:
         sections.append(_figures_section(made.exhibits, drawn))
-    sections.append(card([("split", split), ("study", made.step)], {"paper": made.reference}))
+    sections.append(card([*steps.items(), ("study", made.step)], {"paper": made.reference}))
     write_page(made.folder / "report.html", page(_title(made), sections, lead=f"{made.sentence()} {made.reference}"))
 
 
@@ -65,7 +60,7 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(name for name, kind in frame.schema.items() if not kind.is_nested())
 
 
-def _write_claims(folder: Path, claims: Sequence[Finding]) -> None:
+def _write_claims(folder: Path, claims: Sequence[Finding], rule: Rule) -> None:
     plain = [
         {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -73,21 +68,21 @@ def _write_claims(folder: Path, claims: Sequence[Finding]) -> None:
         }
         for one in claims
     ]
-    _put(folder / "claims.json", json.dumps({"rule": _RULE, "claims": plain}, indent=1, ensure_ascii=False))
-    _put(folder / "claims.md", claims_table(claims).markdown())
+    _put(folder / "claims.json", json.dumps({"rule": rule.text, "claims": plain}, indent=1, ensure_ascii=False))
+    _put(folder / "claims.md", claims_table(claims, rule).markdown())
 
 
-def claims_table(claims: Sequence[Finding]) -> Table:
+def claims_table(claims: Sequence[Finding], rule: Rule) -> Table:
     """Return the claims with their evidence as a table for people."""
     rows = [
         [one.claim, one.where, one.verdict, percent(one.sure), percent(one.against), one.evidence] for one in claims
     ]
-    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[_RULE])
+    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[rule.text])
 
 
 def _markdown(made: Replication, figures: bool) -> str:
     parts = [f"# {markdown_text(_title(made))}", made.reference, markdown_text(made.sentence()), "## Claims"]
-    parts += [claims_table(made.claims).markdown(), "## Tables"]
+    parts += [claims_table(made.claims, made.rule).markdown(), "## Tables"]
     parts += [one.table.markdown() for one in made.exhibits if one.table is not None]
     drawn = [one for one in made.exhibits if figures and one.draw is not None]
     parts += ["## Figures"] if drawn else []
@@ -101,22 +96,27 @@ def _said(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _claims_section(claims: Sequence[Finding]) -> Section:
-    markup = paragraphs([_RULE])
+def _claims_section(claims: Sequence[Finding], rule: Rule) -> Section:
+    markup = paragraphs([rule.text])
     for verdict, heading in _HEADINGS.items():
         own = [one for one in claims if one.verdict == verdict]
-        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(map(_claim, own))
+        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(_claim(one, rule) for one in own)
     return Section("claims", "What the paper claims", markup + downloads("claims"), tables={"claims": frame_of(claims)})
 
 
 _HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be told here"}
 
 
-def _claim(one: Finding) -> str:
+def _claim(one: Finding, rule: Rule) -> str:
     drawn = one.sure is not None and one.against is not None
-    sure = f"; so in {percent(one.sure)} of the draws, the opposite in {percent(one.against)}" if drawn else ""
-    told = f"{text(one.claim)} <small>(section {text(one.where)}{sure})</small>"
+    sure = f"; so in {percent(one.sure)} of the {rule.drawn}, the opposite in {percent(one.against)}" if drawn else ""
+    told = f"{text(one.claim)} <small>({text(_place(one.where))}{sure})</small>"
     return f"<details><summary>{told}</summary><p>{text(one.evidence)}</p></details>"
+
+
+def _place(where: str) -> str:
+    """Return where a paper says something: a section by its number, or what is named."""
+    return f"section {where}" if where[:1].isdigit() else where
 
 
 def _tables_section(exhibits: Sequence[Exhibit]) -> Section:
