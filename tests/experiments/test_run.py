@@ -137,7 +137,7 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
             (change, {"experiment", "runs", "judged", "scores", "results", "card"})
             for change in (
                 *({"fill": "popularity"}, {"length": 15}, {"min_ratings": 9}, {"sample": 30}, {"candidates": "test"}),
-                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}),
+                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}, {"unrated": 5}),
             )
         ),
         ({"seed": 7}, {"experiment", "splits", "models", "runs", "judged", "scores", "results", "card"}),

@@ -138,6 +138,11 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
                 f"systems.{system.name} is a file of whole lists; relevant='{decisions.relevant}' and "
                 f"nonrelevant={decisions.nonrelevant!r} need systems that are trained here"
             )
+        if decisions.unrated != "all":
+            yield (
+                f"systems.{system.name} is a file of whole lists; unrated={decisions.unrated} needs systems that are "
+                "trained here"
+            )
 
 
 def _unmeasurable(asked: Experiment) -> Iterator[str]:

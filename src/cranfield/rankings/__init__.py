@@ -3,12 +3,13 @@
 from cranfield.rankings.fitting import fit_each
 from cranfield.rankings.names import file_name
 from cranfield.rankings.qrels import read_test
-from cranfield.rankings.ranker import rank, rank_under
+from cranfield.rankings.ranker import rank
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.read import read_run, read_runs
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import Serving
+from cranfield.rankings.several import rank_under
 from cranfield.rankings.targets import Targets
 from cranfield.rankings.write import write_run
 

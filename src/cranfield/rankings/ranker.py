@@ -65,48 +65,6 @@ def rank(
     return ranker.run(name, ranker.ranked(name, system))
 
 
-def rank_under(
-    system: Recommender,
-    split: Split | Ratings,
-    rankings: Sequence[Ranking],
-    *,
-    serving: Serving = EVERYONE,
-    seed: int = 0,
-    name: str | None = None,
-) -> list[Run]:
-    """Rank items by a fitted system under several decisions, scoring each user only once.
-
-    The runs are those that `rank` makes under each of the ``rankings``, in their order.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> train = Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "z"])
-    >>> model = recommender("popularity").fit(train)
-    >>> runs = rank_under(model, train, [Ranking(length=1), Ranking(length=1, keep_seen=True)])
-    >>> [run.frame().rows()[0] for run in runs]
-    [('ann', 'z', 1, 1.0), ('ann', 'x', 1, 2.0)]
-    """
-    rankers = [Ranker.of(split, serving, ranking, seed) for ranking in rankings]
-    name = system_name(system) if name is None else name
-    if isinstance(system, GivesLists) or not rankers:  # its lists are its own: there are no scores to share
-        return [ranker.run(name, ranker.ranked(name, system)) for ranker in rankers]
-    ours = isinstance(system, Model) and all(isinstance(ranker.fitted_fill, Model | None) for ranker in rankers)
-    ties = TieOrder(rankers[0].targets.train.item_ids)
-
-    def make(block: slice) -> list[tuple[NDArray[Any], ...]]:
-        users = rankers[0].users[block]
-        scores = checked_scores(name, system.score(users), (len(users), rankers[0].width))
-        return [ranker.columns(users, scores.copy(), ties) for ranker in rankers]
-
-    pieces = blocks(len(rankers[0].users), rankers[0].width)
-    with blas_threads(1 if ours else settings.workers):
-        parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
-    return [
-        ranker.run(name, ranker.joined(system, [part[place] for part in parts])) for place, ranker in enumerate(rankers)
-    ]
-
-
 class RunColumns(NamedTuple):
     """The columns of a run (None for no lists at all), and whether its scores are predicted ratings."""
 

@@ -46,8 +46,6 @@ class Model:
     """
 
     name: ClassVar[str]
-    predicts_ratings: ClassVar[bool] = False
-    """Whether the scores are predicted ratings, on the scale of the training ratings."""
     one_thread: ClassVar[bool] = False
     """Whether it learns on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False
@@ -96,6 +94,11 @@ class Model:
         """Take it that all there is to learn from these ratings is learned."""
         self._train = train
         return self
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """Whether the scores are predicted ratings, on the scale of the training ratings."""
+        return False
 
     @property
     def train(self) -> Ratings:

@@ -16,6 +16,8 @@ RANKINGS = [
     Ranking(length=7, fill="popularity"),
     Ranking(length=10, nonrelevant=8, threshold=4),
     Ranking(length=10, relevant="one", threshold=4),
+    *(Ranking(length=10, unrated=unrated, fill=fill) for unrated in (3, 0, 9, 100) for fill in ("none", "random")),
+    Ranking(length=10, unrated=4, candidates="test"),
 ]
 
 
