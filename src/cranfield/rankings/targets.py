@@ -218,7 +218,7 @@ class Drawn:
     def first(self, wanted: int) -> Drawn:
         """Return the first so many items of each user, as a smaller draw would give them; there are no groups."""
         early = self.places < wanted
-        indptr = np.append(np.int64(0), np.cumsum(early))[self.indptr]
+        indptr = np.append(np.int64(0), np.cumsum(early, dtype=np.int64))[self.indptr].astype(np.int64)
         short = int(np.count_nonzero(np.diff(indptr) < wanted))
         return Drawn(self.users, indptr, self.items[early], self.places[early], short)
 
