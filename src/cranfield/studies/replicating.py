@@ -24,11 +24,14 @@ from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
 from cranfield.studies.canamares2020 import CANAMARES_2020
+from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
 
-STUDIES: dict[str, Study | PanelStudy] = {one.name: one for one in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020)}
+STUDIES: dict[str, Study | PanelStudy] = {
+    one.name: one for one in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2020)
+}
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
@@ -62,7 +65,7 @@ def replicate(
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020`` or ``canamares2020``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020`` or ``canamares-castells2020``.
     data
         The ratings; several sets of them for ``canamares2020``, which makes a panel of each.
     out
@@ -71,7 +74,7 @@ def replicate(
     split
         The test ratings, where the very split is known; the rest of the data is for training. Or a split.
     folds
-        How many folds: the paper's unless given (1 for 2018, 5 for 2020). One is a split of 80 and 20 %.
+        How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given.
     samples
@@ -97,9 +100,9 @@ def replicate(
 
     Notes
     -----
-    An option that a study does not take is refused: ``split``, ``folds``, ``systems``, ``samples``, ``sizes``,
-    ``decimals``, ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and
-    ``valcarce2020``.
+    An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
+    ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
+    to these and to ``canamares-castells2020``.
 
     Examples
     --------
