@@ -44,8 +44,8 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
     return int(number)
 
 
-def all_or_whole(name: str, value: object) -> str | int:
-    """Return ``value`` if it is a whole number of at least 1, and ``"all"`` for that word and for None.
+def all_or_whole(name: str, value: object, at_least: int = 1) -> str | int:
+    """Return ``value`` if it is a whole number of at least ``at_least``, and ``"all"`` for that word and for None.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def all_or_whole(name: str, value: object) -> str | int:
     if value is None or (isinstance(value, str) and value == "all"):
         return "all"
     try:
-        return whole(name, value)
+        return whole(name, value, at_least=at_least)
     except SettingError:
-        raise SettingError(f"{name}={value!r} is neither 'all' nor a whole number of at least 1") from None
+        raise SettingError(f"{name}={value!r} is neither 'all' nor a whole number of at least {at_least}") from None
 
 
 def number(name: str, value: object) -> float:

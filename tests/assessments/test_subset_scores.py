@@ -21,7 +21,7 @@ WALKED = [
                  "nDCG(condensed=true)", "infAP(rel=2, condensed=true)")
     for cut in ("", "@1", "@3", "@5", "@50")
 ]  # fmt: skip
-OTHERS = ["AUC", "Rprec", "DCG@3"]
+OTHERS = ["AUC", "Rprec", "DCG@3", "RBP(gain=expfull)"]
 ITEMS = st.integers(0, 14)
 LISTS = st.dictionaries(st.integers(0, 5), st.lists(ITEMS, unique=True, max_size=12))
 TEST = st.dictionaries(st.integers(0, 6), st.dictionaries(ITEMS, st.integers(0, 5), min_size=1, max_size=9), min_size=1)

@@ -128,6 +128,8 @@ def test_a_spelling_has_one_form():
         ({"significance": "studnt"}, "did you mean 'student'?"),
         ({"correction": "hom"}, "did you mean 'holm'?"),
         ({"lists": "condensed", "nonrelevant": 100}, "lists='condensed' keeps only rated items"),
+        ({"unrated": -1}, "unrated=-1 is neither 'all' nor a whole number of at least 0"),
+        ({"lists": "condensed", "unrated": 9}, "unrated=9 ranks all test items of a user and items that"),
         ({"candidates": "group"}, "set relevant='one'"),
         ({"candidates": "group", "relevant": "one"}, "which split='random(train=0.8)' does not make; set split='perc"),
         ({"candidates": "group", "relevant": "one", "split": "predefined"}, "which split='predefined' does not make"),
@@ -196,7 +198,7 @@ def test_every_decision_is_declared_by_one_group_in_the_order_of_the_paper():
 
 
 def test_every_value_of_the_property_is_of_a_decision():
-    assert set(VALUES) | {"nonrelevant"} == set(DECISIONS)
+    assert set(VALUES) | {"nonrelevant", "unrated"} == set(DECISIONS)
 
 
 @pytest.mark.parametrize("name", list(DECISIONS))

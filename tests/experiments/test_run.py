@@ -161,7 +161,7 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
                     {"sample": 30},
                     {"candidates": "test"},
                 ),
-                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}),
+                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}, {"unrated": 5}),
             )
         ),
         ({"seed": 7}, {"experiment", "splits", "models", "runs", "judged", "scores", "results", "card"}),

@@ -24,6 +24,7 @@ def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_the
     assert Ranking().needs_test is None
     assert Ranking(lists="condensed").needs_test == "lists='condensed'"
     assert Ranking(nonrelevant=5, threshold=4).needs_test == "nonrelevant=5"
+    assert Ranking(unrated=0).needs_test == "unrated=0"
     assert [Ranking(relevant=one, threshold=4).needs_relevance for one in ("all", "one")] == [False, True]
 
 
@@ -34,6 +35,11 @@ def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_the
         ({"fill": 5}, "5 is no system"),
         ({"length": 0}, "length=0 is neither 'all' nor a whole number of at least 1"),
         ({"nonrelevant": "some"}, "nonrelevant='some' is neither 'all' nor a whole number"),
+        ({"unrated": -1}, "unrated=-1 is neither 'all' nor a whole number of at least 0"),
+        ({"unrated": 5, "nonrelevant": 5, "threshold": 4}, "nonrelevant=5 asks for others; leave one of them out"),
+        ({"unrated": 5, "lists": "condensed"}, "lists='condensed' asks for others"),
+        ({"unrated": 5, "relevant": "one", "threshold": 4}, "relevant='one' asks for others"),
+        ({"unrated": 5, "keep_seen": True}, "keep_seen=True asks for others"),
         ({"candidates": "group"}, "set relevant='one'"),
         ({"relevant": "one", "threshold": None}, "give the threshold, such as threshold=4"),
         ({"threshold": float("nan")}, "threshold=nan is not a number"),

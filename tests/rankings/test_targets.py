@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cranfield import SettingError
 from cranfield.data import Ratings, Vocabulary
-from cranfield.rankings import Ranking, Targets
+from cranfield.rankings import Ranking, Targets, recommend
 from cranfield.splits import percentiles, random
 
 
@@ -62,6 +62,40 @@ def test_non_relevant_items_are_drawn_from_the_groups_of_the_relevant_ones(seed,
             if group in own and open_items < wanted:
                 short.add(int(user))
     assert targets.drawn.short == len(short)
+
+
+@given(seed=st.integers(0, 20), wanted=st.integers(0, 30), candidates=st.sampled_from(["all", "test"]))
+def test_unrated_items_are_drawn_beside_all_test_items(seed, wanted, candidates):
+    split = _split(seed)
+    users = np.array([0, 3, 4, 11], dtype=np.int32)
+    targets = Targets(split.train, split.test, Ranking(unrated=wanted, candidates=candidates), seed).drawn_for(users)
+    smaller = Targets(split.train, split.test, Ranking(unrated=wanted // 2, candidates=candidates), seed)
+    smaller = smaller.drawn_for(users).allowed(users)
+    allowed, drawn = targets.allowed(users), targets.pool(users)
+    offered = np.ones(split.train.n_items, dtype=bool) if candidates == "all" else split.test.item_counts > 0
+    short = 0
+    for row, user in enumerate(users):
+        tested, trained = (set(part.items[part.profile(user)].tolist()) for part in (split.test, split.train))
+        unrated = set(np.flatnonzero(offered).tolist()) - tested - trained
+        own = set(np.flatnonzero(drawn[row]).tolist())
+        assert own <= unrated
+        assert len(own) == min(wanted, len(unrated))
+        assert set(np.flatnonzero(allowed[row]).tolist()) == own | tested
+        short += len(unrated) < wanted
+    assert not (smaller & ~allowed).any()
+    assert targets.drawn.short == short
+    items = np.tile(np.arange(-1, split.train.n_items + 1), (len(users), 1))
+    np.testing.assert_array_equal(targets.contain(users, items)[:, 1:-1], allowed)
+    assert targets.step.effect == {"users with fewer unrated items than asked": short}
+
+
+def test_no_unrated_items_make_condensed_lists_and_very_many_make_full_ones():
+    split = _split()
+    for unrated, plain in ((0, Ranking(lists="condensed")), (1000, Ranking())):
+        (run,) = recommend(split, "popularity", "all", unrated=unrated)
+        (expected,) = recommend(split, "popularity", "all", lists=plain.lists)
+        np.testing.assert_array_equal(run.items, expected.items)
+        np.testing.assert_array_equal(run.indptr, expected.indptr)
 
 
 def test_groups_are_needed_to_rank_within_them():

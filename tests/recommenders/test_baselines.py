@@ -53,6 +53,17 @@ def test_damping_pulls_averages_to_the_mean_and_support_drops_rare_items(world, 
         assert np.isclose(score, expected, equal_nan=True)
 
 
+def test_the_average_over_relevance_is_the_damped_share_of_relevant_ratings(world, dense):
+    matrix, share = dense(world), (world.values >= 4).mean()
+    model = recommender("average(threshold=4, damping=1)").fit(world)
+    for item, score in enumerate(model.score([0])[0]):
+        ratings = matrix[:, item][matrix[:, item] > 0]
+        expected = np.nan if len(ratings) == 0 else ((ratings >= 4).sum() + share) / (len(ratings) + 1)
+        assert np.isclose(score, expected, equal_nan=True)
+    assert not model.predicts_ratings
+    assert recommender("average").predicts_ratings
+
+
 def test_useraverage_is_the_same_for_all_items_and_the_mean_for_strangers(world, dense):
     scores = _scores("useraverage", world)
     known = world.item_counts > 0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from cranfield import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders import recommender
 
@@ -233,6 +234,28 @@ def test_knn_takes_the_nearest_and_binary_ratings(world, dense):
         return _none_to_nan(sum(s * matrix[v, i] for v, s in _nearest(matrix, u, NEIGHBOURS)))
 
     _check(world, dense, f"knn(k={NEIGHBOURS})", nearest_only)
+
+
+def test_knn_of_truncated_ratings_is_normalised_over_enough_neighbours(world, dense):
+    def score(matrix, u, i):
+        near = [(v, s) for v, s in _nearest(matrix, u, NEIGHBOURS) if matrix[v, i] > 0]
+        if len(near) < 3:
+            return np.nan
+        return sum(s * max(matrix[v, i] - 3 + 1, 0) for v, s in near) / sum(s for _, s in near)
+
+    spelling = f"knn(k={NEIGHBOURS}, normalised=true, min_neighbours=3, ratings=truncated, threshold=3)"
+    _check(world, dense, spelling, score)
+
+    def summed(matrix, u, i):
+        near = [(v, s) for v, s in _nearest(matrix, u, NEIGHBOURS) if matrix[v, i] > 0]
+        return sum(s * max(matrix[v, i] - 4 + 1, 0) for v, s in near) if near else np.nan
+
+    _check(world, dense, f"knn(k={NEIGHBOURS}, ratings=truncated)", summed)
+
+
+def test_binary_and_truncated_ratings_exclude_each_other():
+    with pytest.raises(SettingError, match="exclude each other"):
+        recommender("knn(binary=true, ratings=truncated)")
 
 
 def test_knn_scores_what_neighbours_rated_0_or_with_both_signs():

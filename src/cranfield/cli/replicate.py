@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -10,25 +10,33 @@ from cranfield._settings import settings
 from cranfield.assessments.scenarios import SIZES
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import negative_grades_option, tell
+from cranfield.cli._measuring import tell
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
+from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import read_test
-from cranfield.studies import STUDIES, SYSTEMS, replicate
+from cranfield.studies import STUDIES, replicate
 
 _EXAMPLES = """\b
 Examples:
   cranfield replicate valcarce2020 --data ml-1m
   cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
+  cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("study", type=click.Choice(list(STUDIES)))
-@click.option("--data", required=True, metavar="FILE|NAME", help="The ratings: a file, or a known dataset.")
+@click.option(
+    "--data",
+    required=True,
+    multiple=True,
+    metavar="FILE|NAME",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020.",
+)
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
 )
@@ -37,44 +45,53 @@ Examples:
 @click.option(
     "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's 21]"
 )
-@click.option("--samples", type=int, default=50, show_default=True, help="Samples a size in random scenarios.")
+@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50]")
+@click.option("--seeds", type=int, help="Splits of the starting point of canamares2020.  [default: 10]")
+@click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
     "--sizes",
     metavar="GRID",
     help="What remains of the test set: fives, ones, top, or shares as in 1,0.5,0.1.  [default: the paper's]",
 )
 @click.option("--threshold", type=float, default=4.0, show_default=True, help="The lowest rating of a relevant item.")
-@click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
+@click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
-@negative_grades_option
+@click.option(
+    "--negative-grades",
+    type=click.Choice(get_args(NegativeGrades)),
+    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.  "
+    "[default: judged]",
+)
 @reading_options
 @jobs_option
 @common_options
 @goes_on(AGAIN)
 def command(
     study: str,
-    data: str,
+    data: tuple[str, ...],
     out: str | None,
     split: str | None,
     systems: tuple[str, ...],
     sizes: str | None,
+    negative_grades: NegativeGrades | None,
     reading: dict[str, Any],
-    **asking: Any,
+    **options: Any,
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
-    files = [data, *([] if split is None else [split])]
-    ratings = file_or_dataset(data, for_file(data, reading, files))
+    files = [*data, *([] if split is None else [split])]
+    ratings = [file_or_dataset(source, for_file(source, reading, files)) for source in data]
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
-        tell(notes_on_negative_grades(test, asking["negative_grades"]))
+        tell(notes_on_negative_grades(test, negative_grades or "judged"))
     found = replicate(
         study,
         ratings,
         out=out or study,
         split=test,
-        systems=systems or SYSTEMS,
+        systems=systems or None,
         sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
-        **asking,
+        negative_grades=negative_grades,
+        **options,
     )
     say(found)
     if not settings.quiet:

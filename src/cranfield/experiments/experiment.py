@@ -155,6 +155,11 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
                 f"systems.{system.name} is a file of whole lists; relevant='{decisions.relevant}' and "
                 f"nonrelevant={decisions.nonrelevant!r} need systems that are trained here"
             )
+        if decisions.unrated != "all":
+            yield (
+                f"systems.{system.name} is a file of whole lists; unrated={decisions.unrated} needs systems that are "
+                "trained here"
+            )
 
 
 def _unmeasurable(experiment: Experiment) -> Iterator[str]:

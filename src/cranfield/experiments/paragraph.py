@@ -94,6 +94,8 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
         many = "all" if decisions["nonrelevant"] == "all" else f"{decisions['nonrelevant']} randomly drawn"
         relevant = "a single relevant item" if decisions["relevant"] == "one" else "the relevant items"
         yield f"Each list ranks {relevant} and {many} non-relevant items"
+    if decisions["unrated"] != "all":
+        yield f"Each list ranks the test items of the user and {decisions['unrated']} randomly drawn unrated items"
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:

@@ -9,6 +9,7 @@ from cranfield.rankings.read import read_run, read_runs
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import Serving
+from cranfield.rankings.several import rank_under
 from cranfield.rankings.targets import Targets
 from cranfield.rankings.write import write_run
 
@@ -20,6 +21,7 @@ __all__ = [
     "file_name",
     "fit_each",
     "rank",
+    "rank_under",
     "read_run",
     "read_runs",
     "read_test",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -114,7 +115,7 @@ class Ranker:
 
     def ranked(self, name: str, system: Recommender) -> RunColumns:
         """Rank by a fitted system, in blocks of users."""
-        fill = self._fitted_fill
+        fill = self.fitted_fill
         # What others wrote may not bear two calls at once; it has the threads to itself.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
         ties = TieOrder(self.targets.train.item_ids)
@@ -124,31 +125,38 @@ class Ranker:
             users = self.users[block]
             if gives_lists:
                 return own_top(name, system, users, self._most, self.targets, ties)
-            scores = self._scores(name, system, fill, users)
-            return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
+            return self.columns(users, checked_scores(name, system.score(users), (len(users), self.width)), ties)
 
-        pieces = blocks(len(self.users), min(self._most, self._width) if gives_lists else self._width)
+        pieces = blocks(len(self.users), min(self._most, self.width) if gives_lists else self.width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        predicts = isinstance(system, Model) and system.predicts_ratings and fill is None
-        return RunColumns(joined, predicts, isinstance(system, Model) and hasattr(system, "seed"))
+        return self.joined(system, parts)
+
+    def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+        """Rank a block of users by their scores, which are overwritten."""
+        if self.fitted_fill is not None:
+            scores = filled(scores, self.fitted_fill, users)
+        return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
+
+    def joined(self, system: Recommender, parts: Sequence[tuple[NDArray[Any], ...]]) -> RunColumns:
+        """Put the columns of all blocks together."""
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
+        predicts = isinstance(system, Model) and system.predicts_ratings and self.fitted_fill is None
+        return RunColumns(columns, predicts, isinstance(system, Model) and hasattr(system, "seed"))
 
     @property
-    def _width(self) -> int:
+    def width(self) -> int:
+        """The number of items that a system scores."""
         return self.targets.train.n_items
 
     @cached_property
-    def _fitted_fill(self) -> Recommender | None:
+    def fitted_fill(self) -> Recommender | None:
+        """The system that orders the items that another cannot score; None where they are left out."""
         fill = fill_system(self.ranking.fill, self.targets.seed)
         if fill is not None:
             with blas_threads(1 if isinstance(fill, Model) else settings.workers):
                 fill.fit(self.targets.train)
         return fill
-
-    def _scores(self, name: str, system: Recommender, fill: Recommender | None, users: NDArray[Any]) -> NDArray[Any]:
-        scores = checked_scores(name, system.score(users), (len(users), self._width))
-        return scores if fill is None else filled(scores, fill, users)
 
     def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
         scores[~self.targets.allowed(users)] = np.nan

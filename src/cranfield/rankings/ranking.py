@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypedDict
 
 from cranfield import _checks as check
@@ -88,6 +89,14 @@ class Ranking(Decided):
         phrase=unless("all", "{} non-relevant items drawn"),
         help="Rank only so many items that are not relevant, drawn at random for each user.",
     )
+    unrated: str | int = decision(
+        "C1",
+        "all",
+        "unrated items in a list, beside all test items of the user: 'all', or a number drawn at random",
+        check=partial(check.all_or_whole, at_least=0),
+        phrase=unless("all", "all test items and {} unrated ones drawn"),
+        help="Rank all test items of a user and only so many that the user never rated, drawn at random.",
+    )
     keep_seen: bool = decision(
         "C1",
         False,
@@ -112,6 +121,12 @@ class Ranking(Decided):
         return self.relevant == "one"
 
     @property
+    def drawn(self) -> int | None:
+        """How many items are drawn for each user; None if none are."""
+        count = self.unrated if isinstance(self.nonrelevant, str) else self.nonrelevant
+        return None if isinstance(count, str) else count
+
+    @property
     def needs_relevance(self) -> bool:
         """Whether the lists depend on which test items are relevant."""
         return self.one_relevant or self.nonrelevant != "all"
@@ -123,6 +138,7 @@ class Ranking(Decided):
             f"candidates='{self.candidates}'": self.candidates != "all",
             "relevant='one'": self.one_relevant,
             f"nonrelevant={self.nonrelevant}": self.nonrelevant != "all",
+            f"unrated={self.unrated}": self.unrated != "all",
             "lists='condensed'": self.lists == "condensed",
         }
         return next((name for name, needed in asks.items() if needed), None)
@@ -136,8 +152,25 @@ class Ranking(Decided):
             raise SettingError(
                 "candidates='group' ranks a relevant item among the items of its popularity group; set relevant='one'"
             )
+        if self.unrated != "all":
+            self._check_unrated()
         if self.needs_relevance and self.threshold is None:
             raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
+
+    def _check_unrated(self) -> None:
+        """Refuse what contradicts a number of unrated items."""
+        others = {
+            f"lists='{self.lists}'": self.lists != "full",
+            f"relevant='{self.relevant}'": self.one_relevant,
+            f"nonrelevant={self.nonrelevant}": self.nonrelevant != "all",
+            "keep_seen=True": self.keep_seen,
+        }
+        for other, contradicts in others.items():
+            if contradicts:
+                raise SettingError(
+                    f"unrated={self.unrated} ranks all test items of a user and items that the user never rated, and "
+                    f"{other} asks for others; leave one of them out"
+                )
 
 
 class RankingOptions(TypedDict, total=False):
@@ -148,4 +181,5 @@ class RankingOptions(TypedDict, total=False):
     candidates: str
     relevant: str
     nonrelevant: int | str | None
+    unrated: int | str | None
     keep_seen: bool

@@ -33,9 +33,11 @@ class Targets:
         The decisions. ``candidates`` is C: ``"all"`` items of the vocabulary, those that have a ``"test"`` rating, or
         the ``"group"`` of the list's relevant item. ``relevant="all"`` makes one list per user, with all relevant
         items, and ``relevant="one"`` a list for each relevant item r, over N_u ∪ {r}. ``nonrelevant`` is \|N_u\|, drawn
-        at random for each user (and group), the same for every system. Condensed ``lists`` keep only items that the
-        user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the least test rating of a
-        relevant item.
+        at random for each user (and group), the same for every system. ``unrated`` makes a list of all test items of
+        the user and of N_u, so many items that the user rated neither in training nor in the test set (Cañamares and
+        Castells 2020); the draw of a smaller number is part of that of a larger one. Condensed ``lists`` keep only
+        items that the user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the least test
+        rating of a relevant item.
     seed
         Fixes the draw.
     item_groups
@@ -75,8 +77,9 @@ class Targets:
     @property
     def step(self) -> Step:
         """The choices, for the record."""
-        names = ("candidates", "relevant", "nonrelevant", "lists", "keep_seen", "threshold")
-        short = {} if self.drawn is None else {"users with fewer non-relevant items than asked": self.drawn.short}
+        names = ("candidates", "relevant", "nonrelevant", "unrated", "lists", "keep_seen", "threshold")
+        kind = "non-relevant" if self.ranking.unrated == "all" else "unrated"
+        short = {} if self.drawn is None else {f"users with fewer {kind} items than asked": self.drawn.short}
         return Step("targets", {name: getattr(self.ranking, name) for name in names} | {"seed": self.seed}, short)
 
     def relevant_cells(self, users: NDArray[Any]) -> Cells:
@@ -91,16 +94,20 @@ class Targets:
         if self.drawn is not None:
             return self.drawn.mask(users, self.train.n_items)
         allowed = self._open(users)
-        if self.ranking.needs_relevance:
-            allowed[self.relevant_cells(users)] = False
+        if self.ranking.needs_relevance or self.ranking.drawn is not None:
+            allowed[self._always(users)] = False
         return allowed
+
+    def _always(self, users: NDArray[Any]) -> Cells:
+        """Return row and item of the test items that a list holds in any case: the relevant ones, or all of them."""
+        return self.relevant_cells(users) if self.ranking.unrated == "all" else _rated(self._test, users)
 
     def allowed(self, users: NDArray[Any]) -> NDArray[np.bool_]:
         """Return users × items: which items the one list of each user may hold."""
         if self.drawn is None:
             return self._open(users)
         allowed = self.drawn.mask(users, self.train.n_items)
-        allowed[self.relevant_cells(users)] = True
+        allowed[self._always(users)] = True
         return allowed
 
     def contain(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.bool_]:
@@ -111,7 +118,7 @@ class Targets:
         if self.drawn is not None:
             rows, drawn = self.drawn.cells(users)
             within = self._among(items, rows, drawn)
-            return within | self._among(items, *self.relevant_cells(users))
+            return within | self._among(items, *self._always(users))
         within = (items >= 0) & (items < self.train.n_items)
         if self.ranking.lists == "condensed":
             within &= self._among(items, *_rated(self._test, users))
@@ -151,23 +158,30 @@ class Targets:
 
     def drawn_for(self, users: NDArray[np.int32]) -> Targets:
         """Return the targets with the N_u of these users, which ascend; the same targets if nothing is drawn."""
-        if isinstance(self.ranking.nonrelevant, str):
+        wanted = self.ranking.drawn
+        if wanted is None:
             return self
         drawn: list[NDArray[np.int32]] = []
+        places: list[NDArray[np.int32]] = []
         short = 0
         with progress("Drawing targets", total=len(users), unit="users") as bar:
             for user in users:
-                chosen, enough = self._draw(int(user), self.ranking.nonrelevant)
+                chosen, order, enough = self._draw(int(user), wanted)
                 drawn.append(chosen)
+                places.append(order)
                 short += not enough
                 bar.advance()
         sizes = np.array([len(one) for one in drawn], dtype=np.int64)
         indptr = np.append(np.int64(0), np.cumsum(sizes))
-        items = np.concatenate(drawn) if drawn else np.zeros(0, dtype=np.int32)
-        return replace(self, drawn=Drawn(users, indptr, items, short))
+        nothing = np.zeros(0, dtype=np.int32)
+        items, order = (np.concatenate(columns) if columns else nothing for columns in (drawn, places))
+        return replace(self, drawn=Drawn(users, indptr, items, order, short))
 
-    def _draw(self, user: int, wanted: int) -> tuple[NDArray[np.int32], bool]:
-        """Draw the N_u of a user, of each group that has one of the user's relevant items; say if there were enough."""
+    def _draw(self, user: int, wanted: int) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
+        """Draw the N_u of a user, of each group that has one of the user's relevant items.
+
+        Return the items, the place of each in the draw, and whether there were enough.
+        """
         one = np.array([user], dtype=np.int32)
         candidates = np.flatnonzero(self.pool(one)[0])
         # A stream of its own for each user: the draw is the same whoever else is served.
@@ -179,8 +193,11 @@ class Targets:
             parts = [
                 ordered[groups[ordered] == group][:wanted] for group in np.unique(groups[self.relevant_cells(one)[1]])
             ]
-        chosen = np.sort(np.concatenate(parts)) if parts else candidates[:0]
-        return chosen.astype(np.int32), all(len(part) == wanted for part in parts)
+        chosen = np.concatenate(parts) if parts else candidates[:0]
+        places = np.concatenate([np.arange(len(part)) for part in parts]) if parts else candidates[:0]
+        ascending = np.argsort(chosen, kind="stable")
+        enough = all(len(part) == wanted for part in parts)
+        return chosen[ascending].astype(np.int32), places[ascending].astype(np.int32), enough
 
     @property
     def _groups(self) -> NDArray[np.int16]:
@@ -190,15 +207,24 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The drawn non-relevant items of each of the ``users``, who ascend: ``indptr`` into ``items``, which ascend too.
+    """The drawn items of each of the ``users``, who ascend: ``indptr`` into ``items``, which ascend too.
 
-    So many users are ``short`` of items: they have fewer than were to be drawn.
+    ``places`` says when each item was drawn, from 0. So many users are ``short`` of items: they have fewer than were to
+    be drawn.
     """
 
     users: NDArray[np.int32]
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
+    places: NDArray[np.int32]
     short: int
+
+    def first(self, wanted: int) -> Drawn:
+        """Return the first so many items of each user, as a smaller draw would give them; there are no groups."""
+        early = self.places < wanted
+        indptr = np.append(np.int64(0), np.cumsum(early, dtype=np.int64))[self.indptr].astype(np.int64)
+        short = int(np.count_nonzero(np.diff(indptr) < wanted))
+        return Drawn(self.users, indptr, self.items[early], self.places[early], short)
 
     def cells(self, users: NDArray[Any]) -> Cells:
         """Return row (place in ``users``) and item of the drawn items."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,9 @@ class AverageRating(_SameForAll):
         a, the number of average ratings added to each item; 0 for the plain average.
     support
         The fewest ratings an item must have; NaN below.
+    threshold
+        Where given, a rating of at least this much counts 1 and any other 0: the share of the item's ratings that are
+        relevant (Cañamares and Castells 2018), with μ the share of all ratings that are.
 
     Examples
     --------
@@ -112,13 +115,17 @@ class AverageRating(_SameForAll):
     ([[3.0, 5.0]], [[3.0, nan]])
     """
 
-    predicts_ratings: ClassVar[bool] = True
-
     damping: float = setting(0.0, low=0)
     support: int = setting(1, low=1)
+    threshold: float | None = setting(None, or_none=float)
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """Whether the scores are averages of ratings, not shares."""
+        return self.threshold is None
 
     def _fit(self, train: Ratings) -> None:
-        values = train.values.astype(np.float64)
+        values = (train.values if self.threshold is None else train.values >= self.threshold).astype(np.float64)
         total = np.bincount(train.items, weights=values, minlength=train.n_items)
         count = train.item_counts.astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -140,7 +147,10 @@ class UserAverage(Model):
     [[4.5, 4.5]]
     """
 
-    predicts_ratings: ClassVar[bool] = True
+    @property
+    def predicts_ratings(self) -> bool:
+        """The scores are average ratings."""
+        return True
 
     def _fit(self, train: Ratings) -> None:
         values = train.values.astype(np.float64)

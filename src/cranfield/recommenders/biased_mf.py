@@ -37,13 +37,17 @@ class BiasedFactors(Model):
     """
 
     one_thread: ClassVar[bool] = True
-    predicts_ratings: ClassVar[bool] = True
 
     factors: int = setting(50, low=1)
     epochs: int = setting(30, low=1)
     rate: float = setting(0.01, above=0)
     regularization: float = setting(0.05, low=0)
     seed: int = setting(0, low=0)
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """The scores are predicted ratings."""
+        return True
 
     def _fit(self, train: Ratings) -> None:
         loops = compiled_loops(self.name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
 from cranfield.recommenders.model import Model, setting
@@ -26,7 +27,8 @@ class UserNeighbours(Model):
 
     .. math:: s(u, i) = \sum_{v \in N_k(u),\, v \text{ rated } i} sim(u, v)^q\, r_{vi}
 
-    NaN for an item that no neighbour rated. Neighbours have a positive similarity.
+    NaN for an item that no neighbour rated. Neighbours have a positive similarity. Where it is normalised, the sum is
+    divided by that of sim(u, v)^q over the same neighbours.
 
     Parameters
     ----------
@@ -40,6 +42,15 @@ class UserNeighbours(Model):
         The power that the similarity is raised to.
     binary
         Whether every rating counts 1, in the similarity and in the sum.
+    normalised
+        Whether the sum is divided by the sum of the similarities.
+    min_neighbours
+        The fewest neighbours who must have rated an item; NaN below.
+    ratings
+        What is summed: the ``raw`` ratings, or ``truncated`` ones, max(r − threshold + 1, 0) (Cañamares and Castells
+        2020). The similarity is that of the raw ratings.
+    threshold
+        The lowest rating that counts where ratings are truncated.
 
     Examples
     --------
@@ -53,6 +64,15 @@ class UserNeighbours(Model):
     overlap: int = setting(0, low=0)
     q: float = setting(1.0, low=0)
     binary: bool = setting(False)
+    normalised: bool = setting(False)
+    min_neighbours: int = setting(1, low=1)
+    ratings: str = setting("raw", choices=("raw", "truncated"))
+    threshold: float = setting(4.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.binary and self.ratings == "truncated":
+            raise SettingError("binary=true and ratings=truncated of knn exclude each other; give one of them")
 
     def _fit(self, train: Ratings) -> None:
         ratings = rating_matrix(train)
@@ -61,7 +81,20 @@ class UserNeighbours(Model):
         self._neighbours = with_data(near, near.data**self.q)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return product_or_nan(self._neighbours[users], self._ratings)
+        near = self._neighbours[users]
+        scores = product_or_nan(near, self._summed())
+        if self.normalised:
+            weights = dense_product(near, ones_like(self._ratings))
+            np.divide(scores, weights, out=scores, where=weights > 0)
+        if self.min_neighbours > 1:
+            scores[dense_product(ones_like(near), ones_like(self._ratings)) < self.min_neighbours] = np.nan
+        return scores
+
+    def _summed(self) -> Any:
+        """Return what the ratings of neighbours count."""
+        if self.ratings == "raw":
+            return self._ratings
+        return with_data(self._ratings, np.maximum(self._ratings.data - self.threshold + 1.0, 0.0))
 
     def _similarity(self) -> Callable[[slice], NDArray[np.float64]]:
         similarity = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity](self._ratings)

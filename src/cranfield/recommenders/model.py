@@ -52,8 +52,6 @@ class Model:
     name: ClassVar[str]
     displayed: ClassVar[str]
     """What its results are called; see `register`."""
-    predicts_ratings: ClassVar[bool] = False
-    """Whether the scores are predicted ratings, on the scale of the training ratings."""
     one_thread: ClassVar[bool] = False
     """Whether it learns on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False
@@ -103,6 +101,11 @@ class Model:
         self._train = train
         self._known_codes = _KnownCodes.of(train)
         return self
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """Whether the scores are predicted ratings, on the scale of the training ratings."""
+        return False
 
     @property
     def train(self) -> Ratings:

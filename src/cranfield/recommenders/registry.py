@@ -121,8 +121,8 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
 
     Examples
     --------
-    >>> recommender("knn(k=50)")
-    UserNeighbours(k=50, similarity='cosine', overlap=0, q=1.0, binary=False)
+    >>> recommender("popularity(threshold=4)")
+    Popularity(threshold=4)
     >>> recommender("random", seed=7)
     Random(seed=7)
     """
@@ -136,6 +136,6 @@ def signatures() -> list[str]:
     Examples
     --------
     >>> signatures()[:3]
-    ['random(seed=0)', 'popularity(threshold=none)', 'average(damping=0, support=1)']
+    ['random(seed=0)', 'popularity(threshold=none)', 'average(damping=0, support=1, threshold=none)']
     """
     return SYSTEMS.signatures()

@@ -77,7 +77,7 @@ def _thresholds(decisions: Decisions) -> list[float] | None:
 
 def _lists(decisions: Decisions) -> tuple[Kind, ...]:
     """Return the kinds of lists that the lists can be measured as."""
-    if decisions.nonrelevant != "all":
+    if decisions.ranking.drawn is not None:
         return ("full",)
     return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")
 

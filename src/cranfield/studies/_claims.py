@@ -7,7 +7,7 @@ studied, and what is claimed of metrics should not hang on a few of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,27 @@ SURE = 0.9
 """In so many of the draws a claim must come out the same way for a verdict."""
 FEWEST_SYSTEMS = 5
 """With fewer systems nothing is said: a handful of pairs decides no order of metrics."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a claim holds, in words, and what the shares behind a verdict are of."""
+
+    text: str
+    drawn: str
+
+
+OF_SYSTEMS = Rule(
+    f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
+    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
+    "nothing is told.",
+    "draws of systems",
+)
+OF_SPLITS = Rule(
+    f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was measured "
+    "on; it does not hold if it is below 0 in as many; otherwise it cannot be told.",
+    "splits",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +88,8 @@ class Finding:
     margin
         By how much it holds: above 0 it does, below it does not.
     sure, against
-        The shares of the draws of systems in which it is so, and in which the opposite is; the rest are ties. None
-        where nothing is drawn.
+        The shares of the draws of systems, or of the splits, in which it is so, and in which the opposite is; the rest
+        are ties. None where nothing is drawn.
     """
 
     claim: str
@@ -79,6 +100,10 @@ class Finding:
     sure: float | None = None
     against: float | None = None
 
+    def on(self, data: str) -> Finding:
+        """Return the same with the name of the ratings before the claim."""
+        return replace(self, claim=f"{data}: {self.claim}")
+
 
 class Standing:
     """How the metrics of an assessment stand to each other, for all systems and for draws of them.
@@ -87,16 +112,16 @@ class Standing:
     tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
     """
 
-    def __init__(self, assessment: Assessment, seed: int = 0) -> None:
-        self.metrics, self.systems = assessment.metrics, len(assessment.systems)
+    def __init__(self, found: Assessment, seed: int = 0) -> None:
+        self.metrics, self.systems = found.metrics, len(found.systems)
         held = np.ones((1, self.systems))
         self.drawn = draws_of_systems(self.systems, DRAWS, stream(seed, "studies", "claims", self.systems))
-        evidence = assessment.evidence
+        evidence = found.evidence
         whole, draws = evidence.judge(held), evidence.thinned().judge(self.drawn)
         self._scores: dict[str, Floats] = {
             name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
         }
-        self._scores["power"] = -_mean_p(assessment, np.concatenate([held, self.drawn]))
+        self._scores["power"] = -_mean_p(found, np.concatenate([held, self.drawn]))
 
     @property
     def criteria(self) -> list[str]:
@@ -160,21 +185,39 @@ def finding(said: Saying, systems: int) -> Finding:
     >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
     'cannot tell'
     """
-    margin = np.round(said.margin, 12)  # what is left of rounding is not a margin
-    whole, draws = float(margin[0]), margin[1:][~np.isnan(margin[1:])]
+    margin = np.round(said.margin, 12)  # what is left of rounding is no margin
+    found = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
+    return found if systems >= FEWEST_SYSTEMS else replace(found, verdict="cannot tell")
+
+
+def finding_over_splits(said: Saying) -> Finding:
+    """Return the verdict on what a paper says, from one margin for each split.
+
+    It holds if the margin is above 0 on average and in 90 % of the splits, does not hold if it is below 0 in as many,
+    and cannot be told otherwise, or where the margin of a split is undefined.
+
+    Examples
+    --------
+    >>> finding_over_splits(Saying("a leads", "Table 2", np.array([0.2, 0.1]), "a 0.9, b 0.7")).verdict
+    'holds'
+    """
+    margin = np.round(said.margin, 12)
+    return _found(said, float(margin.mean()), margin if len(margin) > 1 else margin[:0])
+
+
+def _found(said: Saying, whole: float, draws: Floats) -> Finding:
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
     verdict: Verdict = "cannot tell"
-    if systems >= FEWEST_SYSTEMS:
-        if whole > 0 and (holds is None or holds >= SURE):
-            verdict = "holds"
-        elif whole < 0 and (fails is None or fails >= SURE):
-            verdict = "does not hold"
+    if whole > 0 and (holds is None or holds >= SURE):
+        verdict = "holds"
+    elif whole < 0 and (fails is None or fails >= SURE):
+        verdict = "does not hold"
     return Finding(said.claim, said.where, verdict, said.told, whole, holds, fails)
 
 
 def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
-    """Return findings as a frame, one row per claim."""
+    """Return findings as a frame, a row a claim."""
     columns: Mapping[str, pl.DataType | type[pl.DataType]] = {
         "claim": pl.String,
         "where": pl.String,
@@ -184,7 +227,7 @@ def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
         "sure": pl.Float64,
         "against": pl.Float64,
     }
-    return pl.DataFrame([{name: getattr(claim, name) for name in columns} for claim in findings], schema=columns)
+    return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in findings], schema=columns)
 
 
 def title_of(scenario: str) -> str:
@@ -192,12 +235,12 @@ def title_of(scenario: str) -> str:
     return SCENARIOS[scenario].title
 
 
-def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
+def _mean_p(found: Assessment, multiplicity: Floats) -> Floats:
     """Return draws × metrics: the mean p-value of a pair of systems, each pair counting as often as it is drawn."""
-    place = {system: s for s, system in enumerate(assessment.systems)}
-    p = np.full((len(assessment.metrics), len(place), len(place)), np.nan)
-    of = {metric: m for m, metric in enumerate(assessment.metrics)}
-    for metric, a, b, value in assessment.curves.select("metric", "system_a", "system_b", "p").iter_rows():
+    place = {system: s for s, system in enumerate(found.systems)}
+    p = np.full((len(found.metrics), len(place), len(place)), np.nan)
+    of = {metric: m for m, metric in enumerate(found.metrics)}
+    for metric, a, b, value in found.curves.select("metric", "system_a", "system_b", "p").iter_rows():
         p[of[metric], place[a], place[b]] = p[of[metric], place[b], place[a]] = value
     first, second = np.triu_indices(len(place), 1)
     weights = multiplicity[:, first] * multiplicity[:, second]

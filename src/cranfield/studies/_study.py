@@ -11,7 +11,7 @@ import polars as pl
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.data import Description
-from cranfield.studies._claims import Finding
+from cranfield.studies._claims import Finding, Rule
 
 SYSTEMS = (
     "random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub",
@@ -102,3 +102,41 @@ class Study:
     per_user: bool
     exhibits: Callable[[StudyResults], list[Exhibit]]
     claims: Callable[[StudyResults], list[Finding]]
+
+
+@dataclass(frozen=True, eq=False)
+class PanelResults:
+    """What a study of a protocol found: its tables and figures, its claims, and what it was run with."""
+
+    exhibits: list[Exhibit]
+    claims: list[Finding]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PanelStudy:
+    """A paper that varies the protocol of an evaluation and can be run again, with a panel for each set of ratings.
+
+    Parameters
+    ----------
+    name
+        What it is called on the command line.
+    reference
+        The paper.
+    options
+        The options of `replicate` that it takes besides those that every study takes.
+    several
+        Whether it takes several sets of ratings.
+    rule
+        When its claims hold.
+    work
+        What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
+        ``threshold``, ``seed`` and the options, None where one is not given.
+    """
+
+    name: str
+    reference: str
+    options: tuple[str, ...]
+    several: bool
+    rule: Rule
+    work: Callable[..., PanelResults]

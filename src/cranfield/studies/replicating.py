@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from cranfield import _checks
 from cranfield._errors import SettingError
@@ -20,61 +20,75 @@ from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
 from cranfield.splits import Split, k_fold, per_user, predefined, random
-from cranfield.studies._study import SYSTEMS, Study, StudyResults
+from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.canamares2020 import CANAMARES_2020
+from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
 
-STUDIES = {study.name: study for study in (VALCARCE_2018, VALCARCE_2020)}
+STUDIES: dict[str, Study | PanelStudy] = {
+    one.name: one for one in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2020)
+}
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
+_SAMPLES = 50
+_DECIMALS = 12
+_OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", "negative_grades")
+"""The options that only studies of metrics take."""
 
 
 def replicate(
     study: str,
-    data: Ratings,
+    data: Ratings | Sequence[Ratings],
     *,
     out: str | Path,
     split: Ratings | Split | None = None,
     folds: int | None = None,
-    systems: Sequence[str] = SYSTEMS,
-    samples: int = 50,
+    systems: Sequence[str] | None = None,
+    samples: int | None = None,
     sizes: str | Sequence[float] | None = None,
+    seeds: int | None = None,
+    curve_seeds: int | None = None,
     threshold: float = 4.0,
-    decimals: int = 12,
+    decimals: int | None = None,
     figures: bool = True,
     seed: int = 0,
     jobs: int | None = None,
-    negative_grades: NegativeGrades = "judged",
+    negative_grades: NegativeGrades | None = None,
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
     Parameters
     ----------
     study
-        ``valcarce2018`` or ``valcarce2020``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020`` or ``canamares-castells2020``.
     data
-        The ratings.
+        The ratings; several sets of them for ``canamares2020``, which makes a panel of each.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
     split
         The test ratings, where the very split is known; the rest of the data is for training. Or a split.
     folds
-        How many folds: the paper's unless given (1 for 2018, 5 for 2020). One is a split of 80 and 20 %.
+        How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given.
     samples
-        How many samples a size has where ratings, items or users are missing at random.
+        How many samples a size has where ratings, items or users are missing at random: 50 unless given.
     sizes
         What remains of the test set, as for `assess`; the paper's unless given.
+    seeds, curve_seeds
+        Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
+        of these the curves over split ratios, neighbours and overlaps are measured on (3).
     threshold
         The lowest rating of a relevant item.
     decimals
-        Averages are rounded to so many decimals before systems are ordered: 4 is what the authors' tool printed.
+        Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
+        tool printed.
     figures
         Whether to draw the figures; their numbers are written in any case.
     seed
@@ -82,7 +96,13 @@ def replicate(
     jobs
         How many systems are trained at a time, as for `recommend`; the result is the same for any number.
     negative_grades
-        What test grades below 0 mean, as for `measure`: ``judged``, ``unjudged`` or ``pooled``.
+        What test grades below 0 mean, as for `measure`: ``judged`` (unless given), ``unjudged`` or ``pooled``.
+
+    Notes
+    -----
+    An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
+    ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
+    to these and to ``canamares-castells2020``.
 
     Examples
     --------
@@ -94,42 +114,110 @@ def replicate(
     >>> found.frame()["verdict"].unique().to_list()
     ['cannot tell']
     """
-    paper = _study(study)
+    options = {
+        "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
+        "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds,
+    }  # fmt: skip
+    paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
+    _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
-    wanted = Asked(
-        systems=_systems(systems),
+    threshold = max(_threshold(one, threshold) for one in several)
+    seed = _checks.whole("seed", seed, at_least=0)
+    if isinstance(paper, PanelStudy):
+        own = {name: options[name] for name in paper.options}
+        return _replicate_panels(paper, several, out, own, threshold, figures, seed)
+    asked = Asked(
+        systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
         averages=paper.averages,
         sizes=_sizes(paper, sizes),
-        samples=_checks.whole("samples", samples),
-        threshold=_threshold(data, threshold),
-        decimals=rounded_to(decimals),
-        seed=_checks.whole("seed", seed, at_least=0),
-        negative_grades=_negative_grades(negative_grades),
+        samples=_checks.whole("samples", _SAMPLES if samples is None else samples),
+        threshold=threshold,
+        decimals=rounded_to(_DECIMALS if decimals is None else decimals),
+        seed=seed,
+        negative_grades=_negative_grades(negative_grades or "judged"),
     )
     if jobs is not None:
         _checks.whole("jobs", jobs)
-    splits = _splits(paper, data, split, folds, seed)
+    return _replicate_metrics(
+        paper, several[0], out, asked, split, _splits(paper, several[0], split, folds, seed), figures, jobs
+    )
+
+
+def _replicate_metrics(
+    paper: Study,
+    data: Ratings,
+    out: str | Path,
+    asked: Asked,
+    split: Ratings | Split | None,
+    splits: Sequence[Split],
+    figures: bool,
+    jobs: int | None,
+) -> Replication:
+    """Run a study of metrics."""
     with open_store(out) as store:
-        store.begin(study, f"{study}: {wanted}")
-        assessment, judged = Work(store, splits, wanted, jobs).done()
+        store.begin(paper.name, f"{paper.name}: {asked}")
+        assessment, judged = Work(store, splits, asked, jobs).done()
         results = StudyResults(describe(data), assessment, judged)
-        replication = Replication(
-            study,
+        made = Replication(
+            paper.name,
             paper.reference,
             tuple(paper.exhibits(results)),
             tuple(paper.claims(results)),
             assessment,
             store.path,
-            _step(study, data, split, assessment.step),
+            _step(paper.name, data, split, assessment.step),
         )
         with store.writing():
-            write(replication, splits[0].step, figures)
-    return replication
+            write(made, {"split": splits[0].step}, figures)
+    return made
 
 
-def _study(name: str) -> Study:
+def _replicate_panels(
+    paper: PanelStudy,
+    data: Sequence[Ratings],
+    out: str | Path,
+    options: Mapping[str, Any],
+    threshold: float,
+    figures: bool,
+    seed: int,
+) -> Replication:
+    """Run a study of a protocol."""
+    with open_store(out) as store:
+        store.begin(paper.name, f"{paper.name}: {options}, threshold={threshold}, seed={seed}")
+        results = paper.work(store, data, threshold=threshold, seed=seed, **options)
+        names = ", ".join(one.name or "the ratings" for one in data)
+        settings = {"study": paper.name, "data": names, **results.settings}
+        fingerprints = {"fingerprint": ", ".join(one.fingerprint for one in data)}
+        made = Replication(
+            paper.name,
+            paper.reference,
+            tuple(results.exhibits),
+            tuple(results.claims),
+            None,
+            store.path,
+            Step("replicate", settings, fingerprints),
+            paper.rule,
+        )
+        with store.writing():
+            write(made, {}, figures)
+    return made
+
+
+def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings], given: Mapping[str, Any]) -> None:
+    """Refuse options that a study does not take, and ratings where there are none or too many."""
+    taken, several = (paper.options, paper.several) if isinstance(paper, PanelStudy) else (_OF_METRICS, False)
+    for name in given:
+        if name not in taken:
+            raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
+    if not data or not all(isinstance(one, Ratings) for one in data):
+        raise SettingError("a study needs ratings; make them of files and frames with cf.read")
+    if len(data) > 1 and not several:
+        raise SettingError(f"{paper.name} is run on one set of ratings, and {len(data)} are given; run it on each")
+
+
+def _study(name: str) -> Study | PanelStudy:
     if name not in STUDIES:
         raise SettingError(f"there is no study {name!r}{nearest(str(name), STUDIES)}")
     return STUDIES[name]
@@ -147,7 +235,7 @@ def _systems(systems: Sequence[str]) -> tuple[str, ...]:
 def _sizes(paper: Study, sizes: str | Sequence[float] | None) -> dict[str, tuple[float, ...]]:
     """Return what remains of the test set in each scenario of a paper: as in the paper, or as asked for."""
     if sizes is None:
-        return {name: tuple(shares) for name, shares in paper.sizes.items()}
+        return {name: tuple(own) for name, own in paper.sizes.items()}
     grid = sizes_of(sizes)
     if grid == (1.0,):
         raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")

@@ -14,7 +14,7 @@ from cranfield._spelling import nearest
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.reports.markup import percent
-from cranfield.studies._claims import SURE, Finding, frame_of
+from cranfield.studies._claims import OF_SYSTEMS, SURE, Finding, Rule, frame_of
 from cranfield.studies._study import Exhibit
 
 
@@ -33,20 +33,23 @@ class Replication:
     claims
         Its claims, each held against this run.
     assessment
-        All that was found out about the metrics.
+        All that was found out about the metrics; None in a study of something else.
     folder
         Where everything is.
     step
         The decisions.
+    rule
+        When a claim holds.
     """
 
     study: str
     reference: str
     exhibits: tuple[Exhibit, ...]
     claims: tuple[Finding, ...]
-    assessment: Assessment
+    assessment: Assessment | None
     folder: Path
     step: Step
+    rule: Rule = OF_SYSTEMS
 
     def frame(self) -> pl.DataFrame:
         """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
@@ -66,7 +69,7 @@ class Replication:
             for finding in self.claims
         ]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        note = f"so, opposite: in how many of the draws of systems, the rest being ties; a verdict needs {SURE:.0%}"
+        note = f"so, opposite: in how many of the {self.rule.drawn}, the rest being ties; a verdict needs {SURE:.0%}"
         return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
 
     def sentence(self) -> str:

@@ -71,6 +71,7 @@ def _gains_of(name, top):
 _NDCG = {
     "nDCG(gain=rating)@4": "rating",
     "nDCG(gain=exp)@4": "exp",
+    "nDCG(gain=expfull)@4": "exp",
     "nDCG(gain=exp1)@4": "exp1",
     "nDCG(gain=exp1full)@4": "exp1",
     "nDCG(dialect=ranx, gain=exp)@4": "relevant exp",
@@ -105,7 +106,7 @@ def test_normalised_metrics_are_right_on_any_scale(test, data, judged_of, same):
 @given(test=_WORLDS, data=st.data())
 def test_smaller_test_sets_are_measured_as_whole_ones_on_any_scale(test, data, judged_of, ratings_of):
     judged = judged_of({u: {i: float(-i) for i in range(7)} for u in test}, test, THRESHOLD)
-    metrics = [Metric.of(one) for one in (*list(_NDCG)[:4], "ERR", "ERR(rmax=user)", "RBP(gain=exp1)", "P@3", "nDCG@2")]
+    metrics = [Metric.of(one) for one in (*list(_NDCG)[:5], "ERR", "ERR(rmax=user)", "RBP(gain=exp1)", "P@3", "nDCG@2")]
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(judged.judgments), max_size=len(judged.judgments))))
     if not mask.any():
         return

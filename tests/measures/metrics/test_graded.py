@@ -20,6 +20,8 @@ def _gains(name, top):
         "rating": lambda r: r,
         "binary": lambda r: float(r >= THRESHOLD),
         "exp": lambda r: 2.0**r - 1,
+        "expfull": lambda r: (2.0**r - 1) / (2.0**top - 1) if top > 0 else 0.0,
+        "exprelevant": lambda r: 2.0 ** (r - THRESHOLD + 1) - 1 if r >= THRESHOLD else 0.0,
         "exp1": lambda r: (2.0 ** max(r - 1, 0) - 1) / 2.0 ** (top - 1),
         "exp1full": lambda r: (2.0 ** max(r - 1, 0) - 1) / max(2.0 ** (top - 1) - 1, 1.0 if top <= 1 else 0.0),
     }[name]
@@ -38,7 +40,7 @@ def test_dcg_and_ndcg_equal_their_definition(data, n, worlds, judged_of, ranked,
     run, test = data.draw(worlds)
     judged = judged_of(run, test, THRESHOLD)
     at = "" if n is None else f"@{n}"
-    for name in ("rating", "binary", "exp", "exp1", "exp1full"):
+    for name in ("rating", "binary", "exp", "expfull", "exprelevant", "exp1", "exp1full"):
         of = _gains(name, _top(test))
         found, normalised = [], []
         for user in sorted(test):
@@ -71,15 +73,18 @@ def test_err_equals_its_definition(data, n, worlds, judged_of, ranked, same):
 def test_rbp_and_its_residual_equal_their_definition(data, n, p, worlds, judged_of, ranked, same):
     run, test = data.draw(worlds)
     judged = judged_of(run, test, THRESHOLD)
-    base, residual = [], []
+    base, graded, residual = [], [], []
+    worth = _gains("expfull", _top(test))
     for user in sorted(test):
         items, profile = ranked(run.get(user, {}))[:n], test[user]
         weights = [(1 - p) * p**k for k in range(len(items))]
         value = sum(w for w, item in zip(weights, items) if profile.get(item, -1) >= THRESHOLD)
         rest = sum(w for w, item in zip(weights, items) if item not in profile) + p ** len(items)
         base.append(value)
+        graded.append(sum(w * worth(profile[item]) for w, item in zip(weights, items) if item in profile))
         residual.append(rest)
     same(Metric.of(f"RBP(p={p})@{n}")(judged), base)
+    same(Metric.of(f"RBP(p={p}, gain=expfull)@{n}")(judged), graded)
     same(Metric.of(f"RBPresidual(p={p})@{n}")(judged), residual)
 
 

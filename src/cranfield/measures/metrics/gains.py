@@ -24,7 +24,7 @@ from cranfield.measures.judgments import Judgments
 Gain = Callable[[Judgments], Values]
 RatingGain = Callable[[Values], Values]
 
-EXPONENTIAL = ("exp", "exp1", "exp1full")
+EXPONENTIAL = ("exp", "expfull", "exp1", "exp1full", "exprelevant")
 """The gains that grow with 2^r."""
 
 _LN_2 = float(np.log(2.0))
@@ -117,6 +117,27 @@ def _exponential(judgments: Judgments) -> Values:
     return powers_less_one(_rating(judgments))
 
 
+@GAINS.register("expfull", relative=_relative_exponential)
+def _exponential_full_range(judgments: Judgments) -> Values:
+    """(2^r − 1) / (2^rmax − 1), Cañamares et al. (2020), Table 3: ``exp`` scaled to 0 … 1."""
+    return _over_the_highest(_rating(judgments))
+
+
+def above_threshold(judgments: Judgments) -> Values:
+    """Return r − threshold + 1 of relevant items and 0 of the others, the exponent of the gain ``exprelevant``."""
+    return np.where(judgments.relevant, judgments.grades - judgments.threshold + 1.0, 0.0)
+
+
+def _relative_above_threshold(judgments: Judgments) -> Values:
+    return relative_powers(judgments, above_threshold(judgments))
+
+
+@GAINS.register("exprelevant", relative=_relative_above_threshold)
+def _exponential_of_relevant(judgments: Judgments) -> Values:
+    """2^(r − threshold + 1) − 1 of relevant items, 0 of the others (Cañamares and Castells 2018)."""
+    return powers_less_one(above_threshold(judgments))
+
+
 def above_one(judgments: Judgments) -> Values:
     """Return max(r − 1, 0), the exponent of the gains ``exp1`` and ``exp1full``."""
     return np.maximum(judgments.grades - 1.0, 0.0)
@@ -135,7 +156,11 @@ def _chapelle(judgments: Judgments) -> Values:
 @GAINS.register("exp1full", relative=_relative_above_one)
 def _full_range(judgments: Judgments) -> Values:
     """(2^(r−1) − 1) / (2^(rmax−1) − 1): the same, scaled to 0 … 1."""
-    exponents = above_one(judgments)
+    return _over_the_highest(above_one(judgments))
+
+
+def _over_the_highest(exponents: Values) -> Values:
+    """Return 2^e − 1 over the same of the highest exponent: values in 0 … 1."""
     shift = float(np.floor(exponents.max(initial=0.0)))
     gains = powers_less_one(exponents, shift)
     top = gains.max(initial=0.0)

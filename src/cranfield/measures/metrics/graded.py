@@ -47,7 +47,8 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating"
     """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
 
     The gain of an item is its test rating (``gain=rating``, trec_eval's), 1 if relevant (``binary``), 2^r − 1
-    (``exp``), or one of the scalings of Cañamares et al. (2020): (2^(r−1) − 1)/2^(rmax−1) (``exp1``) and
+    (``exp``), 2^(r − threshold + 1) − 1 if relevant (``exprelevant``), or one of the scalings of Cañamares et al.
+    (2020): (2^r − 1)/(2^rmax − 1) (``expfull``), (2^(r−1) − 1)/2^(rmax−1) (``exp1``) and
     (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
@@ -118,12 +119,13 @@ def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> V
     """Rank-biased precision (Moffat and Zobel 2008): (1 − p) Σ_k g_k p^(k−1), g in 0 … 1.
 
     A user goes on from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded one
-    with values in 0 … 1 (``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could add. Both are
-    defined for every user with a test rating, relevant or not: nothing is divided by the number of relevant items.
+    with values in 0 … 1 (``expfull``, ``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could
+    add. Both are defined for every user with a test rating, relevant or not: nothing is divided by the number of
+    relevant items.
     """
     gains = gain_of(gain)(judged.judgments)
     if gains.max(initial=0.0) > 1.0:
-        raise SettingError(f"gain={gain} of RBP exceeds 1; use binary, exp1 or exp1full")
+        raise SettingError(f"gain={gain} of RBP exceeds 1; use binary, expfull, exp1 or exp1full")
     return judged.discounted(_geometric(judged, p), gains[judged.pointers])
 
 
