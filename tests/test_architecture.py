@@ -27,6 +27,7 @@ LINE = [
     "comparisons",
     "assessments",
     "experiments",
+    "audits",
     "reports",
     "studies",
     "cli",

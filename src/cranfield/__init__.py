@@ -1,8 +1,8 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
 The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
-`judge`, `measure`, `compare`, `assess`; `experiments` runs all of them from one file, and `write_report` makes the
-page.
+`judge`, `measure`, `compare`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the winner
+survives other decisions, and `write_report` makes the page.
 """
 
 from cranfield import _starting
@@ -54,6 +54,7 @@ from cranfield.splits import Split
 
 if TYPE_CHECKING:
     from cranfield import experiments
+    from cranfield.audits.auditing import audit
     from cranfield.data import datasets
     from cranfield.measures.dialects import across_tools
     from cranfield.reports import write_report
@@ -84,6 +85,7 @@ __all__ = [
     "across_tools",
     "assess",
     "assess_folds",
+    "audit",
     "bounds",
     "by_popularity",
     "celma",
@@ -122,6 +124,7 @@ __all__ = [
 _LATER = {
     "datasets": ("cranfield.data.datasets", None),
     "across_tools": ("cranfield.measures.dialects", "across_tools"),
+    "audit": ("cranfield.audits.auditing", "audit"),
     "experiments": ("cranfield.experiments", None),
     "write_report": ("cranfield.reports", "write_report"),
 }
@@ -134,5 +137,5 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing(name)
     module, attribute = _LATER[name]
-    found = importlib.import_module(module)
-    return found if attribute is None else getattr(found, attribute)
+    imported = importlib.import_module(module)
+    return imported if attribute is None else getattr(imported, attribute)

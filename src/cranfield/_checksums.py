@@ -35,27 +35,27 @@ def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
     >>> record(path, {"seed": 1}).name, made_of(path), is_as_written(path)
     ('a.csv.json', {'seed': 1}, True)
     """
-    told = {
+    contents = {
         "cranfield": __version__,
         "file": path.name,
         "sha256": file_checksum(path),
         "made_of": dict(made_of or {}),
     }
-    write_text(record_path(path), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    write_text(record_path(path), json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
     return record_path(path)
 
 
 def made_of(path: Path) -> dict[str, Any] | None:
     """Return what a file was made of, or None where no record says so."""
-    told = _told(path)
-    return None if told is None else told["made_of"]
+    contents = _record_of(path)
+    return None if contents is None else contents["made_of"]
 
 
 def is_as_written(path: Path) -> bool:
     """Whether a file has a record and is, byte for byte, what the record says."""
-    told = _told(path)
+    contents = _record_of(path)
     try:
-        return told is not None and told["sha256"] == file_checksum(path)
+        return contents is not None and contents["sha256"] == file_checksum(path)
     except OSError:
         return False
 
@@ -79,11 +79,15 @@ def check_unchanged(path: Path) -> None:
     warnings.warn(f"{path} has changed since it was written; it is read as it is", CranfieldWarning, stacklevel=2)
 
 
-def _told(path: Path) -> dict[str, Any] | None:
+def _record_of(path: Path) -> dict[str, Any] | None:
     """Return the record of a file, or None where there is none or it is damaged."""
     try:
-        told: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
-        whole = told["file"] == path.name and isinstance(told["made_of"], dict) and isinstance(told["sha256"], str)
-        return told if whole else None
+        contents: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
+        is_whole = (
+            contents["file"] == path.name
+            and isinstance(contents["made_of"], dict)
+            and isinstance(contents["sha256"], str)
+        )
+        return contents if is_whole else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

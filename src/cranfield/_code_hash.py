@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 
-def made_of(what: Any) -> str:
-    """Return a hash of a value, or of all that the result of a function hangs on as far as its code tells.
+def made_of(thing: Any) -> str:
+    """Return a hash of a value, or of all that the result of a function depends on, as far as its code shows.
 
     That is its instructions and the names and constants in them, its defaults, the variables it closes over, and what
-    its names mean in its own module; of a class, all its methods and values. What cannot be told has another hash every
-    time, so it is never taken for known.
+    its names mean in its own module; of a class, all its methods and values. What cannot be hashed gets a new hash
+    every time, so it is never taken for known.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def made_of(what: Any) -> str:
     False
     """
     digest = hashlib.sha256()
-    for part in _parts(what, set()):
+    for part in _parts(thing, set()):
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()[:16]
 
@@ -37,27 +37,27 @@ def is_ours(function: Any) -> bool:
     return (getattr(function, "__module__", None) or "").startswith("cranfield.")
 
 
-def _parts(what: Any, seen: set[int]) -> Iterator[bytes]:
-    if isinstance(what, FunctionType):
+def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
+    if isinstance(thing, FunctionType):
         # A function may call itself.
-        if id(what) not in seen:
-            seen.add(id(what))
-            yield from _parts(what.__code__, seen)
-            for value in _reached(what):
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            yield from _parts(thing.__code__, seen)
+            for value in _reached(thing):
                 yield from _parts(value, seen)
-    elif isinstance(what, type):
-        if id(what) not in seen:
-            seen.add(id(what))
-            for value in _members(what):
+    elif isinstance(thing, type):
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            for value in _members(thing):
                 yield from _parts(value, seen)
-    elif isinstance(what, CodeType):
-        yield from (what.co_code, repr((what.co_names, what.co_freevars)).encode())
-        for constant in what.co_consts:
+    elif isinstance(thing, CodeType):
+        yield from (thing.co_code, repr((thing.co_names, thing.co_freevars)).encode())
+        for constant in thing.co_consts:
             yield from _parts(constant, seen)
-    elif isinstance(what, np.ndarray) and not what.dtype.hasobject:
-        yield from (repr((what.dtype.str, what.shape)).encode(), np.ascontiguousarray(what).tobytes())
+    elif isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+        yield from (repr((thing.dtype.str, thing.shape)).encode(), np.ascontiguousarray(thing).tobytes())
     else:
-        yield _pickled(what)
+        yield _pickled(thing)
 
 
 def _reached(function: FunctionType) -> Iterator[Any]:
@@ -97,8 +97,8 @@ def _is_filled(cell: CellType) -> bool:
     return True
 
 
-def _pickled(what: Any) -> bytes:
+def _pickled(thing: Any) -> bytes:
     try:
-        return pickle.dumps(what)
+        return pickle.dumps(thing)
     except (pickle.PicklingError, TypeError, AttributeError):
         return secrets.token_bytes(16)

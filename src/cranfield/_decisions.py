@@ -83,6 +83,16 @@ def borrowed(default: Any, check: Check) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+def in_one_form(declared: Field[Any], value: Any) -> Any:
+    """Return the value of a decision in its one form, or say what is wrong with it."""
+    check.not_renamed(declared.name, value, declared.metadata.get("renamed", {}))
+    if declared.metadata.get("choices"):
+        value = check.one_of(declared.name, value, declared.metadata["choices"])
+    if declared.metadata.get("check"):
+        value = declared.metadata["check"](declared.name, value)
+    return value
+
+
 @dataclass(frozen=True)
 class Decided:
     """The base of a group of decisions: a frozen dataclass that brings each of its fields into one form.
@@ -91,14 +101,8 @@ class Decided:
     """
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            check.not_renamed(one.name, value, one.metadata.get("renamed", {}))
-            if one.metadata.get("choices"):
-                value = check.one_of(one.name, value, one.metadata["choices"])
-            if one.metadata.get("check"):
-                value = one.metadata["check"](one.name, value)
-            object.__setattr__(self, one.name, value)
+        for declared in fields(self):
+            object.__setattr__(self, declared.name, in_one_form(declared, getattr(self, declared.name)))
         self._check_together()
 
     def _check_together(self) -> None:
@@ -107,16 +111,16 @@ class Decided:
     @classmethod
     def decisions(cls) -> dict[str, Field[Any]]:
         """Return the decisions that the group declares, by name; borrowed ones are not among them."""
-        return {one.name: one for one in fields(cls) if "letter" in one.metadata}
+        return {declared.name: declared for declared in fields(cls) if "letter" in declared.metadata}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values by name, lists for tuples."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def with_(self, **changes: Any) -> Self:
         """Return a copy with some decisions changed."""
-        known = [one.name for one in fields(self)]
+        known = [declared.name for declared in fields(self)]
         for name in changes:
             if name not in known:
                 raise SettingError(f"there is no decision {name!r} here{nearest(name, known)}")
@@ -152,18 +156,27 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Functi
 
     def show(function: Function) -> Function:
         signature = inspect.signature(function)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        declared = {one.name: one for group in groups for one in fields(group)}
-        taken = {name: one for name, one in declared.items() if name not in signature.parameters}
+        parameters = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        declared = {declaration.name: declaration for group in groups for declaration in fields(group)}
+        taken = {name: declaration for name, declaration in declared.items() if name not in signature.parameters}
         keywords = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, one.default), annotation=one.type
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name, declaration.default),
+                annotation=declaration.type,
             )
-            for name, one in taken.items()
+            for name, declaration in taken.items()
         ]
-        function.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
-        said = {name: one.metadata for name, one in taken.items() if "letter" in one.metadata}
-        lines = [f"{name}\n        {one['letter']}, {one['says']}." for name, one in said.items()]
+        function.__signature__ = signature.replace(parameters=[*parameters, *keywords])  # type: ignore[attr-defined]
+        decided = {
+            name: declaration.metadata for name, declaration in taken.items() if "letter" in declaration.metadata
+        }
+        lines = [f"{name}\n        {about['letter']}, {about['says']}." for name, about in decided.items()]
         function.__doc__ = (function.__doc__ or "").replace("{decisions}", "\n    ".join(lines))
         return function
 
@@ -174,9 +187,9 @@ def of_groups(
     groups: tuple[type[First], type[Second]], given: Mapping[str, Any], function: str, renamed: Mapping[str, str]
 ) -> tuple[First, Second]:
     """Return two groups of the decisions that a function was given; see `refuse_old_words` for names of neither."""
-    known = [{one.name for one in fields(group)} for group in groups]
-    others = {name: value for name, value in given.items() if not any(name in names for names in known)}
-    refuse_old_words(function, others, renamed)
+    known = [{declared.name for declared in fields(group)} for group in groups]
+    unknown = {name: value for name, value in given.items() if not any(name in names for names in known)}
+    refuse_old_words(function, unknown, renamed)
     first, second = ({name: given[name] for name in given if name in names} for names in known)
     return groups[0](**first), groups[1](**second)
 

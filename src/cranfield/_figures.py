@@ -1,7 +1,7 @@
 """What all figures share: colours, fonts and sizes of the two styles, and how they are written to files.
 
 A figure is one Altair chart: the page, SVG, PDF and PNG are drawn from it, and no browser is needed. Altair and
-vl-convert are imported when a figure is asked for.
+vl-convert are imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] 
     # One title, one domain and no legend of its own: Vega-Lite then draws one legend for all of them.
     colours = alt.Scale(domain=list(names), range=[PALETTE[k % n] for k in range(len(names))])
     legend = alt.Legend(symbolOpacity=1.0, symbolType="stroke" if mark == "line" else "circle")
-    made = {"color": alt.Color(f"{column}:N", title=None, scale=colours, legend=legend)}
+    encodings = {"color": alt.Color(f"{column}:N", title=None, scale=colours, legend=legend)}
     if len(names) > n:
         ways = _DASHES if mark == "line" else _SHAPES
         scale = alt.Scale(domain=list(names), range=[ways[k // n % len(ways)] for k in range(len(names))])
         channel, kind = ("strokeDash", alt.StrokeDash) if mark == "line" else ("shape", alt.Shape)
-        made[channel] = kind(f"{column}:N", title=None, scale=scale)
-    return made
+        encodings[channel] = kind(f"{column}:N", title=None, scale=scale)
+    return encodings
 
 
 def data_of(frame: pl.DataFrame) -> Any:
@@ -94,56 +94,56 @@ def tips(**fields: str | tuple[str, str]) -> list[Any]:
 
     Examples
     --------
-    >>> [one.to_dict() for one in tips(mean=("P@10", ".4f"))]
+    >>> [tip.to_dict() for tip in tips(mean=("P@10", ".4f"))]
     [{'field': 'mean', 'format': '.4f', 'title': 'P@10', 'type': 'quantitative'}]
     """
     alt = altair()
     return [
-        alt.Tooltip(f"{field}:N", title=said)
-        if isinstance(said, str)
-        else alt.Tooltip(f"{field}:Q", title=said[0], format=said[1])
-        for field, said in fields.items()
+        alt.Tooltip(f"{field}:N", title=title)
+        if isinstance(title, str)
+        else alt.Tooltip(f"{field}:Q", title=title[0], format=title[1])
+        for field, title in fields.items()
     ]
 
 
 def themed(chart: Any, style: Style = "screen") -> Any:
     """Return any chart in the fonts and colours of a style."""
-    own = look(style)
-    small = own["size"] - 1
+    sizes = look(style)
+    small = sizes["size"] - 1
     # All at once: each further `configure` would copy the chart again.
     return chart.configure(
-        font=own["font"],
+        font=sizes["font"],
         background="transparent",
         padding={"left": 12, "right": 8, "top": 4, "bottom": 4},
-        view={"stroke": None, "step": own["step"]},
+        view={"stroke": None, "step": sizes["step"]},
         axis={
             "labelColor": MUTED, "titleColor": INK, "domainColor": MUTED, "tickColor": MUTED, "gridColor": RULE,
-            "labelFontSize": small, "titleFontSize": own["size"], "titleFontWeight": "normal",
-            "labelLimit": own["name"],
+            "labelFontSize": small, "titleFontSize": sizes["size"], "titleFontWeight": "normal",
+            "labelLimit": sizes["name"],
             # A label stands under its tick, also at the ends of an axis, and never touches the next one.
             "labelFlush": False, "labelSeparation": small / 2,
         },
         legend={
             "labelColor": INK, "titleColor": MUTED, "labelFontSize": small, "titleFontSize": small,
-            "titleFontWeight": "normal", "labelLimit": own["name"], "titleLimit": 1.5 * own["name"],
+            "titleFontWeight": "normal", "labelLimit": sizes["name"], "titleLimit": 1.5 * sizes["name"],
         },
-        title={"color": INK, "fontSize": own["size"], "fontWeight": "normal", "anchor": "start"},
+        title={"color": INK, "fontSize": sizes["size"], "fontWeight": "normal", "anchor": "start"},
     )  # fmt: skip
 
 
 def definition(chart: Any) -> dict[str, Any]:
     """Return a chart's Vega-Lite definition."""
     # The charts are ours and tested: validating each again would take longer than drawing it.
-    made: dict[str, Any] = _drawable(chart.to_dict(validate=False))
-    return made
+    drawable: dict[str, Any] = _drawable(chart.to_dict(validate=False))
+    return drawable
 
 
 def _drawable(part: Any) -> Any:
-    """Return a part of a definition in which every text is one that can be drawn, whoever named a system so."""
+    """Return a part of a definition in which every text can be drawn, whatever the systems are called."""
     if isinstance(part, dict):
-        return {key: _drawable(one) for key, one in part.items()}
+        return {key: _drawable(value) for key, value in part.items()}
     if isinstance(part, list):
-        return [_drawable(one) for one in part]
+        return [_drawable(value) for value in part]
     if not isinstance(part, str):
         return part
     return part + _NO_WIDTH if part in _JAVASCRIPT else shown(part)
@@ -151,13 +151,15 @@ def _drawable(part: Any) -> Any:
 
 def svg(chart: Any, prefix: str = "") -> str:
     """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
-    made = json.dumps(definition(chart), ensure_ascii=False)
-    table = _fonts.stand_ins(made)
-    drawn = str(vl_convert().vegalite_to_svg(made.translate(table))).translate({b: a for a, b in table.items()})
+    specification = json.dumps(definition(chart), ensure_ascii=False)
+    table = _fonts.stand_ins(specification)
+    drawn = str(vl_convert().vegalite_to_svg(specification.translate(table))).translate(
+        {b: a for a, b in table.items()}
+    )
     # Gradients and clips are numbered through all that the process has drawn; here they start anew.
-    for k, one in enumerate(_MARKED.findall(drawn)):
-        own = f"{prefix}{one.rstrip('0123456789')}{k}"
-        drawn = drawn.replace(f' id="{one}"', f' id="{own}\0"').replace(f"url(#{one})", f"url(#{own}\0)")
+    for k, mark in enumerate(_MARKED.findall(drawn)):
+        new_mark = f"{prefix}{mark.rstrip('0123456789')}{k}"
+        drawn = drawn.replace(f' id="{mark}"', f' id="{new_mark}\0"').replace(f"url(#{mark})", f"url(#{new_mark}\0)")
     return drawn.replace("\0", "")
 
 
@@ -175,7 +177,7 @@ def save(chart: Any, *paths: str | Path) -> None:
     for path in map(Path, paths):
         ending = path.suffix.lower()
         if ending not in _ENDINGS:
-            raise SettingError(f"{path} is no figure that can be written; name it .svg, .pdf, .png or .json")
+            raise SettingError(f"{path} is not a figure file that can be written; name it .svg, .pdf, .png or .json")
         # Drawing takes longer than making one form of another.
         drawn = drawn if ending == ".json" else drawn or svg(chart)
         with whole_file(path) as temporary:
@@ -206,17 +208,17 @@ def check_libraries() -> None:
 def altair() -> Any:
     """Import Altair, or name the extra that brings it."""
     try:
-        import altair as found
+        import altair as library
     except ImportError as error:
         raise MissingExtraError("drawing", library="altair", extra="report") from error
-    return found
+    return library
 
 
 def vl_convert() -> Any:
     """Import vl-convert, with our fonts, or name the extra that brings it."""
     try:
-        import vl_convert as found
+        import vl_convert as library
     except ImportError as error:
         raise MissingExtraError("drawing", library="vl-convert-python", extra="report") from error
-    _fonts.register(found)
-    return found
+    _fonts.register(library)
+    return library

@@ -121,7 +121,7 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
 
 def _message(error: BaseException, files: set[str]) -> str | None:
     """Return where in a user's own files an error was raised, and what it says; None if it was not raised there."""
-    what = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+    summary = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
     if isinstance(error, SyntaxError) and error.filename in files:
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
@@ -129,7 +129,7 @@ def _message(error: BaseException, files: set[str]) -> str | None:
         return None
     last = frames[-1]
     line = f" ({last.line})" if last.line else ""
-    return f"{last.filename}, line {last.lineno}, in {last.name}: {what}{line}"
+    return f"{last.filename}, line {last.lineno}, in {last.name}: {summary}{line}"
 
 
 def imported(name: str) -> Any:
@@ -170,8 +170,8 @@ def _attribute(module_name: str, attribute: str) -> Any:
             known = (
                 [member for member in vars(thing) if not member.startswith("_")] if hasattr(thing, "__dict__") else []
             )
-            there = f"the module {module_name!r}" if isinstance(thing, ModuleType) else repr(thing)
-            raise SettingError(f"{there} has no {part!r}{nearest(part, known)}")
+            owner = f"the module {module_name!r}" if isinstance(thing, ModuleType) else repr(thing)
+            raise SettingError(f"{owner} has no {part!r}{nearest(part, known)}")
         thing = getattr(thing, part)
     return thing
 
@@ -242,9 +242,9 @@ def _sources(module: str, folder: Path) -> dict[str, Path]:
                 continue
             files[imported_name] = Path(spec.origin)
             waiting += [
-                other
-                for other in _imports(imported_name, files[imported_name])
-                if _same_origin(other, module, folder, beside)
+                dependency
+                for dependency in _imports(imported_name, files[imported_name])
+                if _same_origin(dependency, module, folder, beside)
             ]
     return files
 

@@ -90,8 +90,8 @@ class Entry(Generic[Thing]):
     @cached_property
     def limits(self) -> Mapping[str, Limits]:
         """What each parameter may be."""
-        own = _declared(self.thing) if is_dataclass(self.thing) else _annotated(self.thing)
-        return {**{name: own.get(name, Limits()) for name in self.parameters}, **self.common}
+        declared = _declared(self.thing) if is_dataclass(self.thing) else _annotated(self.thing)
+        return {**{name: declared.get(name, Limits()) for name in self.parameters}, **self.common}
 
     @property
     def summary(self) -> str:
@@ -99,7 +99,7 @@ class Entry(Generic[Thing]):
         return (inspect.getdoc(self.thing) or "").split("\n", 1)[0]
 
     def signature(self, without: Container[str] = ()) -> str:
-        """Return how it is spelled with its parameters and their defaults, save those ``without``."""
+        """Return how it is spelled with its parameters and their defaults, except those in ``without``."""
         stated = {name: "..." if value is REQUIRED else value for name, value in self.parameters.items()}
         return str(Spelling(self.name, tuple((name, value) for name, value in stated.items() if name not in without)))
 
@@ -238,8 +238,10 @@ class Registry(Mapping[str, Thing]):
             self.check_name(taken)
             owner = self._owner(taken)
             if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
-                there = f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
-                raise SettingError(f"{there} already; choose another name, or give replace=True")
+                conflict = (
+                    f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
+                )
+                raise SettingError(f"{conflict} already; choose another name, or give replace=True")
         for taken in (name, *entry.aliases):
             self._free(taken)
         self._entries[name] = entry
@@ -275,7 +277,7 @@ class Registry(Mapping[str, Thing]):
         return entry.thing(*subjects, **chosen | dict(spelling.parameters))
 
     def signatures(self, without: Container[str] = ()) -> list[str]:
-        """Return how each is spelled, with its parameters and their defaults, save those ``without``."""
+        """Return how each is spelled, with its parameters and their defaults, except those in ``without``."""
         return [entry.signature(without) for entry in self._entries.values()]
 
     def entries(self) -> Mapping[str, Any]:

@@ -36,6 +36,6 @@ def answer_imports() -> None:
 
 def missing(name: str) -> AttributeError:
     """Return the answer to a name that `cranfield` does not have, or no longer has."""
-    now = {**PACKAGES, **FUNCTIONS}.get(name)
-    instead = "" if now is None else f"; it is now cranfield.{now}"
+    new_name = {**PACKAGES, **FUNCTIONS}.get(name)
+    instead = "" if new_name is None else f"; it is now cranfield.{new_name}"
     return AttributeError(f"module 'cranfield' has no attribute {name!r}{instead}", name=name)

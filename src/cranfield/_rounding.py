@@ -45,5 +45,5 @@ def to_decimals(values: NDArray[np.float64], decimals: int) -> NDArray[np.float6
     >>> to_decimals(np.array([0.123, 1e300]), 2).tolist()
     [0.12, 1e+300]
     """
-    whole = np.abs(values) >= 2.0**53
-    return np.where(whole, values, np.round(np.where(whole, 0.0, values), decimals))
+    without_decimals = np.abs(values) >= 2.0**53
+    return np.where(without_decimals, values, np.round(np.where(without_decimals, 0.0, values), decimals))

@@ -33,7 +33,7 @@ class Settings:
 
     @property
     def workers(self) -> int:
-        """The number of threads to use: the asked one, or every core this process may run on."""
+        """The number of threads to use: the number set, or every core this process may run on."""
         if self.threads is not None:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

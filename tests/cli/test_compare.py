@@ -106,6 +106,16 @@ def test_a_gate_exits_with_0_only_if_the_claim_is_shown_for_every_run(files, cra
     assert both.out.startswith("undecided: better than guess is shown for 1 of 2 systems and metrics.")
 
 
+def test_a_gate_says_which_users_have_no_list(files, cranfield):
+    lines = (files / "good.csv").read_text().splitlines()
+    user = lines[1].split(",")[0]
+    kept = [line for line in lines if line.split(",")[0] != user]
+    (files / "fewer.csv").write_text("\n".join(kept) + "\n")
+    found = _gate(cranfield, "fewer.csv", "guess.csv", "--baseline", "guess", "--better")
+    assert "fewer serves " in found.out
+    assert "users that both systems serve" in found.out
+
+
 def test_a_gate_says_the_same_in_json_on_the_page_and_in_python(files, cranfield):
     arguments = ("other.csv", "guess.csv", "--baseline", "guess", "--no-worse", "2%")
     code, out, err = _gate(cranfield, *arguments, "--format", "json", "--report", "page.html")

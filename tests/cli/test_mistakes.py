@@ -38,6 +38,7 @@ FILES = {
     "knn.csv": _text(KNN),
     "als.csv": _text(ALS),
     "copy.csv": _text(KNN),
+    "counts.csv": _text([(user, item, 40 + place) for place, (user, item, _) in enumerate(KNN)]),
     "log.csv": _text(TEST, "visitor,page,stars"),
     "qrels.txt": "".join(f"{user} 0 {item} {grade}\n" for user, item, grade in TEST),
     "knn.run": "".join(f"{user} Q0 {item} 1 {score} knn\n" for user, item, score in KNN),
@@ -86,6 +87,10 @@ MISTAKES = {
         "evaluate --test knn.csv test.csv",
         "test.csv: the test set and the run seem to be swapped: the test set holds scores, and this run ratings; give",
     ),
+    "test set and the counts of popularity swapped": Mistake(
+        "evaluate --test counts.csv test.csv",
+        "test.csv: the test set and the run seem to be swapped: the test set holds scores, and this run ratings; give",
+    ),
     "judgments as run": Mistake(
         "evaluate --test knn.run qrels.txt", "qrels.txt: the file holds relevance judgments (qrels), not ranked lists;"
     ),
@@ -96,7 +101,7 @@ MISTAKES = {
     "training set as test set": Mistake(
         "evaluate --test train.csv knn.csv",
         "knn.csv: no list holds any item that its user has rated in the test set, where chance alone would find about "
-        "44; this is so if the training ratings are given as the test set; give the held-out ratings",
+        "44; this is so if the training ratings are given as the test set, or as the run; give the held-out ratings",
     ),
     "test set as training set": Mistake(
         f"{E} --train test.csv knn.csv",

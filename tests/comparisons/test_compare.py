@@ -147,6 +147,26 @@ def test_undefined_errors_are_never_counted_as_zero():
     assert "left out" in str(result)
 
 
+def test_undefined_values_of_one_system_are_left_out_for_all_so_that_the_best_one_is_the_one_that_wins():
+    # The first has values for the easy users alone, so that its own average is the highest; it is worst among these.
+    values = np.repeat([[[0.6], [0.1]], [[0.8], [0.1]], [[0.7], [0.1]]], [10, 40], axis=1).reshape(3, 1, 50)
+    values += np.random.default_rng(0).normal(0, 0.01, values.shape)
+    values[0, :, 10:] = np.nan
+    result = compare(scores_of(values), undefined="leave out")
+    worst, best, second = result.systems
+    assert result.letters()["system"].to_list() == [best, second, worst]
+    assert result.averages[:, 0] == pytest.approx(values[:, 0, :10].mean(axis=1))
+    assert f" {best} is best (0.79" in result.verdict[0]
+    assert result.frame()["n"].to_list() == [10] * 3
+
+
+def test_a_system_without_any_value_does_not_take_the_users_of_the_others_away():
+    values = _world(3, 1)
+    values[0] = np.nan
+    result = compare(scores_of(values, ["RMSE"], lower=[True]))
+    assert result.frame()["n"].to_list() == [0, 0, 300]
+
+
 def test_a_users_lists_are_averaged_first_unless_lists_are_asked_for():
     values, users = _world(2, 1), np.repeat(np.arange(100), 3)
     by_user, by_list = (compare(scores_of(values, users=users), by=by) for by in ("user", "list"))

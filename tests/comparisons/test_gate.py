@@ -165,3 +165,17 @@ def test_equal_systems_are_no_worse_and_a_few_users_show_nothing():
     few = compare({"a": [0.5, 0.4, 0.6], "b": [0.1, 0.2, 0.15]}).better("a", than="b")
     assert few.outcome == "undecided"
     assert "no limit can be found" in str(few)
+
+
+def test_a_gate_without_users_or_with_one_is_undecided_and_has_no_limit():
+    nobody = compare({"new": [0.5, np.nan], "old": [np.nan, 0.5]}, undefined="leave out").no_worse(than="old", by=0.01)
+    assert str(nobody) == "value: undecided: there is no user for whom it is defined for new and old."
+    single = compare({"new": [0.5], "old": [0.2]}).better(than="old")
+    assert "is 0.3000 better than old (0.2000); no limit can be found (one-sided 95 % limit; p = 0.5; 1 user)" in str(
+        single
+    )
+
+
+def test_a_gate_needs_a_metric():
+    with pytest.raises(SettingError, match="a gate needs a metric"):
+        compare({"new": [0.5, 0.4], "old": [0.2, 0.1]}).better(than="old", metrics=[])

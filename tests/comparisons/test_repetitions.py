@@ -68,7 +68,7 @@ def test_the_verdict_and_the_caption_say_so():
     assert result.caption.startswith("test: t, users crossed with 4 repetitions (in place of permutation)")
     said = result.verdict[-1]
     assert said.startswith(
-        "Between 4 repetitions (new splits and seeds) the standard deviation of the average is one 0.0"
+        "Between 4 repetitions (new splits and seeds) the standard deviation of the average of value is one 0.0"
     )
     assert "intervals and p-values include it (users crossed with repetitions)" in said
     ranks = compare(parts, significance="wilcoxon")
@@ -112,3 +112,18 @@ def test_averages_by_user_have_the_spread_in_their_interval():
     median = scores.frame("median", by="user")
     assert median["spread"].is_not_null().all()
     assert median["interval"][0] == "95% exact order statistics"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"significance": "wilcoxon"},
+            "intervals include it (users crossed with repetitions), p-values of this test do",
+        ),
+        ({"significance": "tukey"}, "; intervals and p-values of this test do not include it."),
+        ({"by": "list"}, "There are 4 repetitions (new splits and seeds), and intervals and p-values do not include"),
+    ],
+)
+def test_the_verdict_says_what_does_not_include_the_spread_between_repetitions(options, sentence):
+    assert sentence in compare(_repetitions(np.random.default_rng(1)), **options).verdict[-1]

@@ -115,3 +115,43 @@ def test_where_lower_is_better_the_lead_is_how_much_lower():
 def test_json_holds_the_verdict():
     result = compare(VALUES)
     assert json.loads(json.dumps(result.as_dict()))["verdict"] == result.verdict == result.sentences()
+
+
+def test_nobody_has_the_best_average_where_all_have_the_same():
+    said = compare({name: [0.0] * 20 for name in "abc"}).verdict[0]
+    assert said.startswith("value: all 3 systems have the same average, 0.0000. The largest difference")
+    assert "best" not in said
+    assert "power" not in said
+
+
+def test_a_system_without_values_is_named_and_does_not_lead():
+    low, high = np.random.default_rng(0).random((2, 50))
+    systems = {"none": np.full(50, np.nan), "low": low, "high": high + 0.5}
+    said = compare(systems, undefined="leave out").verdict[0]
+    assert said.startswith("value: high (")
+    assert said.endswith(" It is undefined for every user of none.")
+    assert "nan" not in said
+
+
+def test_one_user_gives_no_interval():
+    assert "0.3000, +150 % (too few users for an interval)" in compare({"a": [0.5], "b": [0.2]}).verdict[0]
+
+
+def test_a_significant_difference_whose_interval_includes_0_is_explained():
+    noise = np.random.default_rng(0).normal(0, 0.1, (4, 200))
+    noise -= noise.mean(axis=1, keepdims=True)
+    systems = {name: 0.5 + gain + row for name, gain, row in zip("abcd", (0.0, 0.024, 0.3, 0.6), noise)}
+    result = compare(systems)
+    row = result.frame().row(0, named=True)
+    assert row["significant"]
+    assert row["lower"] < 0 < row["upper"]
+    assert result.remarks == [
+        "value: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which "
+        "is stricter than the correction (holm) of p-values."
+    ]
+
+
+def test_the_largest_difference_names_the_better_system_first_whatever_the_order_of_the_systems():
+    values = dict(zip("abc", np.random.default_rng(0).random((3, 30))))
+    backwards = dict(reversed(values.items()))
+    assert compare(values).verdict == compare(backwards).verdict

@@ -93,7 +93,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[decisions]\nlists = 'condensed'\nnonrelevant = 100", "keeps only rated items"),
         ("[decisions]\nlists = 5", "lists=5 is not one of full, condensed"),
         ("[data.x]\nfil = 'a.csv'", "data.x: no key 'fil'; did you mean 'file'?"),
-        ("[data.x]\n", "data.x says not where the ratings come from; give one of file, dataset, simulate, train"),
+        ("[data.x]\n", "data.x does not say where the ratings come from; give one of file, dataset, simulate, train"),
         ("[data.x]\nfile = 'a'\ndataset = 'ml-1m'", "data.x has file and dataset"),
         ("[data.x]\nfile = 5", "data.x.file=5 is not text"),
         ("[data.x]\nfile = 'a'\nseparator = 3", "data.x.separator=3 cannot be; give text"),
@@ -103,7 +103,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[data.x]\ndataset = 'ml-1n'", "did you mean 'ml-1m'"),
         ("[data.x]\nsimulate = 'wrld()'", "did you mean 'world'?"),
         ("[data.x]\nsimulate = 'world(user=5)'", "did you mean 'users'?"),
-        ("[data.x]\nsimulate = 'world(users=50)'\nseparator = ','", "is no file, so separator cannot be"),
+        ("[data.x]\nsimulate = 'world(users=50)'\nseparator = ','", "is not a file, so separator cannot be"),
         ("[data.'../x']\nfile = 'a.csv'", "data has the name '../x'"),
         ("[data.x]\ntrain = 'a'\ntest = 'b'", "set split='predefined'"),
         ("[decisions]\nsplit = 'predefined'", "split='predefined' needs data that come divided"),
@@ -130,7 +130,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[systems]\na = { system = 'knn', search = 5 }", "systems.a: search=5 is not a table"),
         ("[systems]\na = { system = 'knn(k=5)', search = { k = [1] } }", "k is fixed in 'knn(k=5)' already"),
         ("[systems]\na = { system = 'knn', search = { k = { low = 1, high = 9 } } }", "k is a range, of which not"),
-        ("[systems]\na = { system = 'knn', search = { k = { low = 9, high = 1 } }, trials = 2 }", "is no range"),
+        ("[systems]\na = { system = 'knn', search = { k = { low = 9, high = 1 } }, trials = 2 }", "is not a range"),
         ("[systems]\na = { system = 'knn', search = { k = [1] }, trials = 0 }", "trials=0 is not a whole number"),
         ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'nDGC@5' }", "did you mean 'nDCG'?"),
         ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'P@500' }", "too short for P@500"),
@@ -193,6 +193,20 @@ def test_the_schema_accepts_what_the_reader_accepts_and_refuses_misspellings():
                 "[systems]\na = { system = 'knn', trials = 3 }"):  # fmt: skip
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(bad), rules)
+
+
+def test_a_table_of_opened_decisions_reads_back_as_it_was():
+    table = {
+        "budget": 100,
+        "vary": {
+            "split": ["random(train=0.5)", "k_fold(k=5)"],
+            "keep_seen": [False, True],
+            "filters": [[], ["k_core(k=5)"]],
+        },
+        "systems": {"knn(k=100)": {"k": [50, 100]}},
+    }
+    experiment = Experiment(audit=table)
+    assert experiment_of(tomllib.loads(toml_of(experiment))) == experiment
 
 
 def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_spelled(tmp_path):

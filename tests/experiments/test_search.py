@@ -128,9 +128,9 @@ def test_a_record_of_something_else_is_refused(tmp_path):
     with pytest.raises(CranfieldError, match="another metric"):
         search(PARTS, "knn", {"k": [1]}, "P@10", record=path)
     path.write_text("{")
-    with pytest.raises(CranfieldError, match="is no record of a search"):
+    with pytest.raises(CranfieldError, match="is not the record of a search"):
         search(PARTS, "knn", {"k": [1]}, "P@5", record=path)
-    with pytest.raises(CranfieldError, match="is no range"):
+    with pytest.raises(CranfieldError, match="is not a range"):
         Range(3, 1)
 
 

@@ -13,6 +13,12 @@ from cranfield.recommenders import recommender
 NEIGHBOURS = 4
 
 
+@pytest.fixture
+def world(world):
+    """Leave out the user and the item without ratings, which systems do not see (`test_baselines`)."""
+    return world.compact()
+
+
 def _fitted(spelling, train):
     return recommender(spelling).fit(train).score(np.arange(train.n_users))
 

@@ -26,6 +26,7 @@ _COMMANDS = {
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",
     "assess": "Say which metric can be trusted on these data.",
+    "audit": "Say whether the winner survives other decisions.",
     "new": "Write a commented experiment file to start from.",
     "run": "Run an experiment file from data to report; stop and go on at will.",
     "show": "Say what is in an experiment's folder.",
@@ -77,10 +78,10 @@ def main(arguments: list[str] | None = None) -> None:
         _drop_output()
         sys.exit(141)
     except Exception as error:
-        told = _told(error)
-        if told is None:
+        message = _told(error)
+        if message is None:
             raise
-        _end(told)
+        _end(message)
     except BaseException as error:  # a panic of Polars is not an Exception
         if not is_short_of_memory(error):
             raise
@@ -110,9 +111,9 @@ def _told(error: Exception) -> str | None:
 
 def _in_a_line(error: click.ClickException) -> str:
     """Return what is wrong with the options, and where it says which there are."""
-    told = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return told if context is None else f"{told}; see: {context.command_path} --help"
+    return message if context is None else f"{message}; see: {context.command_path} --help"
 
 
 def _end(why: str, code: int = 2) -> NoReturn:

@@ -176,7 +176,7 @@ _OUTPUTS = ("out", "per_user", "report")
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:
     """Refuse, before there is any work to lose, to write where the input is or twice to one file."""
-    taken = {Path(one).resolve() for one in (*measuring.runs, measuring.test, measuring.train) if one is not None}
+    taken = {Path(file).resolve() for file in (*measuring.runs, measuring.test, measuring.train) if file is not None}
     for name, path in outputs.items():
         option = "--" + name.replace("_", "-")
         if Path(path).is_dir() and name != "out":

@@ -172,7 +172,7 @@ def for_file(path: str, reading: Mapping[str, Any], files: Iterable[str]) -> dic
 
     Where every file is Parquet nothing is left out, so that reading refuses it.
     """
-    if not is_parquet(meant(path)) or all(is_parquet(meant(one)) for one in files):
+    if not is_parquet(meant(path)) or all(is_parquet(meant(file)) for file in files):
         return dict(reading)
     return {name: value for name, value in reading.items() if name not in _OF_TEXT}
 

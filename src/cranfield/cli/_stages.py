@@ -55,9 +55,10 @@ def _lines(what: str, steps: int) -> Iterator[Callable[[], None]]:
 @contextmanager
 def _bar(what: str, steps: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description:<22}", markup=False), BarColumn(), TimeElapsedColumn())
+    elapsed, left = TimeElapsedColumn(), TimeRemainingColumn()
+    columns = (SpinnerColumn(), TextColumn("{task.description:<22}", markup=False), BarColumn(), elapsed, left)
     what = shown(what)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps if steps > 1 else None)

@@ -156,10 +156,10 @@ def command(
     else:
         check_libraries()
     loaded = [measuring.load(), *_further(measuring, folds, trains)]
-    found = assess_folds(
-        [(one.runs, one.test) for one in _alike(loaded)],
+    assessment = assess_folds(
+        [(fold.runs, fold.test) for fold in _alike(loaded)],
         metrics,
-        trains=[one.train for one in loaded],
+        trains=[fold.train for fold in loaded],
         threshold=measuring.threshold,
         lists=measuring.lists,
         negative_grades=measuring.negative_grades,
@@ -171,13 +171,13 @@ def command(
         out=None if out is None else Path(out) / "samples",
         **asking,
     )
-    put(shown_lines(found) if format == "table" else written(_plain(found.frame(study)), format), None)
+    put(shown_lines(assessment) if format == "table" else written(_plain(assessment.frame(study)), format), None)
     if out is not None:
-        files = found.save(out, figures=figures, style=style)
+        files = assessment.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
             say_line(f"{len(files)} files in {out}")
     if report is not None:
-        write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=found)
+        write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=assessment)
 
 
 def _further(measuring: MeasuringOptions, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[Loaded]:
@@ -221,8 +221,8 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]:
     """Return the grid of each scenario: one for all, and after it those of single scenarios."""
     grids: dict[str, Any] = {}
-    for one in given:
-        name, equals, text = one.rpartition("=")
+    for option in given:
+        name, equals, text = option.rpartition("=")
         grid = text if text in SIZES else numbers("--sizes", text)
         grids.update(dict.fromkeys([name] if equals else scenarios, grid))
     return grids
@@ -236,10 +236,10 @@ def _cutoffs(text: str | None) -> list[int] | bool:
 
 def _weights(given: tuple[str, ...]) -> dict[str, float]:
     weights = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    for text in given:
+        name, equals, value = text.partition("=")
         try:
             weights[name.strip()] = float(value if equals else "")
         except ValueError as error:
-            raise SettingError(f"--weight {one!r} cannot be read; write a criterion and a number: power=2") from error
+            raise SettingError(f"--weight {text!r} cannot be read; write a criterion and a number: power=2") from error
     return weights

@@ -155,7 +155,7 @@ def command(
         put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments))), out)
-    averaging = Averaging(**{one.name: options[one.name] for one in fields(Averaging)})
+    averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
     write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
         sys.exit(1)
@@ -182,7 +182,8 @@ def _put_gate(gate: Gate, result: Comparison, format: str, out: str | None) -> N
     elif format == "json":
         put(json.dumps({"gate": gate.as_dict(), **result.as_dict()}, indent=1, ensure_ascii=False), out)
     else:
-        put_text(f"{gate}\n\n{gate.table().text()}", out)
+        sentences = "\n".join((*gate.sentences, *result.shortfall, *result.remarks))
+        put_text(f"{sentences}\n\n{gate.table().text()}", out)
 
 
 def _refuse_tests(instead: str, significance: str) -> None:

@@ -38,10 +38,10 @@ def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     """Run the whole line on a simulated world where the truth is known, and write a report."""
     check_libraries()
     make_folder(out)
-    found = demo(size, seed=seed, stages=stages)
+    result = demo(size, seed=seed, stages=stages)
     with stages("Writing the report"):
-        page = found.write(out, style=style)
-    say(found)
+        page = result.write(out, style=style)
+    say(result)
     say_line("")
     say_line(f"The report: {page}")
     if show:

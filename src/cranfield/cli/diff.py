@@ -21,5 +21,5 @@ Examples:
 @output_options("text", "csv", "json")
 def command(before: str, after: str, format: str, out: str | None) -> None:
     """Say which decisions differ between two experiments, and how the results moved."""
-    found = diff(before, after)
-    put(shown_lines(found) if format == "text" else written(found.frame(), format), out)
+    differences = diff(before, after)
+    put(shown_lines(differences) if format == "text" else written(differences.frame(), format), out)

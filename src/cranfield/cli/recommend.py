@@ -107,15 +107,15 @@ def command(
         refuse_idle("without --test, which names the newcomers", "newcomers")
     if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
-    given_files = [Path(one).resolve() for one in (train, test) if one is not None]
+    given_files = [Path(file).resolve() for file in (train, test) if file is not None]
     for path in files.values():
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
     sources = [train, *([] if test is None else [test])]
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
     data = parts[0] if test is None else predefined(*parts, overlap=overlap or "error")
-    asked = {name: _asked(data, name, asking) for name in files}
-    why = {name: _why_anew(path, asked[name], resume) for name, path in files.items()}
+    recorded = {name: _asked(data, name, asking) for name in files}
+    why = {name: _why_anew(path, recorded[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
         # Files are named as systems are spelled, whatever is displayed of them.
@@ -123,7 +123,7 @@ def command(
         make_folder(out)
         for run in runs:
             path = write_run(run, files[run.name])
-            record(path, asked[run.name])
+            record(path, recorded[run.name])
             if not settings.quiet:
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
@@ -135,7 +135,7 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
     """Return all that the lists of a system depend on, as JSON holds it."""
     train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
     seed, fill = asking["seed"], fill_system(asking["fill"], asking["seed"])
-    told = {
+    decisions = {
         "version": __version__,
         "training ratings": _identity(train),
         "test ratings": None if test is None else _identity(test),
@@ -144,7 +144,7 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
         **{name: value for name, value in asking.items() if name != "jobs"},
         "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
     }
-    kept: dict[str, Any] = json.loads(json.dumps(told))
+    kept: dict[str, Any] = json.loads(json.dumps(decisions))
     return kept
 
 

@@ -10,6 +10,8 @@ import click
 
 from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
+from cranfield.audits.auditing import audit_of
+from cranfield.audits.stage import AUDITED
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option, unpack_option
@@ -55,12 +57,21 @@ def command(
     asked = seed if is_given("seed") else None
     if dry_run:
         refuse_idle("with --dry-run", "allow_code")
-        say(plan(experiment, out, seed=asked, report=wanted))
+        say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted))
         return
     results = run(
-        experiment, out, seed=asked, jobs=jobs, stages=stages, report=_reporter(wanted), allow_code=allow_code
+        experiment,
+        out,
+        seed=asked,
+        jobs=jobs,
+        stages=stages,
+        further=(AUDITED,),
+        report=_reporter(wanted),
+        allow_code=allow_code,
     )
     say(results)
+    if results.experiment.audit is not None:
+        say(audit_of(results))
     if (missing := results.missing()) and not settings.quiet:
         say(f"not reported: {'; '.join(missing)}", err=True)
     pages = results.pages

@@ -20,5 +20,5 @@ Examples:
 @output_options("text", "csv", "json")
 def command(folder: str, format: str, out: str | None) -> None:
     """Say what was run in FOLDER, what is there, its sizes and times, and the verdict."""
-    found = show(folder)
-    put(shown_lines(found) if format == "text" else written(found.frame(), format), out)
+    overview = show(folder)
+    put(shown_lines(overview) if format == "text" else written(overview.frame(), format), out)

@@ -94,8 +94,8 @@ def command(
     record = write(splits, out, format=format, fingerprint=whole, force=force)
     if not settings.quiet:
         steps: list[Step | Split] = [*history, *splits]
-        for made in steps:
-            say_line(made)
-            for note in made.notes:
+        for step in steps:
+            say_line(step)
+            for note in step.notes:
                 say_line(f"  {note}")
         say_line(f"written to {record.parent}, with the record {record.name}")

@@ -221,9 +221,8 @@ def compare_scores(
     if comparing.base is not None:
         comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
-    if parse(significance).name == "tukey":
-        # It deals every user's values to all systems, so what stands beside it is over the same users.
-        data = [sample.of_common_users() for sample in data]
+    # Averages over other users than those of the test could order the systems the other way round.
+    data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
     relative = relative_differences(data, alpha, seed)
@@ -245,7 +244,7 @@ def compare_scores(
         population=population(scores, averaging),
         relevance=scores.only([sample.metric for sample in data]).relevance,
         nothing_relevant=scores.nothing_relevant,
-        repetitions=1 if data[0].cells is None else data[0].cells.shape[2],
+        repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,

@@ -13,6 +13,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._numbers import DASH, number_text, percent_text
+from cranfield._phrases import listed
 from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
@@ -24,7 +25,15 @@ from cranfield.comparisons.letters import compact_letters
 from cranfield.comparisons.power import power as power_of
 from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.sentences import MetricFacts, p_text, repeated, trained_once, verdict
+from cranfield.comparisons.sentences import (
+    MetricFacts,
+    not_crossed,
+    p_text,
+    repeated,
+    significant_beside_zero,
+    trained_once,
+    verdict,
+)
 from cranfield.measures.phrases import averaging_phrases
 
 _PAIR = ["metric", "system_a", "system_b"]
@@ -286,6 +295,8 @@ class Comparison:
         if base in systems or not systems:
             raise SettingError(f"{base!r} cannot be measured against itself; name another system")
         names = self.metrics if metrics is None else _listed(metrics)
+        if not names:
+            raise SettingError("a gate needs a metric; name at least one, or leave metrics=... out")
         for name in names:
             self.of_metric(name)
         data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
@@ -309,25 +320,55 @@ class Comparison:
         smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
-        trainings = [trained_once(self.trained_once)] if self.trained_once else []
-        if self.spread:
-            trainings.append(repeated(self.repetitions, dict(zip(self.systems, self.spread[0])), self._crossed))
         first, *details = verdict(facts, self.baseline, most)
-        warnings = [f"Warning: {warning}." for warning in self.warnings]
-        return [*self.claims, first, *self.shortfall, *details, *trainings, *warnings]
+        return [*self.claims, first, *self.shortfall, *details, *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to keep in mind: intervals and tests that disagree, trainings, repetitions and inputs."""
+        remarks = [*self._disagreements]
+        if self.trained_once:
+            remarks.append(trained_once(self.trained_once))
+        if self.spread:
+            spread = dict(zip(self.systems, self.spread[0]))
+            is_tukey = parse(self.significance).name == "tukey"
+            remarks.append(
+                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self._crossed)
+            )
+        elif self.repetitions > 1:
+            remarks.append(not_crossed(self.repetitions))
+        return remarks + [f"Warning: {warning}." for warning in self.warnings]
+
+    @property
+    def _disagreements(self) -> list[str]:
+        """Say why a difference is significant although its interval includes 0, where there is one."""
+        rows = self.rows.filter(pl.col("significant") & (pl.col("lower") <= 0) & (pl.col("upper") >= 0))
+        pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
+        if not pairs:
+            return []
+        together = self.correction != "none" and len(self.rows) > len(self.metrics)
+        return [significant_beside_zero(pairs, self.significance, self.correction if together else "")]
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
-        if np.isnan(self.averages[:, m]).all():
+        means = {system: mean for system, mean in self._means(m).items() if not np.isnan(mean)}
+        if not means:
             nobody = f"there is no user{self.population.removeprefix('over the 0').partition('users')[2]}"
-            nothing = self.nothing_relevant or (nobody if self.population else "it is undefined for every user")
+            nothing = self.nothing_relevant or (
+                nobody if self.population else "there is no user for whom it is defined for every system"
+            )
+        elif len(means) == 1 or self.baseline not in (None, *means):
+            nothing = f"it is undefined for every user of {listed([one for one in self.systems if one not in means])}"
+        else:
+            rows = rows.filter(pl.col("system_a").is_in(list(means)) & pl.col("system_b").is_in(list(means)))
         return MetricFacts(
             self.metrics[m],
             self.population,
             tuple(rows.iter_rows(named=True)),
-            self._means(m),
+            means,
             self.lower_is_better[m],
             nothing,
+            tuple(system for system in self.systems if system not in means),
         )
 
     def _means(self, m: int) -> dict[str, float]:

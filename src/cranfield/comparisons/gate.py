@@ -124,23 +124,31 @@ class Gate:
         return [f"{self.outcome}: {self.claim} is shown for {shown} of {len(said)} systems and metrics.", *said]
 
     def _sentence(self, row: dict[str, Any]) -> str:
+        if row["n"] == 0:
+            return (
+                f"{row['metric']}: undecided: there is no user for whom it is defined for {row['system']} and "
+                f"{row['baseline']}."
+            )
         name, base = (f"{row[role]} ({number_text(row[mean])})" for role, mean in _NAMED)
         opening, evidence = f"{row['metric']}: {row['outcome']}: {name} is", self._evidence(row)
         gain, limit = (_amount(row[column], row["is_relative"]) for column in ("gain", "limit"))
         if row["outcome"] == "worse":
             end = f" by more than {self.margin}" if self.margin.size else ""
             return f"{opening} worse than {base}{end}; it is at best {limit} {evidence}."
-        worst = "no limit can be found" if np.isnan(row["limit"]) else f"it is at worst {limit}"
+        limit_known = not np.isnan(row["limit"])
+        worst = f"it is at worst {limit}" if limit_known else "no limit can be found"
         if row["outcome"] == "shown":
             return f"{opening} {self._claim(base)}; {worst} {evidence}."
         goal = f"within {self.margin}" if self.margin.size else "better"
-        return f"{opening} {gain} than {base}; {worst}, not {goal} {evidence}. {_wanted(row)}"
+        worst = f"{worst}, not {goal}" if limit_known else worst
+        return f"{opening} {gain} than {base}; {worst} {evidence}. {_wanted(row)}"
 
     def _evidence(self, row: dict[str, Any]) -> str:
         systems = self.rows.filter(metric=row["metric"]).height
         limit = f"one-sided {100 * (1 - self.alpha):g} % limit" + (f", Holm over {systems} systems" * (systems > 1))
         p = p_text(row["p_worse" if row["outcome"] == "worse" else "p_corrected"])
-        return f"({limit}; p {p.replace('<', '< ') if p.startswith('<') else f'= {p}'}; {row['n']:,} users)"
+        users = "1 user" if row["n"] == 1 else f"{row['n']:,} users"
+        return f"({limit}; p {p.replace('<', '< ') if p.startswith('<') else f'= {p}'}; {users})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, the outcome, the sentences and the rows, ready for JSON (NaN and infinity become null)."""
@@ -333,7 +341,7 @@ class _Claim:
             middle = (near + far) / 2
             beyond = enough(middle)
             near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
-        return np.where(step > 0, np.where(reached, -far, np.nan), self._gain)
+        return np.where(step > 0, np.where(reached, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
 
     def _users_needed(self, levels: Floats) -> Floats:
         """Return how many users show the claim with power 0.8, if the gain stays as it is; infinite if none do.

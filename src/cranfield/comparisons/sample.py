@@ -289,10 +289,11 @@ class Sample:
         return np.nan_to_num(centred)
 
     def of_common_users(self) -> Sample:
-        """Return the sample with only those users that count for every system."""
+        """Return the sample with only those users that count for every system that any user counts for."""
         if self.same_users:
             return self
-        return replace(self, values=np.where(self.counted.all(axis=0), self.values, np.nan))
+        measured = self.counted[self.counted.any(axis=1)]
+        return replace(self, values=np.where(measured.all(axis=0), self.values, np.nan))
 
     def restrict(self, users: NDArray[np.intp]) -> Sample:
         """Return the sample of some of the users."""

@@ -46,6 +46,8 @@ class MetricFacts:
         Whether a smaller value is the better one.
     nothing
         Why nothing can be said; empty where something can.
+    without_values
+        Systems for which the metric is undefined for every user: nothing is said of them but that.
     """
 
     name: str
@@ -54,6 +56,7 @@ class MetricFacts:
     means: Mapping[str, float]
     lower_is_better: bool
     nothing: str = ""
+    without_values: tuple[str, ...] = ()
 
     def pair(self, first: str, second: str) -> Lead:
         """Return by how much the first of two systems leads."""
@@ -75,6 +78,7 @@ class Lead:
 
     def __init__(self, row: Row, lower_is_better: bool, *, forward: bool) -> None:
         self.row = row
+        self.systems = (row["system_a"], row["system_b"]) if forward else (row["system_b"], row["system_a"])
         sign = 1 if forward != lower_is_better else -1
         self.base = row["mean_b" if forward else "mean_a"]
         self.gain = sign * row["difference"]
@@ -88,6 +92,8 @@ class Lead:
 
     def __str__(self) -> str:
         share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
+        if np.isnan(self.interval).any():
+            return f"{self.short} (too few users for an interval)"
         return f"{self.gain:.4f} [{', '.join(number_text(end) for end in self.interval)}]{share}"
 
     @property
@@ -100,7 +106,7 @@ class Lead:
         """What the users of the pair could have shown."""
         row, smallest = self.row, self.row["smallest_difference"]
         ties = f"equal for {row['ties']:,} of {row['n']:,} users"
-        if smallest is None or np.isnan(smallest):
+        if smallest is None or not smallest > 0:
             return ties
         share = "" if np.isnan(self.share) or not self.base > 0 else f" ({_percent(smallest / self.base)})"
         return f"{ties}; with power 0.8 a single test of these users shows a difference of {smallest:.4f}{share}"
@@ -131,24 +137,63 @@ def trained_once(systems: Sequence[str]) -> str:
     )
 
 
-def repeated(times: int, spread: Mapping[str, float], crossed: bool) -> str:
-    """Return how far averages vary between repetitions, and whether that is in the test.
+def repeated(times: int, metric: str, spread: Mapping[str, float], *, in_intervals: bool, in_tests: bool) -> str:
+    """Return how far the averages of a metric vary between repetitions, and whether that is in intervals and tests.
 
     Examples
     --------
-    >>> repeated(3, {"mf": 0.0031, "ease": 0.0004}, True)
-    'Between 3 repetitions (new splits and seeds) the standard deviation of the average is mf 0.0031 and ease 0.0004; \
-intervals and p-values include it (users crossed with repetitions).'
+    >>> repeated(3, "P@10", {"mf": 0.0031, "ease": 0.0004}, in_intervals=True, in_tests=True)
+    'Between 3 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031 and ease \
+0.0004; intervals and p-values include it (users crossed with repetitions).'
     """
     varies = _names([f"{system} {number_text(deviation)}" for system, deviation in spread.items()])
     included = "intervals and p-values include it (users crossed with repetitions)"
-    if not crossed:
+    if not in_tests:
         included = "intervals include it (users crossed with repetitions), p-values of this test do not"
+    if not in_intervals:
+        included = "intervals and p-values of this test do not include it"
     few = ", though two repetitions say little about it" if times == 2 else ""
     return (
-        f"Between {times} repetitions (new splits and seeds) the standard deviation of the average is {varies}; "
-        f"{included}{few}."
+        f"Between {times} repetitions (new splits and seeds) the standard deviation of the average of {metric} is "
+        f"{varies}; {included}{few}."
     )
+
+
+def not_crossed(times: int) -> str:
+    """Return what to keep in mind of repetitions whose spread is in no interval.
+
+    Examples
+    --------
+    >>> not_crossed(3)
+    'There are 3 repetitions (new splits and seeds), and intervals and p-values do not include the spread between them.'
+    """
+    return (
+        f"There are {times} repetitions (new splits and seeds), and intervals and p-values do not include the spread "
+        "between them."
+    )
+
+
+def significant_beside_zero(pairs: Sequence[str], test: str, correction: str) -> str:
+    """Return why differences are significant although their intervals include 0.
+
+    ``correction`` is that of the p-values where intervals hold for all pairs at once, else empty.
+
+    Examples
+    --------
+    >>> significant_beside_zero(["P@10: a and b"], "permutation", "holm")
+    'P@10: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which is \
+stricter than the correction (holm) of p-values.'
+    """
+    named, one = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
+    if len(pairs) > _MOST_NAMES:
+        named += f"; {len(pairs) - _MOST_NAMES} more"
+    why = f"{'it is' if one else 'they are'} by Student's t, the p-value by the {test} test"
+    if correction:
+        why = (
+            f"{'it holds' if one else 'they hold'} for all pairs at once, which is stricter than the correction "
+            f"({correction}) of p-values"
+        )
+    return f"{named} differ significantly although the {'interval includes' if one else 'intervals include'} 0: {why}."
 
 
 def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
@@ -156,8 +201,11 @@ def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
     if metric.nothing:
         return f"{metric.name}: nothing can be said, since {metric.nothing}."
     if len(metric.rows) == 1:
-        return f"{name}: {_of_two(metric)}"
-    return f"{name}: {_of_many(metric) if baseline is None else _against(metric, baseline)}"
+        said = _of_two(metric)
+    else:
+        said = _of_many(metric) if baseline is None else _against(metric, baseline)
+    without = metric.without_values
+    return f"{name}: {said}" + (f" It is undefined for every user of {_names(without)}." if without else "")
 
 
 def _of_two(metric: MetricFacts) -> str:
@@ -188,8 +236,8 @@ def _of_many(metric: MetricFacts) -> str:
     if len(standing.top) == 1:
         return text
     largest = _largest(metric, standing.top)
-    ends = " and ".join((largest.row["system_a"], largest.row["system_b"]))
-    return f"{text} The largest difference, between {ends}: {largest} ({_p(largest.row)}; {largest.could_show})."
+    between = f"between {' and '.join(largest.systems)}: {largest}"
+    return f"{text} The largest difference, {between} ({_p(largest.row)}; {largest.could_show})."
 
 
 def _top(metric: MetricFacts, standing: Tiers) -> str:
@@ -198,6 +246,8 @@ def _top(metric: MetricFacts, standing: Tiers) -> str:
         return f"{best} is best ({metric.means[best]:.4f})"
     largest = f"largest difference {_largest(metric, standing.top).short}"
     if not standing.beaten and not standing.between:
+        if len(set(metric.means.values())) == 1:
+            return f"all {len(standing.top)} systems have the same average, {metric.means[best]:.4f}"
         average = f"{best} has the best average, {metric.means[best]:.4f}"
         return f"all {len(standing.top)} systems are level ({largest}; {average})"
     return f"{_names(standing.top)} are level at the top ({metric.means[best]:.4f}; {largest})"

@@ -31,7 +31,7 @@ def card(line: Pipeline) -> dict[str, Any]:
         "title": experiment.title,
         "phrase": str(decisions),
         "decisions": decisions.as_dict(),
-        "thresholds": {name: one.measuring.threshold for name, one in decided_on.items()},
+        "thresholds": {name: line_decisions.measuring.threshold for name, line_decisions in decided_on.items()},
         "seed": experiment.seed,
         "seeds": list(experiment.seeds),
         "repetitions": experiment.repetitions,
@@ -39,7 +39,7 @@ def card(line: Pipeline) -> dict[str, Any]:
         "notes": dict(experiment.notes),
         "data": {unit.place: _data(line, unit) for unit in sources},
         "splits": {unit.place: list(_splits(line, unit)) for unit in sources},
-        "systems": {one.name: _system(line, one) for one in experiment.systems},
+        "systems": {system.name: _system(line, system) for system in experiment.systems},
         "coverage": {unit.place: _coverage(line.read(RESULTS, unit).averages) for unit in sources},
         "measuring": {unit.place: _measuring(line, unit) for unit in sources},
         "results": {unit.place: _results(line, unit) for unit in sources},
@@ -55,8 +55,8 @@ def _data(line: Pipeline, unit: Unit) -> dict[str, Any]:
     steps = [step for part in parts.values() for step in part["history"]]
     return {
         "kind": kind,
-        "source": source.dataset or source.simulate or ", ".join(Path(one).name for one in source.files.values()),
-        "fingerprints": {part: told["fingerprint"] for part, told in parts.items()},
+        "source": source.dataset or source.simulate or ", ".join(Path(file).name for file in source.files.values()),
+        "fingerprints": {part: part_facts["fingerprint"] for part, part_facts in parts.items()},
         **facts["description"],
         "filters": [
             step for step in steps if "ratings" in step["effect"] and isinstance(step["effect"]["ratings"], list)
@@ -85,7 +85,7 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
     cells = [cell for cell in line.units("cell") if cell.system is system]
     stated = [parameters_of(line, cell) for cell in cells]
-    values = {name: [one[name] for one in stated] for name in stated[0]}
+    values = {name: [record[name] for record in stated] for name in stated[0]}
     searched = () if system.tuning is None else system.tuning.space
     return {
         "spelling": system.spelling,
@@ -125,8 +125,8 @@ def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
 def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
     facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
-        "removed_test_users": [one["removed_test_users"] for one in facts],
-        "notes": list(dict.fromkeys(note for one in facts for note in one["notes"])),
+        "removed_test_users": [fact["removed_test_users"] for fact in facts],
+        "notes": list(dict.fromkeys(note for fact in facts for note in fact["notes"])),
     }
 
 

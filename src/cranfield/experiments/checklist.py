@@ -42,16 +42,16 @@ def checklist(card: Mapping[str, Any]) -> list[Item]:
 
 def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions, data, notes = card["decisions"], card["data"], card["notes"]
-    private = [name for name, one in data.items() if one["kind"] == "file"]
-    public = ", ".join(f"{name}: {one['source']}" for name, one in data.items())
+    private = [name for name, facts in data.items() if facts["kind"] == "file"]
+    public = ", ".join(f"{name}: {facts['source']}" for name, facts in data.items())
     yield Item(
         "A1",
         "where the data can be had",
         notes.get("data") or (None if private else public),
         f"{', '.join(private)} is a file; say where it comes from, as data under [notes]",
     )
-    sizes = (f"{name}: {one['users']:,} users, {one['items']:,} items, {one['ratings']:,} ratings, density "
-             f"{one['density']:.3%}" for name, one in data.items())  # fmt: skip
+    sizes = (f"{name}: {facts['users']:,} users, {facts['items']:,} items, {facts['ratings']:,} ratings, density "
+             f"{facts['density']:.3%}" for name, facts in data.items())  # fmt: skip
     yield Item("A1", "the size and density of the data", "; ".join(sizes))
     filters = ", ".join(decisions["filters"]) or "none"
     yield Item("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
@@ -62,21 +62,21 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     users = f"users with {some}" if at_least else "all users of the test part"
     drawn = "" if decisions["sample"] == "all" else f", {decisions['sample']} of them drawn"
     newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
-    told = [users + drawn, *([] if at_least else [f"those without training ratings {newcomers}"])]
+    choices = [users + drawn, *([] if at_least else [f"those without training ratings {newcomers}"])]
     others = phrases("B1", decisions, but=("min_ratings", "sample", "newcomers"))
-    yield Item("B1", "which users are served", ", ".join([*told, *others]))
+    yield Item("B1", "which users are served", ", ".join([*choices, *others]))
 
 
 def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     gaps = "left out" if decisions["fill"] == "none" else f"put last, in the order of {decisions['fill']}"
     yield Item("B2", "what becomes of items that a system cannot score", gaps)
-    unknown = [name for name, one in card["systems"].items() if one["parameters"] is None]
-    told = "; ".join(f"{name}: {one['spelling']}" for name, one in card["systems"].items())
+    unknown = [name for name, system in card["systems"].items() if system["parameters"] is None]
+    choices = "; ".join(f"{name}: {system['spelling']}" for name, system in card["systems"].items())
     yield Item(
         "systems",
         "the systems and their hyper-parameters",
-        None if unknown else told,
+        None if unknown else choices,
         f"{', '.join(unknown)} comes from a file; say how it was made",
     )
     yield Item(
@@ -93,9 +93,9 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
 def _searched(card: Mapping[str, Any]) -> str | None:
     """Return which systems were searched, and how; None if none was."""
     said = {
-        name: f"{name}: the best of {found['trials']} by {found['metric']} on {found['validation']}"
-        for name, one in card["systems"].items()
-        for found in one["searches"][:1]
+        name: f"{name}: the best of {search['trials']} by {search['metric']} on {search['validation']}"
+        for name, system in card["systems"].items()
+        for search in system["searches"][:1]
     }
     others = [name for name in card["systems"] if name not in said]
     return "; ".join([*said.values(), *([f"as stated: {', '.join(others)}"] if others else [])]) if said else None
@@ -112,7 +112,10 @@ def relevance_text(card: Mapping[str, Any]) -> str:
     >>> relevance_text({"decisions": {"metrics": ["P@10"]}, "thresholds": {"films": 4.0, "clicks": 1.0}})
     'films: relevant from 4, clicks: relevant from 1'
     """
-    said = {data: relevance_phrase(card["decisions"]["metrics"], one) for data, one in card["thresholds"].items()}
+    said = {
+        data: relevance_phrase(card["decisions"]["metrics"], threshold)
+        for data, threshold in card["thresholds"].items()
+    }
     if len(set(said.values())) == 1:
         return next(iter(said.values())) or "no metric looks at it"
     return ", ".join(f"{data}: {phrase}" for data, phrase in said.items())
@@ -127,7 +130,7 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     yield Item("C3", "how values are aggregated over users", decisions["average"])
     covered = {"full": "they count 0", "reduced": "they are left out"}[decisions["coverage"]]
     yield Item("C4", "users without a list", covered)
-    least = min((one["users"] for by in card["coverage"].values() for one in by.values()), default=None)
+    least = min((coverage["users"] for by in card["coverage"].values() for coverage in by.values()), default=None)
     yield Item(
         "C4",
         "coverage beside effectiveness",
@@ -138,9 +141,9 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
 
 def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions, several = card["decisions"], len(card["systems"]) > 1
-    told = f"{decisions['significance']}, two-sided, paired by user; correction: {decisions['correction']}"
-    yield Item("D", "a statistical test", told if several else None, "compare at least two systems")
-    tested = [name for name, one in card["results"].items() if one["p"]]
+    choices = f"{decisions['significance']}, two-sided, paired by user; correction: {decisions['correction']}"
+    yield Item("D", "a statistical test", choices if several else None, "compare at least two systems")
+    tested = [name for name, result in card["results"].items() if result["p"]]
     yield Item(
         "D",
         "the p-values, not only whether they are below a level",

@@ -44,7 +44,7 @@ class Spare:
         summed = self.artifacts.group_by("experiment", stage.alias("stage"), maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum()
         )
-        rows = [[one, stage, f"{count:,}", bytes_text(size)] for one, stage, count, size in summed.iter_rows()]
+        rows = [[kind, stage, f"{count:,}", bytes_text(size)] for kind, stage, count, size in summed.iter_rows()]
         return Table(["experiment", "stage", "artifacts", "size"], rows)
 
     def __str__(self) -> str:

@@ -49,7 +49,10 @@ def step_of(record: Mapping[str, Any]) -> Step:
 def save_vocabularies(ratings: Ratings, folder: Path) -> list[Path]:
     """Write the ids of users and items, each in the order of its codes."""
     ids = {"users": ratings.user_ids, "items": ratings.item_ids}
-    return [write_table(pl.DataFrame({"id": one.all}), folder / f"{name}.parquet") for name, one in ids.items()]
+    return [
+        write_table(pl.DataFrame({"id": vocabulary.all}), folder / f"{name}.parquet")
+        for name, vocabulary in ids.items()
+    ]
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:
@@ -301,7 +304,7 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 
 def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
     """Write a comparison; return the path and what else there is to know."""
-    kept = [one.name for one in fields(comparison) if one.name not in ("rows", "samples")]
+    kept = [field.name for field in fields(comparison) if field.name not in ("rows", "samples")]
     facts = {name: getattr(comparison, name) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
     facts |= {"spread": plain(np.array(comparison.spread, dtype=np.float64))}

@@ -12,6 +12,7 @@ from cranfield._settings import settings
 from cranfield.data import simulate
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.stage import LEAST, Size
+from cranfield.rankings import Ranking, Serving
 from cranfield.rankings.recommending import timed_each
 from cranfield.splits import random
 
@@ -19,27 +20,31 @@ from cranfield.splits import random
 _SMALL = 350_000
 
 
-@cache
 def training_time(decisions: Decisions, spelling: str, size: Size) -> float:
     """Return about how long a system takes on ratings of some size, from two smaller worlds of the same shape.
 
     Time grows with the square of the scale where a system looks at every pair of user and item, or at every rating,
     and with its cube where it compares users or items with each other; the two worlds tell which.
     """
+    return _training_time(decisions.serving, decisions.ranking, spelling, size)
+
+
+@cache
+def _training_time(serving: Serving, ranking: Ranking, spelling: str, size: Size) -> float:
     scale = min(1.0, (_SMALL / (size.users * size.items)) ** 0.5)
     if scale == 1:
-        return max(_timed(decisions, spelling, size, 1.0), LEAST)
-    half, whole = (_timed(decisions, spelling, size, scale * one) for one in (0.5, 1))
+        return max(_timed(serving, ranking, spelling, size, 1.0), LEAST)
+    half, whole = (_timed(serving, ranking, spelling, size, scale * share) for share in (0.5, 1))
     power = min(max(log2(max(whole, 1e-6) / max(half, 1e-6)), 2.0), 3.0)
     return max(whole * scale**-power, LEAST)
 
 
-def _timed(decisions: Decisions, spelling: str, size: Size, scale: float) -> float:
+def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
     """Return how long a system takes on a simulated world, so many times as wide and high."""
-    users, items = (max(10, round(one * scale)) for one in (size.users, size.items))
+    users, items = (max(10, round(count * scale)) for count in (size.users, size.items))
     ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
     small = random(simulate.world(users, items, ratings).ratings, train=0.8)
-    threads, serving, ranking = settings.threads, decisions.serving, decisions.ranking
+    threads = settings.threads
 
     def recommend() -> object:
         return list(timed_each(small, spelling, serving=serving, ranking=ranking))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cranfield import _checks as check
 from cranfield import splits
-from cranfield._decisions import Decided
+from cranfield._decisions import Decided, in_one_form
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
@@ -92,7 +92,7 @@ class _Decisions(Decided):
 
     def group(self, kind: type[Group], **others: Any) -> Group:
         """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
-        known = {one.name: self._of(one.name) for one in fields(kind) if one.name in DECISIONS}
+        known = {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
         return kind(**{**known, **others})
 
     def on(self, lowest: float, highest: float) -> Any:
@@ -182,8 +182,8 @@ else:
     ----------
 """
         + "".join(
-            f"    {name}\n        {one.metadata['letter']}, {one.metadata['says']}.\n"
-            for name, one in DECISIONS.items()
+            f"    {name}\n        {declared.metadata['letter']}, {declared.metadata['says']}.\n"
+            for name, declared in DECISIONS.items()
         )
         + """
     Examples
@@ -212,15 +212,27 @@ def known_decision(name: str) -> Field[Any]:
     return DECISIONS[name]
 
 
+def checked_value(name: str, value: Any) -> Any:
+    """Return the value of a decision in its one form, or say what is wrong with it, whatever else is decided.
+
+    Examples
+    --------
+    >>> checked_value("split", "random( train=0.8 )"), checked_value("filters", "k_core(k=5)")
+    ('random(train=0.8)', ('k_core(k=5)',))
+    """
+    declared = known_decision(name)
+    return in_one_form(declared, _written(name, value, declared))
+
+
 def described() -> str:
     """Return the table of the docs: every decision with its letter, what it decides, its words and its default."""
     lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
-    for name, one in DECISIONS.items():
-        words = " or ".join(f"`{word}`" for word in one.metadata["choices"])
-        values = one.default if isinstance(one.default, tuple) else (one.default,)
+    for name, declared in DECISIONS.items():
+        words = " or ".join(f"`{word}`" for word in declared.metadata["choices"])
+        values = declared.default if isinstance(declared.default, tuple) else (declared.default,)
         usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
-        says = f"{one.metadata['says']}: {words}" if words else one.metadata["says"]
-        lines.append(f"| {one.metadata['letter']} | `{name}` | {says} | {usual} |")
+        says = f"{declared.metadata['says']}: {words}" if words else declared.metadata["says"]
+        lines.append(f"| {declared.metadata['letter']} | `{name}` | {says} | {usual} |")
     return "\n".join(lines)
 
 
@@ -243,7 +255,7 @@ def _written(name: str, value: Any, declared: Field[Any]) -> Any:
     """Return a decision as a file may state it: text, a list of texts, or what else the decision takes."""
     if isinstance(declared.default, tuple):
         texts = (value,) if isinstance(value, str) else value
-        if not isinstance(texts, tuple | list) or not all(isinstance(one, str) for one in texts):
+        if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
             raise SettingError(f"{name}={value!r} is not a list of names; write {name} = ['...', '...']")
         if declared.default and not texts:
             raise SettingError(f"{name} is empty; name at least one, as in {name} = ['{declared.default[0]}']")
@@ -273,8 +285,8 @@ def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -
     """
     names = [
         name
-        for name, one in DECISIONS.items()
-        if one.metadata["letter"] == letter and name in stated and name not in but
+        for name, declared in DECISIONS.items()
+        if declared.metadata["letter"] == letter and name in stated and name not in but
     ]
     return [said for name in names if (said := _phrase(name, stated[name])) is not None]
 
@@ -288,35 +300,41 @@ def _is_said_first(name: str) -> bool:
 _SAID = sorted(DECISIONS, key=lambda name: not _is_said_first(name))
 
 
-def _consistent(asked: Decisions) -> None:
+def _consistent(decisions: Decisions) -> None:
     """Refuse decisions of several groups that contradict each other."""
-    if asked.lists == "condensed" and asked.nonrelevant != "all":
+    if decisions.lists == "condensed" and decisions.nonrelevant != "all":
         raise SettingError(
-            f"lists='condensed' keeps only rated items, so nonrelevant={asked.nonrelevant} cannot be drawn from the "
-            "unrated ones; set lists='full' or nonrelevant='all'"
+            f"lists='condensed' keeps only rated items, so nonrelevant={decisions.nonrelevant} cannot be drawn from "
+            "the unrated ones; set lists='full' or nonrelevant='all'"
         )
-    if asked.overlap is not None and asked.filters:
+    if decisions.overlap is not None and decisions.filters:
         raise SettingError(
-            f"split='{asked.split}' takes the data as they come divided, so filters={list(asked.filters)} cannot be "
-            "applied; filter before dividing, or choose a split"
+            f"split='{decisions.split}' takes the data as they come divided, so filters={list(decisions.filters)} "
+            "cannot be applied; filter before dividing, or choose a split"
         )
-    if asked.candidates == "group" and (asked.overlap is not None or _without_groups(parse(asked.split).name)):
+    if decisions.candidates == "group" and (
+        decisions.overlap is not None or _without_groups(parse(decisions.split).name)
+    ):
         raise SettingError(
-            f"candidates='group' needs items in popularity groups, which split='{asked.split}' does not make; set "
+            f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
         )
-    deep = [one for one in asked.metrics if asked.length != "all" and (parse(one).cutoff or 0) > int(asked.length)]
+    deep = [
+        metric
+        for metric in decisions.metrics
+        if decisions.length != "all" and (parse(metric).cutoff or 0) > int(decisions.length)
+    ]
     if deep:
         raise SettingError(
-            f"length={asked.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
+            f"length={decisions.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
             "smaller cut-off"
         )
-    if parse(asked.significance).name == "tukey" and asked.correction != "none":
+    if parse(decisions.significance).name == "tukey" and decisions.correction != "none":
         raise SettingError(
-            f"significance='tukey' looks at all systems at once, so correction='{asked.correction}' would correct "
+            f"significance='tukey' looks at all systems at once, so correction='{decisions.correction}' would correct "
             "twice; set correction='none'"
         )
-    _consistent_test(parse(asked.average), parse(asked.significance))
+    _consistent_test(parse(decisions.average), parse(decisions.significance))
 
 
 def _without_groups(split: str) -> bool:

@@ -106,11 +106,11 @@ def diff(before: str | Path, after: str | Path) -> Difference:
     'C2 threshold: auto → 3'
     """
     first, second = Results(before), Results(after)
-    averages = [_whole(one.averages()) for one in (first, second)]
+    averages = [_whole(side.averages()) for side in (first, second)]
     return Difference(
         {**dict(_stated(first.experiment, second.experiment)), **dict(_fingerprints(first, second))},
-        _moved(*(_ranked(frame, one) for frame, one in zip(averages, (first, second)))),
-        _verdicts(*(_whole(one.comparisons()) for one in (first, second))),
+        _moved(*(_ranked(frame, side) for frame, side in zip(averages, (first, second)))),
+        _verdicts(*(_whole(side.comparisons()) for side in (first, second))),
         _taus(first, second, *averages),
     )
 
@@ -121,7 +121,7 @@ def _stated(first: Experiment, second: Experiment) -> Iterator[tuple[str, tuple[
         if getattr(first, key) != getattr(second, key):
             yield key, (getattr(first, key), getattr(second, key))
     for kind in ("data", "systems"):
-        ours, theirs = ({one.name: _origin(one) for one in getattr(side, kind)} for side in (first, second))
+        ours, theirs = ({entry.name: _origin(entry) for entry in getattr(side, kind)} for side in (first, second))
         for name in dict.fromkeys([*ours, *theirs]):
             if ours.get(name) != theirs.get(name):
                 yield f"{kind}.{name}", (ours.get(name, "not there"), theirs.get(name, "not there"))
@@ -142,11 +142,12 @@ def _fingerprint(results: Results, data: str) -> str:
     return ", ".join(part["fingerprint"] for part in facts["parts"].values())
 
 
-def _origin(one: Any) -> str:
+def _origin(entry: Any) -> str:
     """Return where ratings or lists come from, without folders: the same file has other paths elsewhere."""
-    told = {key: value for key, value in vars(one).items() if key != "name" and value}
+    stated = {key: value for key, value in vars(entry).items() if key != "name" and value}
     return ", ".join(
-        Path(str(value)).name if key in ("file", "train", "test", "run") else str(value) for key, value in told.items()
+        Path(str(value)).name if key in ("file", "train", "test", "run") else str(value)
+        for key, value in stated.items()
     )
 
 
@@ -161,7 +162,9 @@ def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
         for part in results.line.units("part")
         for metric, low in _directions(results.line.artifact(SCORES, part).facts)
     }
-    signed = pl.col("mean") * pl.col("metric").replace_strict({one: 1 if low else -1 for one, low in lower.items()})
+    signed = pl.col("mean") * pl.col("metric").replace_strict(
+        {metric: 1 if low else -1 for metric, low in lower.items()}
+    )
     # Equal averages of other values may differ in the last of their digits.
     return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
 
@@ -186,7 +189,7 @@ def _verdicts(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     if not first.width or not second.width:
         return pl.DataFrame(schema=schema)
     turned = second.rename({"system_a": "system_b", "system_b": "system_a"})
-    after = pl.concat([one.select(*pair, better_after="better") for one in (second, turned)])
+    after = pl.concat([frame.select(*pair, better_after="better") for frame in (second, turned)])
     joined = first.select(*pair, better_before="better").join(after, on=pair, how="inner", maintain_order="left")
     return joined.filter(pl.col("better_before").ne_missing(pl.col("better_after")))
 
@@ -196,7 +199,7 @@ def _taus(first: Results, second: Results, before: pl.DataFrame, after: pl.DataF
     for data in first.data:
         if data not in second.data:
             continue
-        orders = [_leading(one, frame, data) for one, frame in ((first, before), (second, after))]
+        orders = [_leading(side, frame, data) for side, frame in ((first, before), (second, after))]
         shared = [system for system in orders[0] if system in orders[1]]
         if len(shared) > 1:
             x, y = (np.array([order[system] for system in shared]) for order in orders)

@@ -20,6 +20,9 @@ from cranfield.recommenders.registry import system_among
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
+AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights")
+"""The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
+
 NOTES = ("data", "tuning")
 """What an experiment may say beside, for the card."""
 
@@ -29,7 +32,7 @@ def _world() -> tuple[Source, ...]:
 
 
 def _three() -> tuple[System, ...]:
-    return tuple(System(one, one) for one in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
+    return tuple(System(spelling, spelling) for spelling in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Experiment:
         How often the ratings are split anew; a user's values are averaged over folds and repetitions.
     assess
         Options of `assess`; None if the metrics are not assessed.
+    audit
+        The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
         What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
         (``tuning``).
@@ -71,6 +76,7 @@ class Experiment:
     seed: int = 0
     repetitions: int = 1
     assess: Mapping[str, Any] | None = None
+    audit: Mapping[str, Any] | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
     base: Path = field(default=Path(), compare=False)
 
@@ -82,7 +88,7 @@ class Experiment:
         for kind, named in (("data", self.data), ("systems", self.systems)):
             if not named:
                 raise SettingError(f"{kind} is empty; name at least one")
-            _check_twice(kind, [one.name for one in named])
+            _check_twice(kind, [entry.name for entry in named])
         for contradiction in _contradictions(self):
             raise SettingError(contradiction)
         for name, text in self.notes.items():
@@ -91,6 +97,8 @@ class Experiment:
                 raise SettingError(f"notes.{name}={text!r} is not text; write it in quotes")
         if self.assess is not None:
             _check_assess(self.assess, len(self.systems))
+        if self.audit is not None:
+            _check_audit(self.audit, len(self.systems))
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -102,14 +110,14 @@ class Experiment:
         return meant(name, self.base)
 
     def __str__(self) -> str:
-        systems, data = (listed([one.name for one in named]) for named in (self.systems, self.data))
+        systems, data = (listed([entry.name for entry in named]) for named in (self.systems, self.data))
         return f"{systems} on {data}: {self.decisions}"
 
 
-def _contradictions(asked: Experiment) -> Iterator[str]:
+def _contradictions(experiment: Experiment) -> Iterator[str]:
     """Give what cannot be in an experiment, though each part by itself could."""
-    decisions, split = asked.decisions, parse(asked.decisions.split)
-    names = [one.name for one in asked.systems]
+    decisions, split = experiment.decisions, parse(experiment.decisions.split)
+    names = [entry.name for entry in experiment.systems]
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     average = dict(parse(decisions.average).parameters)
@@ -120,7 +128,7 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
             f"average='{decisions.average}' weighs by a column of a file, which an experiment does not keep; set "
             "average='weighted(by=train)', or use cranfield compare"
         )
-    for source in asked.data:
+    for source in experiment.data:
         if decisions.overlap is not None and not source.divided:
             yield (
                 f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split "
@@ -131,10 +139,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
         times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
-    if asked.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
-        yield f"repetitions={asked.repetitions} of split='{split}' would all be the same; set repetitions=1"
-    yield from _unmeasurable(asked)
-    for system in asked.systems:
+    if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
+        yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
+    yield from _unmeasurable(experiment)
+    for system in experiment.systems:
         if system.run is None:
             continue
         if decisions.overlap is None:
@@ -149,10 +157,10 @@ def _contradictions(asked: Experiment) -> Iterator[str]:
             )
 
 
-def _unmeasurable(asked: Experiment) -> Iterator[str]:
+def _unmeasurable(experiment: Experiment) -> Iterator[str]:
     """Give the metrics that a search is by, and that the lists are too short for."""
-    length = asked.decisions.length
-    for system in asked.systems:
+    length = experiment.decisions.length
+    for system in experiment.systems:
         metric = None if system.tuning is None else system.tuning.metric
         depth = None if metric is None else parse(metric).cutoff
         if length != "all" and depth is not None and depth > int(length):
@@ -167,13 +175,25 @@ def _check_twice(kind: str, names: list[str]) -> None:
             raise SettingError(f"{kind} has {name!r} twice; give each its own name")
 
 
-def _check_assess(asked: Mapping[str, Any], systems: int) -> None:
-    for name in asked:
+def _check_assess(options: Mapping[str, Any], systems: int) -> None:
+    for name in options:
         if name not in ASSESSING:
             raise SettingError(f"assess has no key {name!r}{nearest(name, ASSESSING)}")
     for name in ("metrics", "scenarios", "averages"):
-        several = [asked[name]] if isinstance(asked.get(name), str) else asked.get(name, [])
-        if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
-            raise SettingError(f"assess: {name}={asked[name]!r} is not a list of names; write {name} = ['...', '...']")
+        several = [options[name]] if isinstance(options.get(name), str) else options.get(name, [])
+        if not isinstance(several, list | tuple) or not all(isinstance(spelling, str) for spelling in several):
+            raise SettingError(
+                f"assess: {name}={options[name]!r} is not a list of names; write {name} = ['...', '...']"
+            )
     if systems < 2:
         raise SettingError("assess compares orders of systems; name at least two systems")
+
+
+def _check_audit(table: Mapping[str, Any], systems: int) -> None:
+    for name, value in table.items():
+        if name not in AUDITING:
+            raise SettingError(f"audit has no key {name!r}{nearest(name, AUDITING)}")
+        if name not in ("preset", "budget") and not isinstance(value, Mapping):
+            raise SettingError(f"audit.{name}={value!r} is not a table; write [audit.{name}] and below it key = value")
+    if systems < 2:
+        raise SettingError("audit asks which of several systems is better; name at least two systems")

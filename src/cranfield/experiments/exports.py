@@ -41,8 +41,11 @@ class Exports:
             stated = json.loads(self._path.read_text(encoding="utf-8"))
             files = {file: list(map(str, checksums)) for file, checksums in stated["files"].items()}
             artifacts = {
-                name: {"key": one["key"], "files": [file for file in one["files"] if file in files]}
-                for name, one in stated["artifacts"].items()
+                name: {
+                    "key": stated_artifact["key"],
+                    "files": [file for file in stated_artifact["files"] if file in files],
+                }
+                for name, stated_artifact in stated["artifacts"].items()
             }
             return artifacts, files
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -77,7 +80,7 @@ class Exports:
     def publish(self, artifacts: Mapping[str, tuple[Artifact, Write]]) -> None:
         """Write the files of artifacts that are not there as they should be."""
         self._wanted |= set(artifacts)
-        missing = {name: one for name, one in artifacts.items() if not self.whole(one[0])}
+        missing = {name: export for name, export in artifacts.items() if not self.whole(export[0])}
         if not missing:
             return
         with self._store.writing():
@@ -99,7 +102,7 @@ class Exports:
         """Put files into their places, unless something else is there; the table says first what is ours."""
         checksums = {file: file_checksum(path) for file, path in written.items()}
         there = {file: _checksum(self._root / file) for file in written}
-        others = [file for file, found in there.items() if found and file not in self._files]
+        others = [file for file, bytes_there in there.items() if bytes_there and file not in self._files]
         strangers = [file for file in others if there[file] != checksums[file]]
         for file in strangers:
             warnings.warn(
@@ -110,7 +113,7 @@ class Exports:
             )
         ours = {file: checksum for file, checksum in checksums.items() if file not in strangers}
         for file, checksum in ours.items():
-            self._files[file] = [*(one for one in self._files.get(file, ()) if one != checksum), checksum]
+            self._files[file] = [*(earlier for earlier in self._files.get(file, ()) if earlier != checksum), checksum]
         self._artifacts[artifact.name] = {"key": artifact.key, "files": list(ours)}
         self._save()
         for file, checksum in ours.items():
@@ -128,7 +131,7 @@ class Exports:
             self._clear()
             for file in sorted(set(self._files) - kept, reverse=True):
                 remove_ours(self._root, file, self._files[file])
-            self._artifacts = {name: one for name, one in self._artifacts.items() if name in self._wanted}
+            self._artifacts = {name: artifact for name, artifact in self._artifacts.items() if name in self._wanted}
             self._files = {file: self._files[file][-1:] for file in self._files if file in kept}
             self._save()
 

@@ -16,7 +16,7 @@ from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
-from cranfield.experiments.experiment import ASSESSING, NOTES, Experiment
+from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
 from cranfield.experiments.presets import preset as find_preset
 from cranfield.experiments.source import KINDS, READING, Source
@@ -26,7 +26,7 @@ from cranfield.measures.segment_groups import file_and_column
 from cranfield.measures.segmenting import is_built_in
 from cranfield.recommenders import displayed_name
 
-TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess")
+TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
 """The keys of an experiment file."""
 
 SYSTEM = ("system", "run", "search", "metric", "trials")
@@ -130,6 +130,8 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
         stated["notes"] = dict(_known("notes", _table("notes", table["notes"]), NOTES))
     if "assess" in table:
         stated["assess"] = dict(_known("assess", _table("assess", table["assess"]), ASSESSING))
+    if "audit" in table:
+        stated["audit"] = dict(_known("audit", _table("audit", table["audit"]), AUDITING))
     return Experiment(**stated, base=base)
 
 
@@ -218,6 +220,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     lines.append(_NOTES + "[notes]")
     lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
     lines += _assess_lines(experiment.assess)
+    lines += _audit_lines(experiment.audit)
     return "\n".join(lines) + "\n"
 
 
@@ -250,6 +253,18 @@ def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
         return
     yield "\n# Which metric can be trusted on these data? The keys are options of `cranfield.assess`.\n[assess]"
     yield from (f"{key} = {_value(value)}" for key, value in assess.items())
+
+
+def _audit_lines(audit: Mapping[str, Any] | None) -> Iterator[str]:
+    if audit is None:
+        yield "\n# To ask whether the winner survives other decisions, take away the next comment mark.\n# [audit]"
+        return
+    yield "\n# Does the winner survive other decisions? See the page about audits.\n[audit]"
+    yield from (f"{key} = {_value(value)}" for key, value in audit.items() if not isinstance(value, Mapping))
+    for key, table in audit.items():
+        if isinstance(table, Mapping):
+            yield f"[audit.{key}]"
+            yield from (f"{_key(name)} = {_value(value)}" for name, value in table.items())
 
 
 def _key(name: str) -> str:

@@ -62,18 +62,18 @@ class Findings:
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
         home, tables = folder / "results" / self.data, folder / "tables"
-        found = [write_table(self.averages, home / "averages.parquet")]
-        found += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
+        paths = [write_table(self.averages, home / "averages.parquet")]
+        paths += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
         table = self.table(decisions)
         words = str(decisions)
-        found += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
-        found += [_write(tables / f"{self.data}-averages.md", table.markdown())]
+        paths += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
+        paths += [_write(tables / f"{self.data}-averages.md", table.markdown())]
         if self.comparison is not None:
-            found += [write_table(self.comparisons, home / "comparisons.parquet")]
-            found += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            paths += [write_table(self.comparisons, home / "comparisons.parquet")]
+            paths += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
             compared = self.comparison.printed().titled(self.data, "comparisons", words)
-            found += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
-        return [*found, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
+            paths += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
+        return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON (NaN becomes null)."""
@@ -123,12 +123,16 @@ def findings(
         main,
         pl.concat(
             [
-                _labelled(_averaged(scores, one).frame(decisions.averaging), data, r, f)
-                for (r, f, scores), one in zip(cases, compared)
+                _labelled(_averaged(scores, comparison).frame(decisions.averaging), data, r, f)
+                for (r, f, scores), comparison in zip(cases, compared)
             ]
         ),
         pl.concat(
-            [_labelled(one.frame(), data, r, f) for (r, f, _), one in zip(cases, compared) if one is not None]
+            [
+                _labelled(comparison.frame(), data, r, f)
+                for (r, f, _), comparison in zip(cases, compared)
+                if comparison is not None
+            ]
             or [pl.DataFrame()]
         ),
     )

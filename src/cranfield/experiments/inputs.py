@@ -31,7 +31,7 @@ _BYTES_A_RATING, _PACKED = 22, 4
 
 def check_inputs(experiment: Experiment) -> None:
     """Refuse files that are not there or cannot be read, before anything starts."""
-    named = [(f"data.{one.name}", file) for one in experiment.data for file in one.files.values()]
+    named = [(f"data.{source.name}", file) for source in experiment.data for file in source.files.values()]
     for system in experiment.systems:
         files = (system.run_file(source.name) for source in experiment.data)
         named += [(f"systems.{system.name}", file) for file in files if file is not None]
@@ -73,7 +73,7 @@ def check_segments(experiment: Experiment) -> None:
 
 def input_checksum(path: Path) -> str:
     """Return a hash of a file's bytes; of those of all parts, for a folder of parts."""
-    checksums = [file_checksum(one) for one in _files(path)]
+    checksums = [file_checksum(file) for file in _files(path)]
     if path.is_file():
         return checksums[0]
     # Of a member of an archive the whole archive counts, and which member it is.
@@ -82,7 +82,7 @@ def input_checksum(path: Path) -> str:
 
 def about_ratings(path: Path) -> int:
     """Return about how many ratings there are in a file, without reading them."""
-    return sum(_rows(one) for one in _files(path))
+    return sum(_rows(file) for file in _files(path))
 
 
 def _rows(path: Path) -> int:
@@ -125,11 +125,11 @@ def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[st
         if overlap is None:
             return {"ratings": datasets.load(source.dataset)}
         return _disjoint(*datasets.load_pair(source.dataset), overlap)
-    found = {
+    parts = {
         part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
     }
-    found = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in found.items()}
-    return found if overlap is None else _disjoint(found["train"], found["test"], overlap)
+    parts = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in parts.items()}
+    return parts if overlap is None else _disjoint(parts["train"], parts["test"], overlap)
 
 
 def filtered(experiment: Experiment, ratings: Ratings) -> Ratings:
@@ -142,8 +142,8 @@ def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequ
     """Split ratings as an experiment says: decision A2."""
     method = experiment.decisions.split
     with named(f"split='{method}'"):
-        made: Split | Sequence[Split] = apply(ratings, method, seed=seed)
-    return made
+        split: Split | Sequence[Split] = apply(ratings, method, seed=seed)
+    return split
 
 
 @contextmanager

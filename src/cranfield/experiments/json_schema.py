@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cranfield.experiments.decisions import DECISIONS, takes
-from cranfield.experiments.experiment import ASSESSING, NOTES
+from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES
 from cranfield.experiments.source import READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -35,6 +35,7 @@ def schema() -> dict[str, Any]:
                 "systems": _systems(),
                 "notes": _table(dict.fromkeys(NOTES, _TEXT)),
                 "assess": _table({name: {} for name in ASSESSING}),
+                "audit": _table({name: {} for name in AUDITING}),
             }
         ),
     }
@@ -80,9 +81,9 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
 
 def _source() -> dict[str, Any]:
     where = ("file", "dataset", "simulate", "train", "test")
-    reading = {name: {"type": [_CALLED[one] for one in kinds]} for name, kinds in READING.items()}
-    found = _table({**dict.fromkeys(where, _TEXT), **reading})
-    return {**found, "oneOf": [{"required": [one]} for one in ("file", "dataset", "simulate", "train")]}
+    reading = {name: {"type": [_CALLED[kind] for kind in kinds]} for name, kinds in READING.items()}
+    source_table = _table({**dict.fromkeys(where, _TEXT), **reading})
+    return {**source_table, "oneOf": [{"required": [key]} for key in ("file", "dataset", "simulate", "train")]}
 
 
 def _systems() -> dict[str, Any]:

@@ -17,102 +17,111 @@ _SPLITS = ("repetition", "fold", "seed", "train", "test", "test_users", "cold_us
 _SEARCHED = ("data", "repetition", "fold", "best", "metric", "value", "trials", "validation")
 
 
-def markdown(told: Mapping[str, Any]) -> str:
+def markdown(card: Mapping[str, Any]) -> str:
     """Return a card as Markdown."""
-    lines = [f"# {markdown_text(told['title'])}", "", markdown_text(f"Decisions: {told['phrase']}."), ""]
-    for name, result in told["results"].items():
-        lines += [f"On {markdown_text(name)}:", "", *(f"- {markdown_text(one)}" for one in result["sentences"]), ""]
+    lines = [f"# {markdown_text(card['title'])}", "", markdown_text(f"Decisions: {card['phrase']}."), ""]
+    for name, result in card["results"].items():
+        lines += [
+            f"On {markdown_text(name)}:",
+            "",
+            *(f"- {markdown_text(sentence)}" for sentence in result["sentences"]),
+            "",
+        ]
         if result["assessed"]:
-            lines += ["Of the metrics:", "", *(f"- {markdown_text(one)}" for one in result["assessed"]), ""]
-    for heading, made in _TABLES.items():
-        table = made(told)
+            lines += ["Of the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
+    for heading, build in _TABLES.items():
+        table = build(card)
         if table.rows:
             lines += [f"## {heading}", "", table.markdown(), ""]
-    lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(told)), ""]
-    missing = [item for item in told["checklist"] if item["reported"] is None]
+    lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(card)), ""]
+    missing = [item for item in card["checklist"] if item["reported"] is None]
     lines += ["## Checklist", "", "What Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
-    for item in told["checklist"]:
+    for item in card["checklist"]:
         mark = "x" if item["reported"] is not None else " "
         said = item["reported"] if item["reported"] is not None else f"MISSING: {item['remedy']}"
         lines.append(f"- [{mark}] {item['decision']}, {item['asked']}: {markdown_text(said)}")
-    lines += ["", f"{len(missing)} of {len(told['checklist'])} are missing." if missing else "Nothing is missing."]
+    lines += ["", f"{len(missing)} of {len(card['checklist'])} are missing." if missing else "Nothing is missing."]
     return "\n".join(lines) + "\n"
 
 
-def _decisions(told: Mapping[str, Any]) -> Table:
-    rows = [[DECISIONS[name].metadata["letter"], name, _said(value)] for name, value in told["decisions"].items()]
+def _decisions(card: Mapping[str, Any]) -> Table:
+    rows = [[DECISIONS[name].metadata["letter"], name, _said(value)] for name, value in card["decisions"].items()]
     return Table(["", "decision", "choice"], rows)
 
 
-def _data(told: Mapping[str, Any]) -> Table:
+def _data(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, one["source"], *(_said(one[key]) for key in _DATA), ", ".join(one["fingerprints"].values())]
-        for name, one in told["data"].items()
+        [name, facts["source"], *(_said(facts[key]) for key in _DATA), ", ".join(facts["fingerprints"].values())]
+        for name, facts in card["data"].items()
     ]
     return Table(["", "source", *(name.replace("_", " ") for name in _DATA), "fingerprint"], rows)
 
 
-def _filters(told: Mapping[str, Any]) -> Table:
+def _filters(card: Mapping[str, Any]) -> Table:
     rows = [
         [
             name,
             f"{step['action']}({_inside(step['settings'])})",
             *(" → ".join(map(_said, step["effect"][key])) for key in ("users", "items", "ratings")),
         ]
-        for name, one in told["data"].items()
-        for step in one["filters"]
+        for name, facts in card["data"].items()
+        for step in facts["filters"]
     ]
     return Table(["", "filter", "users", "items", "ratings"], rows)
 
 
-def _splits(told: Mapping[str, Any]) -> Table:
+def _splits(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, *(_said(one[key]) for key in _SPLITS), one["fingerprints"]["test"]]
-        for name, splits in told["splits"].items()
-        for one in splits
+        [name, *(_said(split[key]) for key in _SPLITS), split["fingerprints"]["test"]]
+        for name, splits in card["splits"].items()
+        for split in splits
     ]
     return Table(["", *(name.replace("_", " ") for name in _SPLITS), "fingerprint of the test part"], rows)
 
 
-def _systems(told: Mapping[str, Any]) -> Table:
+def _systems(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, one["spelling"], "unknown" if one["parameters"] is None else _inside(one["parameters"]) or "none"]
-        for name, one in told["systems"].items()
+        [
+            name,
+            system["spelling"],
+            "unknown" if system["parameters"] is None else _inside(system["parameters"]) or "none",
+        ]
+        for name, system in card["systems"].items()
     ]
     return Table(["", "system", "parameters"], rows)
 
 
-def _searches(told: Mapping[str, Any]) -> Table:
+def _searches(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, *(_said(found[key]) for key in _SEARCHED)]
-        for name, one in told["systems"].items()
-        for found in one["searches"]
+        [name, *(_said(search[key]) for key in _SEARCHED)]
+        for name, system in card["systems"].items()
+        for search in system["searches"]
     ]
     return Table(["", *_SEARCHED], rows)
 
 
-def _coverage(told: Mapping[str, Any]) -> Table:
+def _coverage(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, system, *(percent_text(one[key]) for key in ("users", "filled", "items", "unjudged"))]
-        for name, by in told["coverage"].items()
-        for system, one in by.items()
+        [name, system, *(percent_text(coverage[key]) for key in ("users", "filled", "items", "unjudged"))]
+        for name, by in card["coverage"].items()
+        for system, coverage in by.items()
     ]
-    (depth,) = {one["depth"] for by in told["coverage"].values() for one in by.values()}
+    (depth,) = {coverage["depth"] for by in card["coverage"].values() for coverage in by.values()}
     head = ["users with a list", f"places filled{depth}", "items in the data recommended", f"unjudged{depth}"]
     return Table(["data", "system", *head], rows)
 
 
-def _comparisons(told: Mapping[str, Any]) -> Table:
+def _comparisons(card: Mapping[str, Any]) -> Table:
     rows = [
         [name, row["metric"], row["system_a"], row["system_b"], *(_said(row[key]) for key in COMPARED)]
-        for name, one in told["results"].items()
-        for row in one["p"]
+        for name, result in card["results"].items()
+        for row in result["p"]
     ]
     return Table(["data", "metric", "a", "b", "a − b", "p", "p corrected"], rows)
 
 
-def _versions(told: Mapping[str, Any]) -> Table:
-    return Table(["", "version"], [[name, value] for name, value in told["versions"].items()])
+def _versions(card: Mapping[str, Any]) -> Table:
+    return Table(["", "version"], [[name, value] for name, value in card["versions"].items()])
 
 
 _TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
@@ -128,20 +137,20 @@ _TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
 }
 
 
-def _notes(told: Mapping[str, Any]) -> list[str]:
+def _notes(card: Mapping[str, Any]) -> list[str]:
     """Return every sentence a reader should see: leakage, cold start, users left out, rules applied."""
-    said = [f"{name}: {note}" for name, one in told["data"].items() for note in one["notes"]]
-    said += [f"{name}: cite {one['citation']}" for name, one in told["data"].items() if one["citation"]]
-    for name, splits in told["splits"].items():
-        for one in splits:
-            where = f" (repetition {one['repetition']}, fold {one['fold']})" if len(splits) > 1 else ""
-            said += [f"{name}{where}: {note}" for note in one["notes"]]
-    for name, one in told["measuring"].items():
-        if any(one["removed_test_users"]):
-            counts = ", ".join(f"{count:,}" for count in one["removed_test_users"])
-            said.append(f"{name}: B1 removes {counts} test users from the measurement")
-        said += [f"{name}: {note}" for note in one["notes"]]
-    return said or ["none"]
+    notes = [f"{name}: {note}" for name, facts in card["data"].items() for note in facts["notes"]]
+    notes += [f"{name}: cite {facts['citation']}" for name, facts in card["data"].items() if facts["citation"]]
+    for name, splits in card["splits"].items():
+        for split in splits:
+            place = f" (repetition {split['repetition']}, fold {split['fold']})" if len(splits) > 1 else ""
+            notes += [f"{name}{place}: {note}" for note in split["notes"]]
+    for name, measuring in card["measuring"].items():
+        if any(measuring["removed_test_users"]):
+            counts = ", ".join(f"{count:,}" for count in measuring["removed_test_users"])
+            notes.append(f"{name}: B1 removes {counts} test users from the measurement")
+        notes += [f"{name}: {note}" for note in measuring["notes"]]
+    return notes or ["none"]
 
 
 def _inside(settings: Mapping[str, Any]) -> str:

@@ -39,14 +39,14 @@ def paragraph(card: Mapping[str, Any]) -> str:
     """
     decisions = card["decisions"]
     sentences = (*_data(card, decisions), *_lists(card, decisions), *_measures(card, decisions))
-    return latex_text(" ".join(f"{one}." for one in sentences)).replace("α", r"$\alpha$") + "\n"
+    return latex_text(" ".join(f"{sentence}." for sentence in sentences)).replace("α", r"$\alpha$") + "\n"
 
 
 def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
     sizes = [
-        f"{name} ({one['users']:,} users, {one['items']:,} items, {one['ratings']:,} ratings, density "
-        f"{one['density']:.2%})"
-        for name, one in card["data"].items()
+        f"{name} ({facts['users']:,} users, {facts['items']:,} items, {facts['ratings']:,} ratings, density "
+        f"{facts['density']:.2%})"
+        for name, facts in card["data"].items()
     ]
     filters = f", filtered by {', '.join(decisions['filters'])}" if decisions["filters"] else ""
     yield f"We use {listed(sizes)}{filters}"
@@ -74,13 +74,13 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
         users.get(least, f"Users with fewer than {least} training ratings are removed")
         + f"{drawn}, and items that a system cannot score are {gaps}"
     )
-    systems = [_system(name, one["parameters"]) for name, one in card["systems"].items()]
+    systems = [_system(name, system["parameters"]) for name, system in card["systems"].items()]
     yield f"We compare {listed(systems)}"
-    for name, one in card["systems"].items():
-        for found in one["searches"][:1]:
+    for name, system in card["systems"].items():
+        for search in system["searches"][:1]:
             yield (
-                f"The hyper-parameters of {name} are the best of {found['trials']} settings by "
-                f"{metric_phrase(found['metric'])} on {found['validation']}"
+                f"The hyper-parameters of {name} are the best of {search['trials']} settings by "
+                f"{metric_phrase(search['metric'])} on {search['validation']}"
             )
     unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
     items = {"all": "all items", "test": "the items of the test set",
@@ -92,27 +92,30 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
     yield f"We rank {kind}{cut}; items without a test rating {unrated}"
     if decisions["relevant"] == "one" or decisions["nonrelevant"] != "all":
         many = "all" if decisions["nonrelevant"] == "all" else f"{decisions['nonrelevant']} randomly drawn"
-        one = "a single relevant item" if decisions["relevant"] == "one" else "the relevant items"
-        yield f"Each list ranks {one} and {many} non-relevant items"
+        relevant = "a single relevant item" if decisions["relevant"] == "one" else "the relevant items"
+        yield f"Each list ranks {relevant} and {many} non-relevant items"
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
     # A search may have found another value in each part.
-    said = {key: "/".join(map(str, one)) if isinstance(one, list) else one for key, one in (parameters or {}).items()}
+    said = {
+        key: "/".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in (parameters or {}).items()
+    }
     inside = {key: value for key, value in said.items() if value is not None}
-    told = str(Spelling(name, tuple(inside.items()))).removeprefix(name)
-    return f"{name} {told}" if told else name
+    details = str(Spelling(name, tuple(inside.items()))).removeprefix(name)
+    return f"{name} {details}" if details else name
 
 
 def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
     undefined = {"zero": "counts 0", "leave out": "is left out"}[decisions["undefined"]]
-    metrics = listed([metric_phrase(one) for one in decisions["metrics"]])
+    metrics = listed([metric_phrase(metric) for metric in decisions["metrics"]])
     yield (
         f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); a "
         f"user for whom a metric is undefined {undefined}"
     )
     uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
-    least = min(one["users"] for by in card["coverage"].values() for one in by.values())
+    least = min(coverage["users"] for by in card["coverage"].values() for coverage in by.values())
     yield f"Users without a list {uncovered}; the least user coverage is {least:.1%}"
     if len(card["systems"]) > 1:
         test = parse(decisions["significance"])

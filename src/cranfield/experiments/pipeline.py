@@ -94,12 +94,21 @@ class Pipeline:
         The stages to take, in order.
     jobs
         How many systems are trained at a time; see `recommend`.
+    within
+        What the names of its artifacts begin with, for an experiment inside another one. Nothing of it is exported.
     """
 
     def __init__(
-        self, experiment: Experiment, store: Store, stages: tuple[Stage[Any], ...] = (), jobs: int | None = None
+        self,
+        experiment: Experiment,
+        store: Store,
+        stages: tuple[Stage[Any], ...] = (),
+        jobs: int | None = None,
+        *,
+        within: str = "",
     ) -> None:
         self.experiment, self.store, self.stages, self.jobs = experiment, store, stages, jobs
+        self.within = within
         self.decisions = experiment.decisions
         self.exports = Exports(store)
         self.artifacts: dict[str, Artifact] = {}
@@ -113,7 +122,7 @@ class Pipeline:
         spelling = parse(self.decisions.split)
         if spelling.name != "k_fold":
             return 1
-        usual = next(one for one in map(parse, split_registry.signatures()) if one.name == "k_fold")
+        usual = next(signature for signature in map(parse, split_registry.signatures()) if signature.name == "k_fold")
         with named(f"split='{spelling}'"):
             return check.whole("k", {**dict(usual.parameters), **dict(spelling.parameters)}["k"], at_least=2)
 
@@ -125,21 +134,22 @@ class Pipeline:
         whole = Unit("experiment")
         yield whole
         for source in self.experiment.data:
-            top = Unit("source", source.name, whole, _source=source)
+            home = f"{self.within}/{source.name}" if self.within else source.name
+            top = Unit("source", home, whole, _source=source)
             yield top
             for repetition in range(self.experiment.repetitions):
                 several = self.experiment.repetitions > 1
-                place = f"{source.name}/repetition-{repetition + 1}" if several else source.name
+                place = f"{home}/repetition-{repetition + 1}" if several else home
                 division = Unit("division", place, top, repetition, _source=source)
                 yield division
                 for fold in range(self.folds):
-                    home = f"{place}/fold-{fold + 1}" if self.folds > 1 else place
-                    part = Unit("part", home, division, repetition, fold, source)
+                    part_place = f"{place}/fold-{fold + 1}" if self.folds > 1 else place
+                    part = Unit("part", part_place, division, repetition, fold, source)
                     yield part
                     # `check_name` admits only what files may be called by.
                     for system in self.experiment.systems:
                         stem = system.name.replace(" ", "")
-                        yield Unit("cell", f"{home}/{stem}", part, repetition, fold, source, system)
+                        yield Unit("cell", f"{part_place}/{stem}", part, repetition, fold, source, system)
 
     def units(self, level: Level, within: Unit | None = None) -> list[Unit]:
         """Return the units at a level, or those that are part of another unit."""
@@ -159,6 +169,7 @@ class Pipeline:
 
     def take(self, stage: Stage[Any], advance: Callable[[], None] = lambda: None) -> None:
         """Make what a stage makes, as far as it is not there, and export it."""
+        stage.prepare(self, advance)
         units = {stage.name_for(unit): unit for unit in stage.units(self)}
         made_of = {name: stage.made_of(self, unit) for name, unit in units.items()}
         there = {name: self.store.kept(name, made_of[name]) for name in units}
@@ -170,7 +181,7 @@ class Pipeline:
             advance()
         # In the order of the file, whichever was done first.
         self.artifacts |= {name: artifact for name in units if (artifact := there[name]) is not None}
-        if self.store.makes and stage.exported:
+        if self.store.makes and stage.exported and not self.within:
             self.exports.publish(
                 {name: (self.artifacts[name], partial(stage.export, self, unit)) for name, unit in units.items()}
             )
@@ -179,9 +190,8 @@ class Pipeline:
     def go(self, stages: Stages = silent) -> None:
         """Take every stage, in order; nothing is trained before all data are read and split."""
         for stage in self.stages:
-            count = len(stage.units(self))
-            if count:
-                with stages(stage.title, count) as advance:
+            if stage.units(self):
+                with stages(stage.title, stage.steps(self)) as advance:
                     self.take(stage, advance)
 
     def artifact(self, stage: Stage[Any], unit: Unit) -> Artifact:
@@ -203,6 +213,10 @@ class Pipeline:
             self._read[kind] = (name, make())
         held: T = self._read[kind][1]
         return held
+
+    def forget(self) -> None:
+        """Let go of what is kept in memory; the artifacts stay."""
+        self._read.clear()
 
     def digests(self) -> dict[str, str]:
         """Return the digest of each artifact by name."""

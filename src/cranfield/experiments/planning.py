@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.rehearse import rehearse
 from cranfield.experiments.running import experiment_and_folder
 from cranfield.experiments.source import Source
-from cranfield.experiments.stage import Size
+from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
 from cranfield.measures.measuring import check_relevance
@@ -49,6 +49,11 @@ class Task:
     def stage(self) -> str:
         """The stage that it belongs to."""
         return self.name.split("/", 1)[0]
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it belongs to an experiment inside, as those of an audit do."""
+        return self.name.split("/")[1:2] == ["audit"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Plan:
                 lines += [
                     f"  {task.name.removeprefix(f'{stage}/')}: {about(task.seconds)}"
                     for task in tasks
-                    if task.state != "kept"
+                    if task.state != "kept" and not task.is_inner
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
@@ -95,8 +100,8 @@ class _Rehearsal(Store):
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
         """Note what would become of an artifact, and let it be."""
-        self.seen[name], found = self.state(name, made_of)
-        return found
+        self.seen[name], artifact = self.state(name, made_of)
+        return artifact
 
 
 def plan(
@@ -104,9 +109,10 @@ def plan(
     out: str | Path | None = None,
     *,
     seed: int | None = None,
+    further: Sequence[Stage[Any]] = (),
     report: bool = False,
 ) -> Plan:
-    """Say what `run` would do, with a ``report`` or without; nothing is written.
+    """Say what `run` would do, with ``further`` stages and a ``report`` or without; nothing is written.
 
     What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
     folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
@@ -122,9 +128,11 @@ def plan(
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     check_inputs(experiment)
+    for stage in further:
+        stage.check_experiment(experiment)
     check_folder(out)
     store = _Rehearsal(out)
-    line = Pipeline(experiment, store, (*STAGES, Report()) if report else STAGES)
+    line = Pipeline(experiment, store, (*STAGES, *further, *((Report(),) if report else ())))
     rehearse(line)
     line.go()
     for stage in line.stages:
@@ -139,15 +147,24 @@ def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
     """Return every artifact with the time that it took, or a guess where it is to be made and never took any."""
     took, sizes = store.took(), _sizes(line, store)
     tasks = []
-    for stage in line.stages:
-        for unit in stage.units(line):
-            name = stage.name_for(unit)
-            state, seconds = store.seen[name], took.get(name)
-            if state != "kept" and seconds is None:
-                # All sets of ratings count where an artifact is for all of them.
-                seconds = stage.seconds(line, unit, sizes.get(unit.place.split("/")[0], _sum(sizes)))
-            tasks.append(Task(name, state, seconds))
+    for inner, stage, unit in _artifacts(line):
+        name = stage.name_for(unit)
+        state, seconds = store.seen[name], took.get(name)
+        if state != "kept" and seconds is None:
+            # All sets of ratings count where an artifact is for all of them.
+            size = _sum(sizes) if unit.level == "experiment" else sizes[unit.source.name]
+            seconds = stage.seconds(inner, unit, size)
+        tasks.append(Task(name, state, seconds))
     return tasks
+
+
+def _artifacts(line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+    """Give every artifact: its experiment, which may be one inside, its stage and its unit."""
+    for stage in line.stages:
+        units = stage.units(line)
+        if units:
+            yield from stage.inner(line)
+        yield from ((line, stage, unit) for unit in units)
 
 
 def _sizes(line: Pipeline, store: _Rehearsal) -> dict[str, Size]:
@@ -188,10 +205,10 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
     """Yield the test ratings of the users who are served, of each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
-            made = divided(line.experiment, whole, seed)
+            splits = divided(line.experiment, whole, seed)
         else:
-            made = predefined(parts["train"], parts["test"])
-        for split in [made] if isinstance(made, Split) else made:
+            splits = predefined(parts["train"], parts["test"])
+        for split in [splits] if isinstance(splits, Split) else splits:
             with named("min_ratings, sample"):
                 yield measured_ratings(split, line.decisions.serving, seed)
 
@@ -199,10 +216,10 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
 def _guessed_size(line: Pipeline, source: Source) -> Size:
     """Return about how many users, items and ratings there are, without reading them."""
     if source.simulate is not None:
-        asked = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
+        size = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
         # Whatever else was written for them is said to be wrong when they are simulated.
         users, items, ratings = (
-            asked[one] if isinstance(asked[one], int) else 0 for one in ("users", "items", "ratings")
+            size[key] if isinstance(size[key], int) else 0 for key in ("users", "items", "ratings")
         )
         return Size(users, items, ratings)
     if source.dataset is not None:

@@ -44,7 +44,7 @@ def rehearse(line: Pipeline) -> None:
         if (tuning := system.tuning) is None or not may_be_called(system.spelling):
             continue
         metric = tuning.metric if tuning.metric is not None and may_be_called(tuning.metric) else "P@1"
-        first = {name: one if isinstance(one, Range) else one[:1] for name, one in tuning.space.items()}
+        first = {name: values if isinstance(values, Range) else values[:1] for name, values in tuning.space.items()}
         with _forgiving():
             search(few, str(system.spelling), first, metric, trials=tuning.trials and 1, threshold=4)
     if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):

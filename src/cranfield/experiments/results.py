@@ -177,7 +177,7 @@ class Results:
         part = line.units("part", source)[0]
         cells = line.units("cell", part)
         history = next(iter(self._whole(DATA, source).facts["parts"].values()))["history"]
-        done = [("data", step_of(one)) for one in history]
+        done = [("data", step_of(record)) for record in history]
         done.append(("split", split_of(line, part).step))
         ranked = [run.facts["history"] for cell in cells if (run := line.made(RUNS, cell)) is not None]
         done += [(step["action"], step_of(step)) for step in (ranked[0] if ranked else ())]
@@ -213,7 +213,7 @@ class Results:
     def __str__(self) -> str:
         several = len(self.data) > 1
         return "\n".join(
-            f"{one}: {sentence}" if several else sentence for one in self.data for sentence in self.sentences(one)
+            f"{name}: {sentence}" if several else sentence for name in self.data for sentence in self.sentences(name)
         )
 
     def __repr__(self) -> str:
@@ -224,6 +224,6 @@ class Results:
             return f"<p>{html.escape(repr(self))}: not finished</p>"
         parts = []
         for data in self.data:
-            said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences(data))
+            said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences(data))
             parts.append(said + self.findings(data).table(self.experiment.decisions).html())
         return "".join(parts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldWarning, SettingError
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.file import read_experiment
 from cranfield.experiments.inputs import check_inputs
@@ -15,6 +17,7 @@ from cranfield.experiments.pipeline import Pipeline, Stages, silent
 from cranfield.experiments.rehearse import rehearse
 from cranfield.experiments.results import Results
 from cranfield.experiments.source import Source  # noqa: F401  (an example names it)
+from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
@@ -28,6 +31,7 @@ def run(
     seed: int | None = None,
     jobs: int | None = None,
     stages: Stages = silent,
+    further: Sequence[Stage[Any]] = (),
     report: Callable[[Results, Path], list[Path]] | None = None,
     allow_code: bool = False,
 ) -> Results:
@@ -49,6 +53,8 @@ def run(
         How many systems are trained at a time; see `recommend`.
     stages
         Shows how far the run is.
+    further
+        Stages of the line to the right of experiments, such as the audit; they come before the report.
     report
         Writes what is made of the results into a folder, and returns the files.
     allow_code
@@ -72,8 +78,28 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
-    with allowed_code(experiment, check.flag("allow_code", allow_code)), open_store(out) as store:
-        line = Pipeline(experiment, store, STAGES if report is None else (*STAGES, Report(report)), jobs)
+    if experiment.audit is not None and not further:
+        warnings.warn(
+            "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2
+        )
+    with allowed_code(experiment, check.flag("allow_code", allow_code)):
+        for stage in further:
+            stage.check_experiment(experiment)
+        return _run(experiment, out, jobs, stages, further, report)
+
+
+def _run(
+    experiment: Experiment,
+    out: Path,
+    jobs: int | None,
+    stages: Stages,
+    further: Sequence[Stage[Any]],
+    report: Callable[[Results, Path], list[Path]] | None,
+) -> Results:
+    """Take an experiment that is checked through its stages."""
+    with open_store(out) as store:
+        last = () if report is None else (Report(report),)
+        line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs)
         store.begin(experiment.title, stated(line))
         rehearse(line)
         line.go(stages)

@@ -42,7 +42,7 @@ class Range:
 
     def __post_init__(self) -> None:
         if not self.low < self.high or (self.log and self.low <= 0):
-            raise SettingError(f"{self} is no range; give a low end below the high one, and above 0 with log=True")
+            raise SettingError(f"{self} is not a range; give a low end below the high one, and above 0 with log=True")
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Search:
     @property
     def best(self) -> Trial:
         """The best trial; of equal ones the first."""
-        return min(self.trials, key=lambda one: one.value if self.lower_is_better else -one.value)
+        return min(self.trials, key=lambda trial: trial.value if self.lower_is_better else -trial.value)
 
     def frame(self) -> pl.DataFrame:
         """Return one row a trial, in order: columns system, value, seconds."""
-        columns = {name: [getattr(one, name) for one in self.trials] for name in ("system", "value", "seconds")}
+        columns = {name: [getattr(trial, name) for trial in self.trials] for name in ("system", "value", "seconds")}
         return pl.DataFrame(columns)
 
     def __str__(self) -> str:
@@ -126,8 +126,8 @@ def search(
     measured = measured_ratings(split, serving, seed)
     fixed = parse(system)
     conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "seed": seed}
-    asked = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}
-    known = _Record(record, {**asked, **conditions})
+    stated = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}
+    known = _Record(record, {**stated, **conditions})
     tried: list[Trial] = []
 
     def spelled(parameters: Mapping[str, Any]) -> str:
@@ -210,9 +210,9 @@ def _try_some(
     study = optuna.create_study(sampler=sampler)
     with progress("Searching", total=trials, unit="trials") as bar:
         for _ in range(trials):
-            asked = study.ask()
-            found = value({name: _suggested(asked, name, values) for name, values in space.items()})
-            study.tell(asked, found if lower_is_better() else -found)
+            trial = study.ask()
+            result = value({name: _suggested(trial, name, values) for name, values in space.items()})
+            study.tell(trial, result if lower_is_better() else -result)
             bar.advance()
 
 
@@ -233,18 +233,20 @@ class _Record:
         self._content: dict[str, Any] = {"conditions": dict(conditions), "lower_is_better": False, "trials": []}
         if self._path is not None and self._path.exists():
             try:
-                found = json.loads(self._path.read_text(encoding="utf-8"))
-                self._trials = {one["system"]: Trial(**one) for one in found["trials"]}
-                same = found["conditions"] == self._content["conditions"]
+                record = json.loads(self._path.read_text(encoding="utf-8"))
+                self._trials = {trial["system"]: Trial(**trial) for trial in record["trials"]}
+                same = record["conditions"] == self._content["conditions"]
             except (ValueError, KeyError, TypeError) as error:
-                raise InputError("is no record of a search", source=self._path, remedy="name another file") from error
+                raise InputError(
+                    "is not the record of a search", source=self._path, remedy="name another file"
+                ) from error
             if not same:
                 raise InputError(
                     "is the record of a search on other data, or for another metric",
                     source=self._path,
                     remedy="name another file",
                 )
-            self._content = found
+            self._content = record
         else:
             self._trials = {}
 

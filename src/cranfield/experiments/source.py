@@ -18,7 +18,7 @@ def _kinds(hint: Any) -> tuple[type, ...]:
     """Return the types that a parameter takes; its words, if it has a list of them, are text."""
     if get_origin(hint) is Literal:
         return (str,)
-    return tuple(one for one in get_args(hint) or (hint,) if one is not type(None))
+    return tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
 
 
 READING: Mapping[str, tuple[type, ...]] = {
@@ -85,18 +85,18 @@ class Source:
                 raise SettingError(f"data.{self.name}.{key}={getattr(self, key)!r} is not text; write it in quotes")
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
-            told = f"has {' and '.join(given)}" if given else "says not where the ratings come from"
-            raise SettingError(f"data.{self.name} {told}; give one of {', '.join(KINDS)}")
+            problem = f"has {' and '.join(given)}" if given else "does not say where the ratings come from"
+            raise SettingError(f"data.{self.name} {problem}; give one of {', '.join(KINDS)}")
         if (self.train is None) != (self.test is None):
             raise SettingError(f"data.{self.name} has one of train and test; give both files")
         for name, value in self.reading.items():
             if name not in READING:
                 raise SettingError(f"data.{self.name} has no key {name!r}{nearest(name, READING)}")
             if type(value) not in READING[name]:
-                may = " or ".join(_CALLED[one] for one in READING[name])
+                may = " or ".join(_CALLED[kind] for kind in READING[name])
                 raise SettingError(f"data.{self.name}.{name}={value!r} cannot be; give {may}")
         if self.reading and not self.files:
-            raise SettingError(f"data.{self.name} is no file, so {next(iter(self.reading))} cannot be; leave it out")
+            raise SettingError(f"data.{self.name} is not a file, so {next(iter(self.reading))} cannot be; leave it out")
         if self.simulate is not None:
             object.__setattr__(self, "simulate", _simulation(self.name, self.simulate))
         if self.dataset is not None:

@@ -13,6 +13,7 @@ from cranfield._files import whole_file
 from cranfield.experiments.store import Made
 
 if TYPE_CHECKING:
+    from cranfield.experiments.experiment import Experiment
     from cranfield.experiments.pipeline import Level, Pipeline, Unit
 
 OUT = "out"
@@ -58,6 +59,9 @@ class Stage(ABC, Generic[T]):
     timed: ClassVar[bool] = False
     """Whether a plan says how long each of its artifacts takes."""
 
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Refuse what an experiment asks of a stage that is not of this package, before anything is made."""
+
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether it makes something for a unit."""
         return True
@@ -65,6 +69,17 @@ class Stage(ABC, Generic[T]):
     def units(self, line: Pipeline) -> list[Unit]:
         """Return what it makes an artifact for."""
         return [unit for unit in line.units(self.level) if self.wants(line, unit)]
+
+    def steps(self, line: Pipeline) -> int:
+        """Return how many steps it takes, for people who wait."""
+        return len(self.units(line))
+
+    def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
+        """Make what its artifacts are made of beside those of other stages; each ``advance`` is a step."""
+
+    def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:  # noqa: ARG002
+        """Give what `prepare` makes, for a plan: the experiment, the stage and the unit of each artifact, once."""
+        yield from ()
 
     def name_for(self, unit: Unit) -> str:
         """Return the name of the artifact for a unit."""

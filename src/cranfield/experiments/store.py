@@ -102,8 +102,8 @@ class Store:
         key = _key(name, made_of)
         self.needed[name] = key
         state = self._look(name, key)
-        found = self.find(key) if state == "kept" else None
-        return state, Artifact(name) if found is None else found.called(name)
+        record = self.find(key) if state == "kept" else None
+        return state, Artifact(name) if record is None else record.called(name)
 
     def _look(self, name: str, key: str) -> State:
         record = self.find(key)
@@ -115,13 +115,13 @@ class Store:
 
     def before(self) -> dict[str, Record]:
         """Return the records of what the experiment that was run before uses, by name."""
-        found = ((name, self.find(key)) for name, key in self._before.items())
-        return {name: record for name, record in found if record is not None}
+        records = ((name, self.find(key)) for name, key in self._before.items())
+        return {name: record for name, record in records if record is not None}
 
     def was_made(self, name: str, made_of: Mapping[str, Any]) -> bool:
         """Whether the experiment that was run before had an artifact of this name that was made of these, and more."""
         record = self.find(self._before.get(name, ""))
-        return record is not None and all(record.made_of.get(one) == value for one, value in made_of.items())
+        return record is not None and all(record.made_of.get(key) == value for key, value in made_of.items())
 
     def place(self, key: str) -> Path:
         """Return the folder of the artifact with a key."""
@@ -158,12 +158,12 @@ class Store:
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact | None:
         """Return an artifact that is there, whole, and made of the same; else None."""
-        state, found = self.state(name, made_of)
+        state, artifact = self.state(name, made_of)
         if state != "kept":
             return None
-        self.root = self.root.with_artifact(name, found.key)
+        self.root = self.root.with_artifact(name, artifact.key)
         self.log(artifact=name, did="kept")
-        return found
+        return artifact
 
     def make(
         self, name: str, made_of: Mapping[str, Any], make: Callable[[Path], Made], *, seconds: float = 0.0
@@ -347,7 +347,7 @@ class Record:
 def remove_ours(home: Path, file: str, checksums: Iterable[str]) -> bool:
     """Remove a file that is as we made it, and the folders that held nothing else; return whether it is gone.
 
-    A file that somebody has changed since is no longer ours, nor is one elsewhere, whatever a record says.
+    A file that somebody has changed since does not count as ours. Neither does one elsewhere, whatever a record says.
     """
     path = home / file
     if home.resolve() not in path.resolve().parents:

@@ -27,12 +27,12 @@ def own(*functions: Callable[..., Any]) -> list[str]:
     >>> own(print, own)
     ['...']
     """
-    return [made_of(one) for one in functions if not is_ours(one)]
+    return [made_of(function) for function in functions if not is_ours(function)]
 
 
 def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
     """Return a hash of each spelled function that is not ours."""
-    return own(*(registry[parse(one).name] for one in spellings))
+    return own(*(registry[parse(spelling).name] for spelling in spellings))
 
 
 def own_system(spelling: str, experiment: Experiment) -> list[str]:
@@ -109,8 +109,8 @@ def _at(key: str) -> Iterator[None]:
 
 
 def _registered_metrics(spellings: Iterable[str]) -> list[str]:
-    metrics = [Metric.of(one) for one in spellings]
-    definitions = [one.definition for one in metrics if not is_ours(one.definition.function)]
-    said = [made_of(getattr(one, about.name)) for one in definitions for about in fields(one)]
-    named = [value for one in metrics for name, value in parse(str(one)).parameters if name == "gain"]
+    metrics = [Metric.of(spelling) for spelling in spellings]
+    definitions = [metric.definition for metric in metrics if not is_ours(metric.definition.function)]
+    said = [made_of(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
+    named = [value for metric in metrics for name, value in parse(str(metric)).parameters if name == "gain"]
     return [*said, *own_of(GAINS, named)]

@@ -14,8 +14,8 @@ _LIBRARIES = ("numpy", "scipy", "polars", "numba", "optuna")
 
 def versions(libraries: Iterable[str] = _LIBRARIES) -> dict[str, str]:
     """Return the versions of what the numbers come from: this package, Python, and those libraries that are there."""
-    found = {"cranfield": __version__, "Python": platform.python_version()}
-    return found | {name: known for name in libraries if (known := _installed(name)) is not None}
+    numbers = {"cranfield": __version__, "Python": platform.python_version()}
+    return numbers | {name: known for name in libraries if (known := _installed(name)) is not None}
 
 
 # Every artifact states the versions, and reading them takes longer than making a small one.

@@ -197,16 +197,18 @@ def _others(ids: Vocabulary, others: Vocabulary) -> pl.Series:
 
 def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
     """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
-    if test is None or not _are_scores(test.values):
+    if test is None or not _has_many_values(test.values):
         return
+    are_scores = _are_scores(test.values)
     counts = test.user_counts[test.user_counts > 0]
     even = len(counts) > 1 and counts[0] > 1 and bool((counts == counts[0]).all())
     for run in runs:
         if run.scores is None or run.made_scores or not _are_ratings(run.scores):
             continue
         named = _named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS
+        # Whole numbers may be the scores of a system, as those of popularity are, or the counts of a test set.
         # The scores of a system may be few, too: 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
-        if not named and not run.counts.get("tied_items"):
+        if not named and not (are_scores and run.counts.get("tied_items")):
             continue
         problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
         if named or even:
@@ -226,8 +228,12 @@ def _named(history: Sequence[Step], role: str) -> str:
 
 def _are_scores(values: NDArray[Any]) -> bool:
     """Return whether numbers look like the scores of a system: many different ones, between the steps of ratings."""
-    first = np.unique(values[:_SAMPLE])
-    return len(first) > _MOST_RATINGS and not _has_steps(first)
+    return _has_many_values(values) and not _has_steps(np.unique(values[:_SAMPLE]))
+
+
+def _has_many_values(values: NDArray[Any]) -> bool:
+    """Return whether numbers have more different values than ratings do."""
+    return len(np.unique(values[:_SAMPLE])) > _MOST_RATINGS
 
 
 def _are_ratings(values: NDArray[Any]) -> bool:
@@ -279,7 +285,10 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
             f"{expected:,.0f}"
         )
         if len(without) == len(pairs):
-            remedy = "this is so if the training ratings are given as the test set; give the held-out ratings"
+            remedy = (
+                "this is so if the training ratings are given as the test set, or as the run; give the held-out "
+                "ratings as the test set (--test), and the lists of a system as the run"
+            )
             raise InputError(problem, source=_place(run), remedy=remedy)
         yield run, problem
     for lists, run in pairs:

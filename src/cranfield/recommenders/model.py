@@ -127,7 +127,9 @@ class Model:
         places = known.users[codes]
         newcomers = self._score_newcomers(codes[places < 0])
         scored = self._score(places[places >= 0])
-        scores = np.full((len(codes), self.train.n_items), np.nan, dtype=scored.dtype)
+        # Whole numbers have no NaN.
+        kind = scored.dtype if np.issubdtype(scored.dtype, np.floating) else np.float64
+        scores = np.full((len(codes), self.train.n_items), np.nan, dtype=kind)
         scores[np.ix_(places >= 0, known.items)] = scored
         if newcomers is not None:
             scores[np.ix_(places < 0, known.items)] = newcomers

@@ -61,7 +61,7 @@ def other_decisions(
     """
     refuse_old_words("other_decisions", renamed, {"condensed": "lists=['full', 'condensed']"})
     judged = as_judged(runs, test, None, Context(train), negative_grades=negative_grades)
-    systems = [one.ranked for one in judged if one.ranked is not None]
+    systems = [judged_run.ranked for judged_run in judged if judged_run.ranked is not None]
     if any(system.one_relevant for system in systems):
         return
     varied = further_metrics(metrics, max(system.longest for system in systems))
@@ -69,7 +69,7 @@ def other_decisions(
         for kind in lists:
             measuring = Measuring(metrics=varied, threshold=threshold, lists=kind)
             judgments = judged[0].judgments.at(measuring.threshold)
-            yield measure_judged([one.fresh(judgments=judgments) for one in judged], measuring)
+            yield measure_judged([judged_run.fresh(judgments=judgments) for judged_run in judged], measuring)
 
 
 def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
@@ -80,13 +80,13 @@ def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
     >>> further_metrics(["P@3", "RR"], 10)
     ['P@3', 'P@5', 'P@10', 'RR']
     """
-    found: list[str] = []
-    for asked in map(parse, metrics):
-        cutoffs = [None] if asked.cutoff is None else sorted({asked.cutoff, *(n for n in _CUTOFFS if n <= depth)})
-        gains = _GAINS if asked.name == "nDCG" and not asked.parameters else ()
-        for parameters in (asked.parameters, *((("gain", gain),) for gain in gains)):
-            found += [str(Spelling(asked.name, parameters, cutoff)) for cutoff in cutoffs]
-    return list(dict.fromkeys(found))
+    spellings: list[str] = []
+    for metric in map(parse, metrics):
+        cutoffs = [None] if metric.cutoff is None else sorted({metric.cutoff, *(n for n in _CUTOFFS if n <= depth)})
+        gains = _GAINS if metric.name == "nDCG" and not metric.parameters else ()
+        for parameters in (metric.parameters, *((("gain", gain),) for gain in gains)):
+            spellings += [str(Spelling(metric.name, parameters, cutoff)) for cutoff in cutoffs]
+    return list(dict.fromkeys(spellings))
 
 
 def _scale(test: Ratings, negative_grades: NegativeGrades) -> list[float]:

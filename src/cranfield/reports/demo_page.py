@@ -35,76 +35,76 @@ _WHY = (
 )
 
 
-def demo_page(found: Demo) -> str:
+def demo_page(demo: Demo) -> str:
     """Return the demo's report as HTML."""
-    world = found.world.ratings
+    world = demo.world.ratings
     lead = (
-        f"{len(found.systems)} systems in a simulated world of {world.n_users:,} users, {world.n_items:,} items and "
+        f"{len(demo.systems)} systems in a simulated world of {world.n_users:,} users, {world.n_items:,} items and "
         f"{len(world):,} ratings, in which the truth is known."
     )
-    true = dict(zip(found.systems, found.averages(TRUTH).tolist()))
-    protocols = [_measured(found, test) for test in (HELD_OUT, RANDOM_ITEMS)]
-    explored = explore(found.variants)
-    start = explored.find(**label_of(HELD_OUT, found.scores[HELD_OUT], METRIC))
-    published = found.scores[HELD_OUT]
+    true = dict(zip(demo.systems, demo.averages(TRUTH).tolist()))
+    protocols = [_measured(demo, test) for test in (HELD_OUT, RANDOM_ITEMS)]
+    explored = explore(demo.variants)
+    start = explored.find(**label_of(HELD_OUT, demo.scores[HELD_OUT], METRIC))
+    published = demo.scores[HELD_OUT]
     sections = [
-        _story(found, orders(METRIC, true, protocols)),
+        _story(demo, orders(METRIC, true, protocols)),
         leaderboard(
             published,
-            found.comparisons[HELD_OUT],
+            demo.comparisons[HELD_OUT],
             title="The table everyone publishes",
             data=f"simulated world, {HELD_OUT}",
         ),
-        full_and_condensed(published, _condensed(found)),
+        full_and_condensed(published, _condensed(demo)),
         truth(METRIC, true, protocols, _WHY),
         leaderboard(
-            found.scores[RANDOM_ITEMS],
-            found.comparisons[RANDOM_ITEMS],
+            demo.scores[RANDOM_ITEMS],
+            demo.comparisons[RANDOM_ITEMS],
             name="what-holds",
             title="What holds",
             data=f"simulated world, {RANDOM_ITEMS}",
         ),
         explorer(explored, start, true),
-        pairs(found.comparisons[HELD_OUT], title="Pair by pair, as published"),
+        pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
-        trust(found.assessment),
+        trust(demo.assessment),
         metrics_and_truth(
             METRIC,
-            found.assessment.advice(),
-            {test: found.metric_taus(test) for test in (HELD_OUT, RANDOM_ITEMS)},
-            found.advice_check(),
+            demo.assessment.advice(),
+            {test: demo.metric_taus(test) for test in (HELD_OUT, RANDOM_ITEMS)},
+            demo.advice_check(),
         ),
-        _card(found),
+        _card(demo),
     ]
-    right = found.order(HELD_OUT)[0] == found.order(TRUTH)[0]
+    right = demo.order(HELD_OUT)[0] == demo.order(TRUTH)[0]
     title = "The published order, and the true one" if right else "The published winner, and the better system"
-    return page(title, [one for one in sections if one is not None], lead=lead)
+    return page(title, [section for section in sections if section is not None], lead=lead)
 
 
-def write_demo(found: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
+def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
     """Write the page, and beside it the tables as CSV and the figures as PDF and SVG; return the page's path."""
-    path = write_page(folder / "report.html", demo_page(found))
+    path = write_page(folder / "report.html", demo_page(demo))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
-        tables, comparison = folder / "tables", found.comparisons.get(test)
-        table = leaderboard_table(found.scores[test], comparison)
-        _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(found.scores[test], comparison)))
+        tables, comparison = folder / "tables", demo.comparisons.get(test)
+        table = leaderboard_table(demo.scores[test], comparison)
+        _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(demo.scores[test], comparison)))
         _write(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
         _write(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
-    for name, chart in _charts(found, style).items():
+    for name, chart in _charts(demo, style).items():
         figures.save(chart, *(folder / "figures" / f"{name}.{ending}" for ending in ("pdf", "svg")))
     return path
 
 
-def _charts(found: Demo, style: figures.Style) -> dict[str, object]:
-    values = {test: dict(zip(found.systems, found.averages(test).tolist())) for test in (HELD_OUT, TRUTH, RANDOM_ITEMS)}
-    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
+def _charts(demo: Demo, style: figures.Style) -> dict[str, object]:
+    values = {test: dict(zip(demo.systems, demo.averages(test).tolist())) for test in (HELD_OUT, TRUTH, RANDOM_ITEMS)}
+    first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
     return {
         "orders": figures.orders(values, list(dict.fromkeys((best, first))), style=style),
-        "averages-held-out": figures.averages(found.scores[HELD_OUT], METRIC, style=style),
-        "averages-random-items": figures.averages(found.scores[RANDOM_ITEMS], METRIC, style=style),
-        "wins-held-out": figures.wins(found.comparisons[HELD_OUT], METRIC, style=style),
+        "averages-held-out": figures.averages(demo.scores[HELD_OUT], METRIC, style=style),
+        "averages-random-items": figures.averages(demo.scores[RANDOM_ITEMS], METRIC, style=style),
+        "wins-held-out": figures.wins(demo.comparisons[HELD_OUT], METRIC, style=style),
     }
 
 
@@ -112,59 +112,59 @@ def _write(path: Path, content: str) -> None:
     write_text(path, content)
 
 
-def _measured(found: Demo, test: str) -> MeasuredProtocol:
-    return MeasuredProtocol(test, dict(zip(found.systems, found.averages(test).tolist())), *found.claims(test))
+def _measured(demo: Demo, test: str) -> MeasuredProtocol:
+    return MeasuredProtocol(test, dict(zip(demo.systems, demo.averages(test).tolist())), *demo.claims(test))
 
 
-def _story(found: Demo, drawn: str) -> Section:
-    first, best = found.order(HELD_OUT)[0], found.order(TRUTH)[0]
-    true = dict(zip(found.systems, found.averages(TRUTH)))
-    _, significant, wrong = found.claims(HELD_OUT)
+def _story(demo: Demo, drawn: str) -> Section:
+    first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
+    true = dict(zip(demo.systems, demo.averages(TRUTH)))
+    _, significant, wrong = demo.claims(HELD_OUT)
     facts = [
         ("", first, f"leads the published table; users truly like {percent(true[first])} of what it recommends"),
         ("good", best, f"is truly best: users like {percent(true[best])}"),
         ("warn" if wrong else "", f"{wrong} of {significant}", "significant claims of the published table are wrong"),
-        ("", f"{found.tau(HELD_OUT):.2f} → {found.tau(RANDOM_ITEMS):.2f}",
+        ("", f"{demo.tau(HELD_OUT):.2f} → {demo.tau(RANDOM_ITEMS):.2f}",
          f"Kendall's tau with the true order, on {HELD_OUT} and on {RANDOM_ITEMS}"),
     ]  # fmt: skip
     shown = "".join(
-        f'<div class="{kind}"><b>{text(one)}</b><span>{text(said)}</span></div>' for kind, one, said in facts
+        f'<div class="{kind}"><b>{text(number)}</b><span>{text(said)}</span></div>' for kind, number, said in facts
     )
-    opening, *rest = found.sentences()
+    opening, *rest = demo.sentences()
     markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
-    markup += paragraphs(rest) + _systems(found)
+    markup += paragraphs(rest) + _systems(demo)
     return Section("verdict", "What was found", markup)
 
 
-def _systems(found: Demo) -> str:
+def _systems(demo: Demo) -> str:
     """Return what each system is, in the words of its own documentation."""
     summaries = [(recommenders.SYSTEMS[system].__doc__ or "").strip().split("\n")[0] for system in SYSTEMS]
-    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(one)}</dd>" for name, one in zip(found.systems, summaries))
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(summary)}</dd>" for name, summary in zip(demo.systems, summaries))
     return f'<details><summary>The {len(summaries)} systems</summary><dl class="card">{lines}</dl></details>'
 
 
-def _condensed(found: Demo) -> Scores:
+def _condensed(demo: Demo) -> Scores:
     """Return the scores on held-out ratings with condensed lists."""
-    wanted = {"threshold": found.scores[HELD_OUT].step.settings["threshold"], "lists": "condensed"}
+    wanted = {"threshold": demo.scores[HELD_OUT].step.settings["threshold"], "lists": "condensed"}
     scores = next(
-        scores for test, scores in found.variants if test == HELD_OUT and wanted.items() <= scores.step.settings.items()
+        scores for test, scores in demo.variants if test == HELD_OUT and wanted.items() <= scores.step.settings.items()
     )
     return scores.only(METRICS)
 
 
-def _card(found: Demo) -> Section:
-    held_out, comparison = found.scores[HELD_OUT], found.comparisons[HELD_OUT]
-    data = [("data", step) for step in found.world.ratings.history]
-    ranked = found.runs[0].history[-1].settings
-    asked = {"systems": found.systems, "length": ranked["length"], "seed": ranked["seed"]}
-    systems = [("systems", Step("recommend", asked))]
-    targets = [("targets", step) for step in found.runs[0].history if step.action == "targets"]
-    steps = [*data, ("split", found.split.step), *targets, *systems, ("measure", held_out.step)]
+def _card(demo: Demo) -> Section:
+    held_out, comparison = demo.scores[HELD_OUT], demo.comparisons[HELD_OUT]
+    data = [("data", step) for step in demo.world.ratings.history]
+    ranked = demo.runs[0].history[-1].settings
+    settings = {"systems": demo.systems, "length": ranked["length"], "seed": ranked["seed"]}
+    systems = [("systems", Step("recommend", settings))]
+    targets = [("targets", step) for step in demo.runs[0].history if step.action == "targets"]
+    steps = [*data, ("split", demo.split.step), *targets, *systems, ("measure", held_out.step)]
     facts = {
-        "seed": found.world.seed,
+        "seed": demo.world.seed,
         "metrics": ", ".join(METRICS),
-        "observed ratings": found.world.ratings.fingerprint,
-        "training ratings": found.split.train.fingerprint,
-        **{test: scores.step.settings["test"] for test, scores in found.scores.items()},
+        "observed ratings": demo.world.ratings.fingerprint,
+        "training ratings": demo.split.train.fingerprint,
+        **{test: scores.step.settings["test"] for test, scores in demo.scores.items()},
     }
-    return card([*steps, ("compare", comparison.step), ("assess", found.assessment.step)], facts)
+    return card([*steps, ("compare", comparison.step), ("assess", demo.assessment.step)], facts)

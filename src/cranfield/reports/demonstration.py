@@ -114,9 +114,9 @@ class Demo:
         """Return how many pairs there are, how many differ significantly, and in how many of these the worse leads."""
         true = dict(zip(self.systems, self.averages(TRUTH)))
         rows = self.comparisons[test].of_metric(METRIC)
-        found = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
-        wrong = sum(true[better] < max(true[a], true[b]) for a, b, better in found if better is not None)
-        return len(rows), len(found), wrong
+        significant = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
+        wrong = sum(true[better] < max(true[a], true[b]) for a, b, better in significant if better is not None)
+        return len(rows), len(significant), wrong
 
     def leaders(self, test: str) -> list[str]:
         """Return the first system on a test set, and those that are not significantly worse."""
@@ -171,8 +171,8 @@ class Demo:
         also = f", and {listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
         missed = "" if best in (first, *level) else f"; {best} is missed"
         said.append(
-            f"What holds: on {RANDOM_ITEMS} {leads}{also}{missed}. Significance says that a difference is no accident "
-            "of the users drawn, not that the test set asks the right question."
+            f"What holds: on {RANDOM_ITEMS} {leads}{also}{missed}. Significance says that a difference is not an "
+            "accident of the users drawn, not that the test set asks the right question."
         )
         return [*said, self.advice_check()]
 
@@ -206,7 +206,7 @@ class Demo:
 
     def _repr_html_(self) -> str:
         """Show what was found, and the table that everyone publishes with the one that holds."""
-        tables = (leaderboard_table(self.scores[test], one) for test, one in self.comparisons.items())
+        tables = (leaderboard_table(self.scores[test], comparison) for test, comparison in self.comparisons.items())
         return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
 
 

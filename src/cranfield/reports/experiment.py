@@ -29,16 +29,16 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
 
 
 def _page(results: Results, data: str, folder: Path) -> Path:
-    found, parts = results.findings(data), list(results.measured(data))
+    findings, parts = results.findings(data), list(results.measured(data))
     several, decisions = len(results.data) > 1, results.decided(data)
     experiment = replace(results.experiment, decisions=decisions)
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
-    metrics = [one for one in found.scores.metrics if may_be_called(one)]
+    metrics = [metric for metric in findings.scores.metrics if may_be_called(metric)]
     return write_report(
         folder / (f"report-{data}.html" if several else "report.html"),
-        found.scores,
-        found.comparison,
+        findings.scores,
+        findings.comparison,
         results.assessment(data),
         average=decisions.averaging,
         variants=()
@@ -83,12 +83,12 @@ def _lists(decisions: Decisions) -> tuple[Kind, ...]:
 
 
 def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
-    found, averaging = results.findings(data), results.experiment.decisions.averaging
-    metric = found.scores.metrics[0]
-    scores = found.scores if found.comparison is None else found.scores.over_common_lists()
+    findings, averaging = results.findings(data), results.experiment.decisions.averaging
+    metric = findings.scores.metrics[0]
+    scores = findings.scores if findings.comparison is None else findings.scores.over_common_lists()
     charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
-    if found.comparison is not None and metric in found.comparison.metrics:
-        charts["wins"] = figures.wins(found.comparison, metric, style="paper")
+    if findings.comparison is not None and metric in findings.comparison.metrics:
+        charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
     paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
         figures.save(chart, *paths[name])

@@ -84,11 +84,11 @@ class Explored:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, compactly and ready for JSON; numbers are 32-bit floats in base64."""
-        strides = np.cumprod([1, *(len(one) for one in self.options[:-1])])
+        strides = np.cumprod([1, *(len(choices) for choices in self.options[:-1])])
         return {
             "systems": list(map(shown, self.systems)),
             "dimensions": [
-                {"name": name, "title": title, "options": [_said(name, one) for one in options]}
+                {"name": name, "title": title, "options": [_said(name, option) for option in options]}
                 for name, title, options in zip(DIMENSIONS, _TITLES, self.options)
             ],
             "keys": (self.rows @ strides).tolist(),
@@ -136,7 +136,9 @@ def explore(
                 p.append(chances.T)
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
     options = _options(labels)
-    rows = np.array([[one.index(value) for one, value in zip(options, label)] for label in labels], dtype=np.int64)
+    rows = np.array(
+        [[choices.index(value) for choices, value in zip(options, label)] for label in labels], dtype=np.int64
+    )
     lower = {
         parse(metric).name: lower
         for _, scores in variants
@@ -157,10 +159,10 @@ def explore(
 
 def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Return the choices of each dimension; thresholds and cut-offs go up, whatever order they were measured in."""
-    found = (tuple(dict.fromkeys(column)) for column in zip(*labels))
+    columns = (tuple(dict.fromkeys(column)) for column in zip(*labels))
     return tuple(
-        tuple(sorted(one, key=_place)) if name in ("threshold", "cutoff") else one
-        for name, one in zip(DIMENSIONS, found)
+        tuple(sorted(choices, key=_place)) if name in ("threshold", "cutoff") else choices
+        for name, choices in zip(DIMENSIONS, columns)
     )
 
 
@@ -217,8 +219,8 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
 def _p_values(scores: Scores, baseline: str, averaging: Averaging) -> NDArray[np.float64]:
     """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
     samples, _ = make_samples(scores, averaging, baseline=baseline)
-    found: list[Verdict] = significance_tests.call("student", samples, seed=0, alpha=0.05)
-    return np.stack([corrections.call("holm", one.p) for one in found], axis=1)
+    verdicts: list[Verdict] = significance_tests.call("student", samples, seed=0, alpha=0.05)
+    return np.stack([corrections.call("holm", verdict.p) for verdict in verdicts], axis=1)
 
 
 def _place(value: Any) -> float:

@@ -94,8 +94,8 @@ def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> An
     rows = sorted(rows, key=lambda row: row["mean"], reverse=not scores.lower_is_better[m])[:MOST_SYSTEMS]
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}
-    told = tips(system="system", mean=("mean", ".4f"), median=("median", ".4f"), **quantiles)
-    base = alt.Chart(alt.Data(values=rows)).encode(tooltip=told)
+    tooltip = tips(system="system", mean=("mean", ".4f"), median=("median", ".4f"), **quantiles)
+    base = alt.Chart(alt.Data(values=rows)).encode(tooltip=tooltip)
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
     middle = base.mark_tick(color=INK, thickness=2.5, size=0.6 * look(style)["step"]).encode(y=y, x="median:Q")
@@ -193,12 +193,15 @@ def against_truth(
     sizes = look(style)
     width, height = 0.72 * sizes["width"], 0.5 * sizes["width"]
     order = sorted(measured, key=lambda system: truth[system])
-    x, y = _Axis.of([measured[one] for one in order], width), _Axis.of([truth[one] for one in order], height)
-    lengths = [min(_LETTER * sizes["size"] * len(one), sizes["name"]) for one in order]
-    places = [(x.place(measured[one]), y.place(truth[one])) for one in order]
+    x, y = (
+        _Axis.of([measured[system] for system in order], width),
+        _Axis.of([truth[system] for system in order], height),
+    )
+    lengths = [min(_LETTER * sizes["size"] * len(system), sizes["name"]) for system in order]
+    places = [(x.place(measured[system]), y.place(truth[system])) for system in order]
     rows = [
-        {"system": one, "measured": measured[one], "truth": truth[one], "left": left, "level": y.value(level)}
-        for one, (left, level) in zip(order, _beside(places, lengths, sizes["size"], height))
+        {"system": system, "measured": measured[system], "truth": truth[system], "left": left, "level": y.value(level)}
+        for system, (left, level) in zip(order, _beside(places, lengths, sizes["size"], height))
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
@@ -248,7 +251,7 @@ def _beside(
     """
     line = 1.15 * size
     taken = [(x - _GAP / 2, x + _GAP / 2, y - _GAP / 2, y + _GAP / 2) for x, y in points]
-    found = []
+    labels = []
     for (x, y), length in zip(points, lengths):
         sides = [False] if x - _GAP - length < 0 else [False, True]
         levels = [y + k * line / 2 for k in (0, 1, -1, 2, -2, 3, -3)]
@@ -260,8 +263,8 @@ def _beside(
         }  # fmt: skip
         best = min(boxes, key=lambda choice: sum(_overlap(boxes[choice], other) for other in taken))
         taken.append(boxes[best])
-        found.append(best)
-    return found
+        labels.append(best)
+    return labels
 
 
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:

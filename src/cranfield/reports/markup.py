@@ -31,14 +31,14 @@ percent = partial(percent_text, unit=" %")
 def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
     """Return a paragraph for each sentence."""
     opened = f'<p class="{kind}">' if kind else "<p>"
-    return "".join(f"{opened}{text(one)}</p>" for one in sentences)
+    return "".join(f"{opened}{text(sentence)}</p>" for sentence in sentences)
 
 
 def notes(sentences: Sequence[str]) -> str:
     """Return a list of remarks, or nothing."""
     if not sentences:
         return ""
-    return '<ul class="notes">' + "".join(f"<li>{text(one)}</li>" for one in sentences) + "</ul>"
+    return '<ul class="notes">' + "".join(f"<li>{text(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
 def downloads(*tables: str, files: Iterable[str] = ()) -> str:
@@ -73,7 +73,7 @@ def json_text(data: Any) -> str:
     >>> json_text({"name": "</script>"})
     '{"name":"\\u003c/script>"}'
     """
-    # No < means no end of the element and no comment; the line separators are no part of older JavaScript strings.
+    # No < means no end of the element and no comment; older JavaScript strings cannot hold the line separators.
     return (
         json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         .replace("<", "\\u003c")
@@ -107,7 +107,7 @@ def table(
     """Return a table whose columns can be sorted by its headings; ``hidden`` names groups not shown at first."""
     head = "".join(_heading(column, column.group in hidden) for column in columns)
     body = "".join(
-        "<tr>" + "".join(_cell(k, one, column, hidden) for k, (one, column) in enumerate(zip(row, columns))) + "</tr>"
+        "<tr>" + "".join(_cell(k, cell, column, hidden) for k, (cell, column) in enumerate(zip(row, columns))) + "</tr>"
         for row in rows
     )
     return (

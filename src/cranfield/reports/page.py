@@ -36,7 +36,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     sections
         From top to bottom.
     """
-    drawn = any(DEFINITION in one.html for one in sections)
+    drawn = any(DEFINITION in section.html for section in sections)
     style = (_fonts.style_sheet() if drawn else "") + _asset("page.css")
     scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
     tables = {f"{name}.csv": csv_of(frame) for section in sections for name, frame in section.tables.items()}
@@ -45,11 +45,11 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         "files": {name: _packed(content) for name, content in files.items()},
         **{section.name: section.data for section in sections if section.data is not None},
     }
-    navigation = "".join(f'<li><a href="#{text(one.name)}">{text(one.title)}</a></li>' for one in sections)
+    navigation = "".join(f'<li><a href="#{text(section.name)}">{text(section.title)}</a></li>' for section in sections)
     body = "".join(
-        f'<section id="{text(one.name)}" aria-labelledby="{text(one.name)}-title">'
-        f'<h2 id="{text(one.name)}-title">{text(one.title)}</h2>{one.html}</section>'
-        for one in sections
+        f'<section id="{text(section.name)}" aria-labelledby="{text(section.name)}-title">'
+        f'<h2 id="{text(section.name)}-title">{text(section.title)}</h2>{section.html}</section>'
+        for section in sections
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

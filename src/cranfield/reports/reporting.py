@@ -118,7 +118,7 @@ def write_report(
     **decisions: Unpack[AveragingOptions],
 ) -> Path:
     """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-    made = report(
+    written = report(
         scores,
         comparison,
         assessment,
@@ -134,7 +134,7 @@ def write_report(
         steps=steps,
         sections=sections,
     )
-    return write_page(path, made)
+    return write_page(path, written)
 
 
 def write_page(path: str | Path, html: str) -> Path:

@@ -82,6 +82,6 @@ def sections_of(reported: Reported, further: Sequence[Section] = ()) -> list[Sec
     """Return the sections of a page in order, with those that a user adds."""
     from cranfield.reports import sections  # noqa: F401, each file registers its own
 
-    made = [(place, section(reported)) for place, section in SECTIONS]
-    made += [(FURTHER, section) for section in further]
-    return [section for _, section in sorted(made, key=lambda one: one[0]) if section is not None]
+    placed = [(place, section(reported)) for place, section in SECTIONS]
+    placed += [(FURTHER, section) for section in further]
+    return [section for _, section in sorted(placed, key=lambda pair: pair[0]) if section is not None]

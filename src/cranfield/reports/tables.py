@@ -39,13 +39,13 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
     >>> print(leaderboard_table(scores, cf.compare(scores)).markdown().splitlines()[4])
     | mine | **0.5000**<sup>a</sup> | **0.7500**<sup>a</sup> | 100.0% | 50.0% |
     """
-    made, letters = scores.table(averaging), letters_of(comparison)
-    rows = [_lettered(row, scores.metrics, letters) for row in made.rows]
-    caption, notes = made.caption, list(made.notes)
+    table, letters = scores.table(averaging), letters_of(comparison)
+    rows = [_lettered(row, scores.metrics, letters) for row in table.rows]
+    caption, notes = table.caption, list(table.notes)
     if letters and comparison is not None:
-        tested = [one for one in comparison.caption.split("; ") if one not in caption.split("; ")]
+        tested = [phrase for phrase in comparison.caption.split("; ") if phrase not in caption.split("; ")]
         caption = f"{caption}. Systems that share a letter do not differ significantly ({'; '.join(tested)})"
-    return Table(made.header, rows, caption, notes)
+    return Table(table.header, rows, caption, notes)
 
 
 def leaderboard_frame(
@@ -67,8 +67,8 @@ def leaderboard_frame(
     letters = letters_of(comparison)
     if not letters:
         return frame
-    found = [letters.get(key) for key in frame.select("metric", "system").iter_rows()]
-    return frame.with_columns(letters=pl.Series(found, dtype=pl.String))
+    marks = [letters.get(key) for key in frame.select("metric", "system").iter_rows()]
+    return frame.with_columns(letters=pl.Series(marks, dtype=pl.String))
 
 
 def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:

@@ -87,16 +87,16 @@ class Standing:
     tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
     """
 
-    def __init__(self, found: Assessment, seed: int = 0) -> None:
-        self.metrics, self.systems = found.metrics, len(found.systems)
+    def __init__(self, assessment: Assessment, seed: int = 0) -> None:
+        self.metrics, self.systems = assessment.metrics, len(assessment.systems)
         held = np.ones((1, self.systems))
         self.drawn = draws_of_systems(self.systems, DRAWS, stream(seed, "studies", "claims", self.systems))
-        evidence = found.evidence
+        evidence = assessment.evidence
         whole, draws = evidence.judge(held), evidence.thinned().judge(self.drawn)
         self._scores: dict[str, Floats] = {
             name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
         }
-        self._scores["power"] = -_mean_p(found, np.concatenate([held, self.drawn]))
+        self._scores["power"] = -_mean_p(assessment, np.concatenate([held, self.drawn]))
 
     @property
     def criteria(self) -> list[str]:
@@ -160,7 +160,7 @@ def finding(said: Saying, systems: int) -> Finding:
     >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
     'cannot tell'
     """
-    margin = np.round(said.margin, 12)  # what is left of rounding is no margin
+    margin = np.round(said.margin, 12)  # what is left of rounding is not a margin
     whole, draws = float(margin[0]), margin[1:][~np.isnan(margin[1:])]
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
@@ -174,7 +174,7 @@ def finding(said: Saying, systems: int) -> Finding:
 
 
 def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
-    """Return findings as a frame, a row a claim."""
+    """Return findings as a frame, one row per claim."""
     columns: Mapping[str, pl.DataType | type[pl.DataType]] = {
         "claim": pl.String,
         "where": pl.String,
@@ -184,7 +184,7 @@ def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
         "sure": pl.Float64,
         "against": pl.Float64,
     }
-    return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in findings], schema=columns)
+    return pl.DataFrame([{name: getattr(claim, name) for name in columns} for claim in findings], schema=columns)
 
 
 def title_of(scenario: str) -> str:
@@ -192,12 +192,12 @@ def title_of(scenario: str) -> str:
     return SCENARIOS[scenario].title
 
 
-def _mean_p(found: Assessment, multiplicity: Floats) -> Floats:
+def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
     """Return draws × metrics: the mean p-value of a pair of systems, each pair counting as often as it is drawn."""
-    place = {system: s for s, system in enumerate(found.systems)}
-    p = np.full((len(found.metrics), len(place), len(place)), np.nan)
-    of = {metric: m for m, metric in enumerate(found.metrics)}
-    for metric, a, b, value in found.curves.select("metric", "system_a", "system_b", "p").iter_rows():
+    place = {system: s for s, system in enumerate(assessment.systems)}
+    p = np.full((len(assessment.metrics), len(place), len(place)), np.nan)
+    of = {metric: m for m, metric in enumerate(assessment.metrics)}
+    for metric, a, b, value in assessment.curves.select("metric", "system_a", "system_b", "p").iter_rows():
         p[of[metric], place[a], place[b]] = p[of[metric], place[b], place[a]] = value
     first, second = np.triu_indices(len(place), 1)
     weights = multiplicity[:, first] * multiplicity[:, second]

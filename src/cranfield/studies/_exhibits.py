@@ -46,7 +46,7 @@ class Printed:
 
 def same_data(data: Description, printed: Mapping[str, Printed]) -> str | None:
     """Return which of the paper's datasets the ratings are, if any."""
-    return next((name for name, one in printed.items() if one.is_of(data)), None)
+    return next((name for name, dataset in printed.items() if dataset.is_of(data)), None)
 
 
 def dataset_table(
@@ -58,40 +58,47 @@ def dataset_table(
     """
     header = ["Dataset", "Users", "Items", "Ratings", "Density", *further]
     rows = [
-        [name, f"{one.users:,}", f"{one.items:,}", f"{one.ratings:,}", *one.statistics] for name, one in printed.items()
+        [name, f"{dataset.users:,}", f"{dataset.items:,}", f"{dataset.ratings:,}", *dataset.statistics]
+        for name, dataset in printed.items()
     ]
-    own = [f"{data.users:,}", f"{data.items:,}", f"{data.ratings:,}", f"{100 * data.density:.3f}%"]
-    rows.append([f"{HERE}: {data.name or 'ratings'}", *own, *(f"{value:.3f}" for value in further.values())])
+    numbers = [f"{data.users:,}", f"{data.items:,}", f"{data.ratings:,}", f"{100 * data.density:.3f}%"]
+    rows.append([f"{HERE}: {data.name or 'ratings'}", *numbers, *(f"{value:.3f}" for value in further.values())])
     frame = pl.DataFrame(rows, schema=header, orient="row")
     return Exhibit("table-2", caption, frame, Table(header, rows, caption, _sameness(data, printed)))
 
 
 def power_table(
-    found: Assessment, data: Description, printed: Mapping[str, Printed], caption: str, *, ordered: bool, total: bool
+    assessment: Assessment,
+    data: Description,
+    printed: Mapping[str, Printed],
+    caption: str,
+    *,
+    ordered: bool,
+    total: bool,
 ) -> Exhibit:
     """Return the table of discriminative power: the printed rows, and this run's below.
 
     ``ordered`` says that the paper sums over ordered pairs, so that this run's sums are doubled to be compared;
     ``total`` that it adds up its datasets.
     """
-    dp = dict(found.power.select("metric", "dp").iter_rows())
-    own = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in found.metrics}
-    values = {name: dict(one.dp) for name, one in printed.items()}
+    dp = dict(assessment.power.select("metric", "dp").iter_rows())
+    dp_here = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in assessment.metrics}
+    values = {name: dict(dataset.dp) for name, dataset in printed.items()}
     if total:
-        values["Total"] = {name: sum(one.dp[name] for one in printed.values()) for name in found.metrics}
-    values[f"{HERE}: {data.name or 'ratings'}"] = own
+        values["Total"] = {name: sum(dataset.dp[name] for dataset in printed.values()) for name in assessment.metrics}
+    values[f"{HERE}: {data.name or 'ratings'}"] = dp_here
     cells: list[list[str | Cell]] = [
-        [name, *_lowest_marked(row, found.metrics, 1 if ordered and name in printed else 3)]
+        [name, *_lowest_marked(row, assessment.metrics, 1 if ordered and name in printed else 3)]
         for name, row in values.items()
     ]
     notes = list(_sameness(data, printed))
     if ordered:
         notes.append("the paper counts each pair of systems twice, so the sums of this run are doubled here")
-    notes.append(f"{len(found.systems)} systems here, 21 in the paper; DP compares metrics within a row only")
+    notes.append(f"{len(assessment.systems)} systems here, 21 in the paper; DP compares metrics within a row only")
     frame = pl.DataFrame(
         [{"dataset": name, "metric": metric, "dp": row[metric]} for name, row in values.items() for metric in row]
     )
-    return Exhibit("table-3", caption, frame, Table(["Dataset", *found.metrics], cells, caption, notes))
+    return Exhibit("table-3", caption, frame, Table(["Dataset", *assessment.metrics], cells, caption, notes))
 
 
 def _lowest_marked(row: Mapping[str, float], names: Sequence[str], digits: int) -> list[Cell]:
@@ -101,10 +108,10 @@ def _lowest_marked(row: Mapping[str, float], names: Sequence[str], digits: int) 
 
 def _sameness(data: Description, printed: Mapping[str, Printed]) -> tuple[str, ...]:
     same = same_data(data, printed)
-    told = (
+    relation = (
         "none of the paper's datasets, so printed numbers are for orientation" if same is None else f"the {same} data"
     )
-    return (f"by their numbers of users, items and ratings, the ratings of this run are {told}",)
+    return (f"by their numbers of users, items and ratings, the ratings of this run are {relation}",)
 
 
 def numbers_table(
@@ -112,64 +119,68 @@ def numbers_table(
 ) -> Exhibit:
     """Return what the paper's text states as numbers: rows of (what, dataset, printed, this run)."""
     header = ["Number", "Printed for", "Printed", HERE.capitalize()]
-    cells = [[what, dataset, told, number_text(value, 3)] for what, dataset, told, value in rows]
+    cells = [[number, dataset, printed_value, number_text(value, 3)] for number, dataset, printed_value, value in rows]
     frame = pl.DataFrame(rows, schema=["number", "dataset", "printed", "here"], orient="row")
     return Exhibit("numbers-in-the-text", caption, frame, Table(header, cells, caption, _sameness(data, printed)))
 
 
-def systems_table(found: Assessment) -> Exhibit:
+def systems_table(assessment: Assessment) -> Exhibit:
     """Return the average of every system by every metric, over the folds, best first by the first metric."""
-    means = found.whole[:, 0].mean(axis=0)
+    means = assessment.whole[:, 0].mean(axis=0)
     order = np.argsort(-np.nan_to_num(means[0], nan=-np.inf), kind="stable")
     best = np.nanmax(np.where(np.isnan(means), -np.inf, means), axis=1)
     rows = [
-        [found.systems[s], *(Cell(f"{means[m, s]:.4f}", best=means[m, s] == best[m]) for m in range(len(means)))]
+        [assessment.systems[s], *(Cell(f"{means[m, s]:.4f}", best=means[m, s] == best[m]) for m in range(len(means)))]
         for s in order
     ]
     caption = "What every system scores, averaged over users and folds"
-    frame = pl.DataFrame({"system": found.systems, **{name: means[m] for m, name in enumerate(found.metrics)}})
-    return Exhibit("systems", caption, frame, Table(["System", *found.metrics], rows, caption))
+    frame = pl.DataFrame(
+        {"system": assessment.systems, **{name: means[m] for m, name in enumerate(assessment.metrics)}}
+    )
+    return Exhibit("systems", caption, frame, Table(["System", *assessment.metrics], rows, caption))
 
 
-def robustness_table(found: Assessment, name: str, caption: str) -> Exhibit:
-    """Return the mean tau with the whole test set, over all sizes below 1: a row a scenario, a column a metric."""
+def robustness_table(assessment: Assessment, name: str, caption: str) -> Exhibit:
+    """Return the mean tau with the whole test set, over all sizes below 1; one row per scenario."""
     frame = (
-        found.frame("robustness")
+        assessment.frame("robustness")
         .filter(pl.col("size") < 1.0)
         .group_by("scenario", "metric", maintain_order=True)
         .agg(tau=pl.col("tau").drop_nans().mean(), fold_sd=pl.col("fold_sd").mean(), sizes=pl.len())
     )
     tau = {(scenario, metric): value for scenario, metric, value in frame.select("scenario", "metric", "tau").rows()}
     rows: list[list[str | Cell]] = []
-    for scenario in found.scenarios:
-        values = [tau.get((scenario, metric)) for metric in found.metrics]
-        best = max((one for one in values if one is not None), default=None)
-        rows.append([title_of(scenario), *(Cell(number_text(one, 3), best=one == best) for one in values)])
-    return Exhibit(name, caption, frame, Table(["Missing", *found.metrics], rows, caption))
+    for scenario in assessment.scenarios:
+        values = [tau.get((scenario, metric)) for metric in assessment.metrics]
+        best = max((value for value in values if value is not None), default=None)
+        rows.append([title_of(scenario), *(Cell(number_text(value, 3), best=value == best) for value in values)])
+    return Exhibit(name, caption, frame, Table(["Missing", *assessment.metrics], rows, caption))
 
 
-def robustness_figure(found: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
+def robustness_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
     """Return tau with the whole test set against what remains of it."""
-    frame = found.frame("robustness").filter(pl.col("scenario") == scenario)
-    return Exhibit(name, caption, frame, draw=lambda: figures.robustness(found, scenario=scenario))
+    frame = assessment.frame("robustness").filter(pl.col("scenario") == scenario)
+    return Exhibit(name, caption, frame, draw=lambda: figures.robustness(assessment, scenario=scenario))
 
 
-def values_figure(found: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
+def values_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
     """Return the averaged value of each metric against what remains of the test set."""
-    own = replace(found, samples=found.samples.filter(pl.col("scenario") == scenario))
-    return Exhibit(name, caption, own.frame("values").drop("fold_sd"), draw=lambda: figures.values(own))
+    selected = replace(assessment, samples=assessment.samples.filter(pl.col("scenario") == scenario))
+    return Exhibit(name, caption, selected.frame("values").drop("fold_sd"), draw=lambda: figures.values(selected))
 
 
-def power_figure(found: Assessment, name: str, caption: str) -> Exhibit:
+def power_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
     """Return the p-value curves, the 20 largest of each metric."""
-    return Exhibit(name, caption, found.curves, draw=lambda: figures.power(found, first=20))
+    return Exhibit(name, caption, assessment.curves, draw=lambda: figures.power(assessment, first=20))
 
 
-def correlation_figure(found: Assessment, name: str, caption: str) -> Exhibit:
+def correlation_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
     """Return the heat map of tau between the metrics, in the order in which the paper has them."""
-    tau = found.correlation()
-    frame = pl.DataFrame({"metric": found.metrics, **{metric: tau[:, m] for m, metric in enumerate(found.metrics)}})
-    return Exhibit(name, caption, frame, draw=lambda: _in_order(figures.correlation(found), found.metrics))
+    tau = assessment.correlation()
+    frame = pl.DataFrame(
+        {"metric": assessment.metrics, **{metric: tau[:, m] for m, metric in enumerate(assessment.metrics)}}
+    )
+    return Exhibit(name, caption, frame, draw=lambda: _in_order(figures.correlation(assessment), assessment.metrics))
 
 
 def _in_order(chart: Any, names: Sequence[str]) -> Any:

@@ -74,8 +74,8 @@ class Asked:
 class _FoldWork:
     """One fold: what is made of one split."""
 
-    def __init__(self, number: int, split: Split, asked: Asked, kept: Kept, jobs: int | None) -> None:
-        self._place, self._split, self._asked, self._kept = f"fold-{number}", split, asked, kept
+    def __init__(self, number: int, split: Split, settings: Asked, kept: Kept, jobs: int | None) -> None:
+        self._place, self._split, self._asked, self._kept = f"fold-{number}", split, settings, kept
         self._jobs = jobs
 
     @property
@@ -103,9 +103,9 @@ class _FoldWork:
                     save = partial(_save_run, done.result)
                     there[system] = store.make(names[system], made_of[system], save, seconds=done.seconds)
                     bar.advance()
-        made = {system: artifact for system, artifact in there.items() if artifact is not None}
-        self._kept.publish({one: partial(self._export_run, system, one) for system, one in made.items()})
-        return made
+        runs = {system: artifact for system, artifact in there.items() if artifact is not None}
+        self._kept.publish({artifact: partial(self._export_run, system, artifact) for system, artifact in runs.items()})
+        return runs
 
     def _export_run(self, system: str, artifact: Artifact, folder: Path) -> list[Path]:
         return [write_run(self._read_run(system, artifact), folder / f"{artifact.name}.parquet")]
@@ -133,7 +133,7 @@ class _FoldWork:
     def _measured_of(self) -> dict[str, Any]:
         return {
             **self._data,
-            "runs": [[system, one.digest] for system, one in self._made.items()],
+            "runs": [[system, artifact.digest] for system, artifact in self._made.items()],
             "metrics": list(self._asked.metrics),
             "threshold": self._asked.threshold,
             "negative_grades": self._asked.negative_grades,
@@ -142,15 +142,15 @@ class _FoldWork:
     @cached_property
     def _studied(self) -> Fold:
         """The systems on this test set, ready to be studied."""
-        asked = self._asked
+        settings = self._asked
         sampling = Sampling(
-            tuple(Average.of(one) for one in asked.averages),
-            decimals=asked.decimals,
-            samples=asked.samples,
-            seed=asked.seed,
+            tuple(Average.of(average) for average in settings.averages),
+            decimals=settings.decimals,
+            samples=settings.samples,
+            seed=settings.seed,
         )
-        measuring = Measuring(metrics=asked.metrics, threshold=asked.threshold)
-        return Fold(self._runs, self._split.test, measuring, sampling, negative_grades=asked.negative_grades)
+        measuring = Measuring(metrics=settings.metrics, threshold=settings.threshold)
+        return Fold(self._runs, self._split.test, measuring, sampling, negative_grades=settings.negative_grades)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -185,8 +185,8 @@ class _FoldWork:
             fold, parts = self._studied, Chunks(self._kept.store.path / "samples" / self._place / "parts")
             total = fold.n_samples([way], grid)
             with progress(f"{self._place}, {way.title}", total=total, unit="test sets") as bar:
-                found = fold.study([way], grid, bar, parts)
-            path = write_table(found, place / f"{scenario}.parquet")
+                frame = fold.study([way], grid, bar, parts)
+            path = write_table(frame, place / f"{scenario}.parquet")
             return [path], {"whole": fold.whole.tolist()}
 
         artifact = self._kept.store.artifact(name, made_of, make)
@@ -202,7 +202,7 @@ class Kept:
 
     def publish(self, artifacts: Mapping[Artifact, Write]) -> None:
         """Write readable files of artifacts."""
-        self._exports.publish({one.name: (one, write) for one, write in artifacts.items()})
+        self._exports.publish({artifact.name: (artifact, write) for artifact, write in artifacts.items()})
 
     def finish(self) -> None:
         """Say that the study is finished; files of another one are removed."""
@@ -221,8 +221,8 @@ def _copied(artifact: Artifact, home: str, folder: Path) -> list[Path]:
 class Work:
     """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
 
-    def __init__(self, store: Store, splits: Sequence[Split], asked: Asked, jobs: int | None = None) -> None:
-        self._kept, self._splits, self._asked, self._jobs = Kept(store), splits, asked, jobs
+    def __init__(self, store: Store, splits: Sequence[Split], settings: Asked, jobs: int | None = None) -> None:
+        self._kept, self._splits, self._asked, self._jobs = Kept(store), splits, settings, jobs
 
     def done(self) -> tuple[Assessment, float]:
         """Return the assessment over all folds, and the share of the recommended items that have a test rating."""
@@ -232,28 +232,30 @@ class Work:
         for number, split in enumerate(self._splits, start=1):
             fold = _FoldWork(number, split, self._asked, self._kept, self._jobs)
             scores.append(fold.scores())
-            made = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
-            samples += [self._read(one).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for one in made]
-            whole.append(np.array(made[0].facts["whole"], dtype=np.float64))
+            artifacts = [fold.samples(scenario, sizes) for scenario, sizes in self._asked.sizes.items()]
+            samples += [
+                self._read(artifact).with_columns(fold=pl.lit(number, dtype=pl.Int64)) for artifact in artifacts
+            ]
+            whole.append(np.array(artifacts[0].facts["whole"], dtype=np.float64))
         power, curves = self._power(scores)
         self._kept.finish()
         assessment = Assessment(
             systems=self._asked.systems,
             metrics=self._asked.metrics,
             averages=self._asked.averages,
-            lower_is_better=tuple(Metric.of(one).lower_is_better for one in self._asked.metrics),
+            lower_is_better=tuple(Metric.of(metric).lower_is_better for metric in self._asked.metrics),
             samples=pl.concat(samples).select("fold", pl.exclude("fold")),
             whole=np.stack(whole),
             power=power,
             curves=curves,
-            step=self._step(tuple(dict.fromkeys(note for one in scores for note in one.facts["notes"]))),
+            step=self._step(tuple(dict.fromkeys(note for artifact in scores for note in artifact.facts["notes"]))),
         )
         return assessment, self._judged(scores)
 
     def _judged(self, scores: Sequence[Artifact]) -> float:
         """Return the share of the items in whole lists that have a test rating, over systems and folds."""
         whole = [m for m, metric in enumerate(self._asked.metrics) if metric.endswith(f"@{LENGTH}")]
-        unjudged = np.array([one.facts["unjudged"] for one in scores], dtype=np.float64)
+        unjudged = np.array([artifact.facts["unjudged"] for artifact in scores], dtype=np.float64)
         return 1.0 - float(np.nanmean(unjudged[:, :, whole]))
 
     def _read(self, artifact: Artifact) -> pl.DataFrame:
@@ -265,10 +267,12 @@ class Work:
 
         def make(place: Path) -> Made:
             # The papers use no bootstrap.
-            found = discriminative_power(
-                [self._scores(one, split) for one, split in zip(scores, self._splits)], resamples=0, **settings
+            power = discriminative_power(
+                [self._scores(artifact, split) for artifact, split in zip(scores, self._splits)],
+                resamples=0,
+                **settings,
             )
-            frames = {"power": found.frame(), "curves": found.curve(first=None)}
+            frames = {"power": power.frame(), "curves": power.curve(first=None)}
             paths = [
                 write_table(
                     frame.with_columns(average=pl.lit("mean")).select("average", pl.exclude("average")),
@@ -278,33 +282,38 @@ class Work:
             ]
             return paths, {}
 
-        made = self._kept.store.artifact("power", {"scores": [one.digest for one in scores], **settings}, make)
-        self._kept.publish({made: partial(_copied, made, "power")})
-        by_name = {Path(file).stem: read_parquet(made.path(file)) for file in made.files}
+        artifact = self._kept.store.artifact(
+            "power", {"scores": [measured.digest for measured in scores], **settings}, make
+        )
+        self._kept.publish({artifact: partial(_copied, artifact, "power")})
+        by_name = {Path(file).stem: read_parquet(artifact.path(file)) for file in artifact.files}
         return by_name["power"], by_name["curves"]
 
     def _scores(self, artifact: Artifact, split: Split) -> Scores:
         return read_scores(artifact.path(), artifact.facts, split.train.user_ids)
 
     def _step(self, notes: tuple[str, ...]) -> Step:
-        asked = self._asked
+        options = self._asked
         settings = {
-            "systems": list(asked.systems),
+            "systems": list(options.systems),
             "lists": LENGTH,
             "candidates": CANDIDATES,
-            "threshold": asked.threshold,
-            "negative_grades": asked.negative_grades,
-            "metrics": list(asked.metrics),
-            "averages": list(asked.averages),
-            "sizes": {name: f"{len(own)} from {max(own):.0%} to {min(own):.0%}" for name, own in asked.sizes.items()},
-            "samples": asked.samples,
+            "threshold": options.threshold,
+            "negative_grades": options.negative_grades,
+            "metrics": list(options.metrics),
+            "averages": list(options.averages),
+            "sizes": {
+                name: f"{len(shares)} from {max(shares):.0%} to {min(shares):.0%}"
+                for name, shares in options.sizes.items()
+            },
+            "samples": options.samples,
             "correlation": "tau-b",
-            "decimals": asked.decimals,
+            "decimals": options.decimals,
             "undefined": "zero",
             "significance": "permutation",
             "alpha": 0.05,
             "weights": None,
             "folds": len(self._splits),
-            "seed": asked.seed,
+            "seed": options.seed,
         }
         return Step("replicate", settings, notes=notes)

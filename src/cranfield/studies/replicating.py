@@ -27,7 +27,7 @@ from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
 
-STUDIES = {one.name: one for one in (VALCARCE_2018, VALCARCE_2020)}
+STUDIES = {study.name: study for study in (VALCARCE_2018, VALCARCE_2020)}
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
@@ -97,7 +97,7 @@ def replicate(
     paper = _study(study)
     if figures:
         check_libraries()
-    asked = Asked(
+    wanted = Asked(
         systems=_systems(systems),
         metrics=paper.metrics,
         averages=paper.averages,
@@ -112,10 +112,10 @@ def replicate(
         _checks.whole("jobs", jobs)
     splits = _splits(paper, data, split, folds, seed)
     with open_store(out) as store:
-        store.begin(study, f"{study}: {asked}")
-        assessment, judged = Work(store, splits, asked, jobs).done()
+        store.begin(study, f"{study}: {wanted}")
+        assessment, judged = Work(store, splits, wanted, jobs).done()
         results = StudyResults(describe(data), assessment, judged)
-        made = Replication(
+        replication = Replication(
             study,
             paper.reference,
             tuple(paper.exhibits(results)),
@@ -125,8 +125,8 @@ def replicate(
             _step(study, data, split, assessment.step),
         )
         with store.writing():
-            write(made, splits[0].step, figures)
-    return made
+            write(replication, splits[0].step, figures)
+    return replication
 
 
 def _study(name: str) -> Study:
@@ -147,7 +147,7 @@ def _systems(systems: Sequence[str]) -> tuple[str, ...]:
 def _sizes(paper: Study, sizes: str | Sequence[float] | None) -> dict[str, tuple[float, ...]]:
     """Return what remains of the test set in each scenario of a paper: as in the paper, or as asked for."""
     if sizes is None:
-        return {name: tuple(own) for name, own in paper.sizes.items()}
+        return {name: tuple(shares) for name, shares in paper.sizes.items()}
     grid = sizes_of(sizes)
     if grid == (1.0,):
         raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")

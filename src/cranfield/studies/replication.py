@@ -54,21 +54,24 @@ class Replication:
 
     def exhibit(self, name: str) -> Exhibit:
         """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
-        by_name = {one.name: one for one in self.exhibits}
+        by_name = {exhibit.name: exhibit for exhibit in self.exhibits}
         if name not in by_name:
             raise SettingError(f"{self.study} has no table or figure {name!r}{nearest(name, by_name)}")
         return by_name[name]
 
     def table(self) -> Table:
         """Return the claims as a table for people."""
-        rows = [[one.claim, one.where, one.verdict, percent(one.sure), percent(one.against)] for one in self.claims]
+        rows = [
+            [finding.claim, finding.where, finding.verdict, percent(finding.sure), percent(finding.against)]
+            for finding in self.claims
+        ]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
         note = f"so, opposite: in how many of the draws of systems, the rest being ties; a verdict needs {SURE:.0%}"
         return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
 
     def sentence(self) -> str:
         """Return what came out in a sentence."""
-        verdicts = [one.verdict for one in self.claims]
+        verdicts = [finding.verdict for finding in self.claims]
         return (
             f"{len(verdicts)} claims of {self.study} on {shown(self.step.settings['data'])}: "
             f"{verdicts.count('holds')} hold, {verdicts.count('does not hold')} do not hold, "

@@ -69,14 +69,14 @@ _FIGURE_1 = (
 )
 
 
-def at_100(found: Assessment) -> Assessment:
+def at_100(assessment: Assessment) -> Assessment:
     """Return the seven metrics at the cut-off of 100."""
-    return found.part({f"{metric}@100": label for metric, label in LABELS.items()})
+    return assessment.part({f"{metric}@100": label for metric, label in LABELS.items()})
 
 
-def cutoffs_of(found: Assessment, metric: str) -> Assessment:
+def cutoffs_of(assessment: Assessment, metric: str) -> Assessment:
     """Return one metric at all cut-offs."""
-    return found.part({f"{metric}@{cutoff}": f"@{cutoff}" for cutoff in CUTOFFS})
+    return assessment.part({f"{metric}@{cutoff}": f"@{cutoff}" for cutoff in CUTOFFS})
 
 
 def _exhibits(results: StudyResults) -> list[Exhibit]:
@@ -131,13 +131,13 @@ def _figure_1_table(ndcg: Assessment) -> Exhibit:
 
 
 def _beside(here: float, printed: float | None) -> str:
-    own = number_text(here, 2)
-    return own if printed is None else f"{own} ({printed:.2f})"
+    number = number_text(here, 2)
+    return number if printed is None else f"{number} ({printed:.2f})"
 
 
-def _numbers(found: Assessment) -> list[tuple[str, str, str, float]]:
+def _numbers(assessment: Assessment) -> list[tuple[str, str, str, float]]:
     def tau(metric: str) -> float:
-        matrix = cutoffs_of(found, metric).correlation()
+        matrix = cutoffs_of(assessment, metric).correlation()
         return float(matrix[0, -1])
 
     return [
@@ -148,40 +148,44 @@ def _numbers(found: Assessment) -> list[tuple[str, str, str, float]]:
 
 
 def _claims(results: StudyResults) -> list[Finding]:
-    found = results.assessment
-    said = [_alike(found), *_of_cutoffs(found), *_of_metrics(Standing(at_100(found)))]
-    return [finding(one, len(found.systems)) for one in said]
+    assessment = results.assessment
+    sayings = [_alike(assessment), *_of_cutoffs(assessment), *_of_metrics(Standing(at_100(assessment)))]
+    return [finding(saying, len(assessment.systems)) for saying in sayings]
 
 
-def _alike(found: Assessment) -> Saying:
+def _alike(assessment: Assessment) -> Saying:
     """Say that cut-offs above 20 order the systems alike."""
     deeper = [k for k, cutoff in enumerate(CUTOFFS) if cutoff > 20]
-    tau = {label: cutoffs_of(found, metric).correlation() for metric, label in LABELS.items()}
-    lowest = {label: float(one[np.ix_(deeper, deeper)].min()) for label, one in tau.items()}
-    told = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
+    tau = {label: cutoffs_of(assessment, metric).correlation() for metric, label in LABELS.items()}
+    lowest = {label: float(matrix[np.ix_(deeper, deeper)].min()) for label, matrix in tau.items()}
+    evidence = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
     margin = np.array([np.min(list(lowest.values())) - 0.85])  # undefined where any of them is
-    return Saying("Cut-offs above 20 order the systems nearly alike (tau above 0.85)", "6", margin, told)
+    return Saying("Cut-offs above 20 order the systems nearly alike (tau above 0.85)", "6", margin, evidence)
 
 
-def _of_cutoffs(found: Assessment) -> list[Saying]:
+def _of_cutoffs(assessment: Assessment) -> list[Saying]:
     """Return what section 6 says of deeper cut-offs, for nDCG (its figures) and for all metrics together."""
-    standings = {label: Standing(cutoffs_of(found, metric)) for metric, label in LABELS.items()}
-    said = []
+    standings = {label: Standing(cutoffs_of(assessment, metric)) for metric, label in LABELS.items()}
+    sayings = []
     for criterion, better in (
         ("ratings", "more robust to sparsity"),
         ("popular", "more robust to the popularity bias"),
         ("power", "more discriminative"),
     ):
-        gain = {label: _mean(one, criterion, DEEP) - _mean(one, criterion, SHALLOW) for label, one in standings.items()}
-        what = "p-value" if criterion == "power" else "tau"
-        told = ", ".join(f"{label} {one[0]:+.3f}" for label, one in gain.items())
-        told = f"by how much the mean {what} of cut-offs from {DEEP[0]} is better than that of 5 and 10: {told}"
+        gain = {
+            label: _mean(standing, criterion, DEEP) - _mean(standing, criterion, SHALLOW)
+            for label, standing in standings.items()
+        }
+        quantity = "p-value" if criterion == "power" else "tau"
+        evidence = ", ".join(f"{label} {margin[0]:+.3f}" for label, margin in gain.items())
+        compared = f"the mean {quantity} of cut-offs from {DEEP[0]} is better than that of 5 and 10"
+        evidence = f"by how much {compared}: {evidence}"
         together = np.mean(list(gain.values()), axis=0)
-        said += [
-            Saying(f"Deeper cut-offs of nDCG are {better}", "6", gain["nDCG"], told),
-            Saying(f"Deeper cut-offs are {better}, over all metrics", "6", together, told),
+        sayings += [
+            Saying(f"Deeper cut-offs of nDCG are {better}", "6", gain["nDCG"], evidence),
+            Saying(f"Deeper cut-offs are {better}, over all metrics", "6", together, evidence),
         ]
-    return said
+    return sayings
 
 
 def _mean(standing: Standing, criterion: str, cutoffs: Sequence[int]) -> Floats:

@@ -69,21 +69,21 @@ _FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (
 """The figures of each scenario: of the arithmetic and of the geometric mean."""
 
 
-def arithmetic(found: Assessment) -> Assessment:
+def arithmetic(assessment: Assessment) -> Assessment:
     """Return the nine metrics, averaged by the arithmetic mean."""
-    return found.part(LABELS)
+    return assessment.part(LABELS)
 
 
-def geometric(found: Assessment) -> Assessment:
+def geometric(assessment: Assessment) -> Assessment:
     """Return the nine metrics, averaged by the geometric mean."""
-    return found.part({metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
+    return assessment.part({metric: f"G{label}" for metric, label in LABELS.items()}, GEOMETRIC)
 
 
 def _exhibits(results: StudyResults) -> list[Exhibit]:
     mean, geo, data = arithmetic(results.assessment), geometric(results.assessment), results.data
     nine = ", ".join(_NAMES[:-1]) + f" and {_NAMES[-1]} at 100"
     ginis = {"User Gini": data.gini_users, "Item Gini": data.gini_items}
-    made = [
+    exhibits = [
         dataset_table(data, PRINTED, ginis, "Table 2: the datasets"),
         power_table(
             mean, data, PRINTED, f"Table 3: discriminative power (DP, lower is better) of {nine}", ordered=False,
@@ -99,34 +99,36 @@ def _exhibits(results: StudyResults) -> list[Exhibit]:
         correlation_figure(geo, "figure-09", "Figure 9: tau between the geometric means"),
     ]  # fmt: skip
     for scenario, (figure, geometric_figure) in _FIGURES.items():
-        for found, number, of in ((mean, figure, "metrics"), (geo, geometric_figure, "geometric means")):
+        for assessment, number, of in ((mean, figure, "metrics"), (geo, geometric_figure, "geometric means")):
             caption = f"Figure {number}: tau of the {of} with themselves, {title_of(scenario)}"
-            made.append(robustness_figure(found, scenario, f"figure-{number:02}", caption))
-    tables, drawn = ([one for one in made if (one.draw is None) == kind] for kind in (True, False))
-    return [*tables, *sorted(drawn, key=lambda one: one.name)]
+            exhibits.append(robustness_figure(assessment, scenario, f"figure-{number:02}", caption))
+    tables, drawn = ([exhibit for exhibit in exhibits if (exhibit.draw is None) == kind] for kind in (True, False))
+    return [*tables, *sorted(drawn, key=lambda exhibit: exhibit.name)]
 
 
 def _numbers(results: StudyResults) -> list[tuple[str, str, str, float]]:
     judged = "share of the recommended items with a test rating"
     between = results.assessment.frame("correlation").filter(average_a="mean", average_b=GEOMETRIC)
-    own = dict(between.select("metric_a", "tau").iter_rows())
+    taus = dict(between.select("metric_a", "tau").iter_rows())
     return [
-        *((judged, name, told, results.judged) for name, told in zip(PRINTED, ("0.050", "0.022", "0.014"))),
-        ("tau of MAP and GMAP", "MovieLens 1M", "0.92", own["AP@100"]),
-        ("tau of F1 and GF1", "MovieLens 1M", "0.42", own["F1@100"]),
+        *((judged, name, printed, results.judged) for name, printed in zip(PRINTED, ("0.050", "0.022", "0.014"))),
+        ("tau of MAP and GMAP", "MovieLens 1M", "0.92", taus["AP@100"]),
+        ("tau of F1 and GF1", "MovieLens 1M", "0.42", taus["F1@100"]),
     ]
 
 
 def _claims(results: StudyResults) -> list[Finding]:
-    found = results.assessment
-    mean, geo = Standing(arithmetic(found)), Standing(geometric(found))
-    said = [*_of_metrics(mean), *_of_scenarios(mean), _half(arithmetic(found)), *_of_geometric_means(geo, mean)]
-    return [finding(one, len(found.systems)) for one in sorted(said, key=lambda one: one.where)]
+    assessment = results.assessment
+    mean, geo = Standing(arithmetic(assessment)), Standing(geometric(assessment))
+    sayings = [*_of_metrics(mean), *_of_scenarios(mean), _half(arithmetic(assessment)), *_of_geometric_means(geo, mean)]
+    return [finding(saying, len(assessment.systems)) for saying in sorted(sayings, key=lambda saying: saying.where)]
 
 
 def _of_metrics(mean: Standing) -> list[Saying]:
     """Return what sections 6.1 to 6.3.2 say of metrics."""
-    power, sparse, popular, agreement = (mean.told(one) for one in ("power", "ratings", "popular", "agreement"))
+    power, sparse, popular, agreement = (
+        mean.told(criterion) for criterion in ("power", "ratings", "popular", "agreement")
+    )
     unlike, failing = mean.below("agreement", ["MRR", "ERR"]), mean.below("ratings", ["Bpref", "InfAP"])
     return [
         Saying("MRR and ERR order the systems unlike the other metrics", "6.1", unlike, agreement),
@@ -144,21 +146,21 @@ def _of_metrics(mean: Standing) -> list[Saying]:
 
 def _of_scenarios(mean: Standing) -> list[Saying]:
     """Return what section 6.3 says of each scenario."""
-    said = []
-    for scenario, where in {"ratings": "6.3.1", "items": "6.3.2", "popular": "6.3.2", "users": "6.3.3"}.items():
-        told, what = mean.told(scenario), title_of(scenario)
+    sayings = []
+    for scenario, section in {"ratings": "6.3.1", "items": "6.3.2", "popular": "6.3.2", "users": "6.3.3"}.items():
+        evidence, removed = mean.told(scenario), title_of(scenario)
         best, worst = mean.above(scenario, ["P", "NDCG"]), mean.below(scenario, ["MRR", "ERR"])
-        said += [
-            Saying(f"P and NDCG are among the most robust: {what}", where, best, told),
-            Saying(f"MRR and ERR are among the least robust: {what}", where, worst, told),
+        sayings += [
+            Saying(f"P and NDCG are among the most robust: {removed}", section, best, evidence),
+            Saying(f"MRR and ERR are among the least robust: {removed}", section, worst, evidence),
         ]
     items, users = mean.mean("ratings") - mean.mean("items"), mean.mean("users") - mean.mean("ratings")
     best, worst = mean.above("large", ["MRR", "ERR"]), mean.below("large", ["P", "F1", "NDCG"])
-    told = ", ".join(f"{one} {mean.mean(one)[0]:.3f}" for one in ("ratings", "items", "users"))
+    evidence = ", ".join(f"{name} {mean.mean(name)[0]:.3f}" for name in ("ratings", "items", "users"))
     return [
-        *said,
-        Saying("Missing items cost more than missing ratings", "6.3.2", items, f"mean tau of all metrics: {told}"),
-        Saying("Missing users cost less than missing ratings", "6.3.3", users, f"mean tau of all metrics: {told}"),
+        *sayings,
+        Saying("Missing items cost more than missing ratings", "6.3.2", items, f"mean tau of all metrics: {evidence}"),
+        Saying("Missing users cost less than missing ratings", "6.3.3", users, f"mean tau of all metrics: {evidence}"),
         Saying("MRR and ERR are robust to missing large users", "6.3.3", best, mean.told("large")),
         Saying("P, F1 and NDCG are less robust to missing large users", "6.3.3", worst, mean.told("large")),
     ]
@@ -167,25 +169,25 @@ def _of_scenarios(mean: Standing) -> list[Saying]:
 def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
     """Return what section 7 says."""
     unlike = geo.last("agreement", ["GF1", "GMRR"])
-    said = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.told("agreement"))]
+    sayings = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.told("agreement"))]
     for scenario in _FIGURES:
-        told, what = geo.told(scenario), title_of(scenario)
+        evidence, removed = geo.told(scenario), title_of(scenario)
         worst, best = geo.last(scenario, ["GF1", "GMRR"]), geo.above(scenario, ["GP", "GNDCG"])
-        said.append(Saying(f"GF1 and GMRR are the least robust: {what}", "7.2", worst, told))
+        sayings.append(Saying(f"GF1 and GMRR are the least robust: {removed}", "7.2", worst, evidence))
         if scenario != "large":
-            said.append(Saying(f"GP and GNDCG are among the most robust: {what}", "7.2", best, told))
+            sayings.append(Saying(f"GP and GNDCG are among the most robust: {removed}", "7.2", best, evidence))
     for name in ("P", "NDCG"):
         margin = _more(geo, f"G{name}", mean, name, "large")
-        told = ", ".join(
-            f"{one} {at.scores('large', [one])[0, 0]:.3f}" for at, one in ((geo, f"G{name}"), (mean, name))
+        evidence = ", ".join(
+            f"{metric} {at.scores('large', [metric])[0, 0]:.3f}" for at, metric in ((geo, f"G{name}"), (mean, name))
         )
-        said.append(Saying(f"G{name} is more robust to missing large users than {name}", "7.2", margin, told))
-    return said
+        sayings.append(Saying(f"G{name} is more robust to missing large users than {name}", "7.2", margin, evidence))
+    return sayings
 
 
-def _more(one: Standing, name: str, other: Standing, than: str, criterion: str) -> Floats:
+def _more(first: Standing, name: str, second: Standing, than: str, criterion: str) -> Floats:
     """Return by how much one metric scores more than another."""
-    margin: Floats = one.scores(criterion, [name])[:, 0] - other.scores(criterion, [than])[:, 0]
+    margin: Floats = first.scores(criterion, [name])[:, 0] - second.scores(criterion, [than])[:, 0]
     return margin
 
 
@@ -194,11 +196,11 @@ def _half(mean: Assessment) -> Saying:
     rows = mean.frame("robustness").filter(scenario="ratings", size=0.5)
     # Where every sample's tau is undefined, so is their mean.
     taus = dict(rows.select("metric", pl.col("tau").fill_null(float("nan"))).iter_rows())
-    told = "tau with 50% of the ratings: " + (
+    evidence = "tau with 50% of the ratings: " + (
         ", ".join(f"{name} {tau:.3f}" for name, tau in taus.items()) or "no such size"
     )
     margin = np.array([np.min(list(taus.values())) - 0.9 if taus else np.nan])
-    return Saying("Every metric keeps a tau above 0.9 with half of the test ratings", "6.3.1", margin, told)
+    return Saying("Every metric keeps a tau above 0.9 with half of the test ratings", "6.3.1", margin, evidence)
 
 
 VALCARCE_2020 = Study(

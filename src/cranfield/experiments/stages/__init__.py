@@ -37,8 +37,8 @@ STAGES: tuple[Stage[Any], ...] = (
 )
 """Every stage in order; the report, which a stage to the right of experiments writes, comes last."""
 
-ORDER = tuple(stage.name for stage in (*STAGES, Report()))
-"""The names of the stages in order."""
+ORDER = (*(stage.name for stage in STAGES), "audit", Report.name)
+"""The names of the stages in order, those of stages to the right of experiments too."""
 
 __all__ = [
     "ASSESS",

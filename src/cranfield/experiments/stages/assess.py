@@ -58,7 +58,7 @@ class _Assess(Stage[Assessment]):
         from cranfield.assessments import assess_folds
 
         measuring, parts = decided(line, unit).measuring, line.units("part", unit)
-        found = assess_folds(
+        assessment = assess_folds(
             [(judged_of(line, part), None) for part in parts],
             threshold=measuring.threshold,
             lists=measuring.lists,
@@ -67,12 +67,12 @@ class _Assess(Stage[Assessment]):
             **options_of(line.experiment),
         )
         home = place / OUT / "results" / unit.source.name
-        files = [write_table(found.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
+        files = [write_table(assessment.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
         return files, {
-            "sentences": found.sentences(),
-            **{name: list(getattr(found, name)) for name in _NAMES},
-            "whole": plain(found.whole),
-            "step": found.step.as_dict(),
+            "sentences": assessment.sentences(),
+            **{name: list(getattr(assessment, name)) for name in _NAMES},
+            "whole": plain(assessment.whole),
+            "step": assessment.step.as_dict(),
         }
 
     def read(self, line: Pipeline, unit: Unit) -> Assessment:

@@ -36,7 +36,9 @@ class _Data(Stage[dict[str, Ratings]]):
             "overlap": decisions.overlap,
             "filters": list(decisions.filters),
             "own": own_of(filters.registry, decisions.filters),
-            "seed": line.experiment.seed if any(draws(filters.registry, one) for one in decisions.filters) else None,
+            "seed": line.experiment.seed
+            if any(draws(filters.registry, spelling) for spelling in decisions.filters)
+            else None,
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
@@ -67,7 +69,7 @@ class _Data(Stage[dict[str, Ratings]]):
         """Return the ratings, whole or in parts, over one vocabulary."""
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
-        history = [step_of(one) for one in next(iter(parts.values()))["history"]]
+        history = [step_of(record) for record in next(iter(parts.values()))["history"]]
         return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
@@ -97,7 +99,7 @@ def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
 def draws(registry: Any, spelling: str) -> bool:
     """Whether a spelled function draws at random: whether it has a seed."""
     name = parse(spelling).name
-    own = next(one for one in map(parse, registry.signatures()) if one.name == name)
+    own = next(signature for signature in map(parse, registry.signatures()) if signature.name == name)
     return "seed" in dict(own.parameters)
 
 

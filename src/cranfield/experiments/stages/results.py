@@ -47,11 +47,11 @@ class _Results(Stage[Findings]):
         parts = line.units("part", unit)
         folds = [(part.repetition, part.fold, line.read(SCORES, part)) for part in parts]
         once = _trained_once(line, unit)
-        found = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed, trained_once=once)
-        paths = found.write(place / OUT, line.decisions)
-        facts: dict[str, Any] = {"sentences": found.sentences, "comparison": None}
-        if found.comparison is not None:
-            path, facts["comparison"] = save_comparison(found.comparison, place / _COMPARISON)
+        result = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed, trained_once=once)
+        paths = result.write(place / OUT, line.decisions)
+        facts: dict[str, Any] = {"sentences": result.sentences, "comparison": None}
+        if result.comparison is not None:
+            path, facts["comparison"] = save_comparison(result.comparison, place / _COMPARISON)
             paths.append(path)
         return paths, facts
 

@@ -37,8 +37,8 @@ class _Scores(Stage[Scores]):
         split, test = split_of(line, unit), measured_test(line, unit)
         judged = [
             # Lists that come from a file are looked at before they are measured.
-            one if cell.system.run is None else one.fresh(source=one.run)
-            for cell, one in zip(line.units("cell", unit), judged_of(line, unit))
+            lists if cell.system.run is None else lists.fresh(source=lists.run)
+            for cell, lists in zip(line.units("cell", unit), judged_of(line, unit))
         ]
         scores = measure(judged, **decided(line, unit).measuring.as_dict(), train=split.train)
         path, facts = save_scores(scores, place / "scores.npz")

@@ -87,8 +87,8 @@ def _tuning(unit: Unit) -> Tuning:
 
 def spelling_of(line: Pipeline, unit: Unit) -> str:
     """Return a recommender as it is trained on a part: with what its search found best, if it has one."""
-    found = line.made(SEARCHES, unit)
-    return str(unit.system.spelling if found is None else found.facts.get("best", unit.system.spelling))
+    artifact = line.made(SEARCHES, unit)
+    return str(unit.system.spelling if artifact is None else artifact.facts.get("best", unit.system.spelling))
 
 
 def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:

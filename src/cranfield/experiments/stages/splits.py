@@ -42,12 +42,12 @@ class _Splits(Stage[Sequence[Split]]):
             splits: Sequence[Split] = [predefined(ratings["train"], ratings["test"])]
             paths: list[Path] = []
         else:
-            made = divided(line.experiment, ratings["ratings"], line.seed(unit))
-            splits = [made] if isinstance(made, Split) else made
+            parts = divided(line.experiment, ratings["ratings"], line.seed(unit))
+            splits = [parts] if isinstance(parts, Split) else parts
             paths = save_splits(splits, ratings["ratings"], place)
         records = [split.record() for split in splits]
         return paths, {
-            "splits": [{key: one[key] for key in one if key not in ("cranfield", "data")} for one in records]
+            "splits": [{key: record[key] for key in record if key not in ("cranfield", "data")} for record in records]
         }
 
     def read(self, line: Pipeline, unit: Unit) -> Sequence[Split]:
@@ -70,8 +70,8 @@ class _Splits(Stage[Sequence[Split]]):
     def _is_unmeasured(self, line: Pipeline, part: Unit) -> bool:
         """Whether a split was made and not measured: one that is yet to be made cannot be read."""
         split = line.artifact(self, part)
-        asked = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
-        return split.home is not None and not line.store.was_made(f"scores/{part.place}", asked)
+        inputs = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
+        return split.home is not None and not line.store.was_made(f"scores/{part.place}", inputs)
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.ratings * 1e-6, LEAST)

@@ -41,7 +41,7 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
 @on_page(FURTHER + 1)
 def _on_page(reported: Reported) -> Section:
     results = (("compare", reported.comparison), ("assess", reported.assessment))
-    done = [("measure", reported.scores.step), *((name, one.step) for name, one in results if one is not None)]
+    done = [("measure", reported.scores.step), *((name, result.step) for name, result in results if result is not None)]
     return card([*reported.steps, *done])
 
 
@@ -57,7 +57,7 @@ def _said(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{_said(name)}: {_said(one)}" for name, one in value.items())
+        return ", ".join(f"{_said(name)}: {_said(inner)}" for name, inner in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

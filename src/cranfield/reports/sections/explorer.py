@@ -24,7 +24,7 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     truth
         The true values of the systems, higher is better, where they are known.
     """
-    told = [
+    facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
         "and those not significantly worse (Student's paired t-test against the best, Holm's correction, 5\u00a0%). "
@@ -32,11 +32,11 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
         "p-value, that of the test of this page, corrected for all pairs."
     ]
     if explored.left_out:
-        told.append(f"To keep this page small it leaves out {explored.left_out}.")
+        facts.append(f"To keep this page small it leaves out {explored.left_out}.")
     data = {**explored.as_dict(), "start": start}
     if truth is not None:
         data["truth"] = [float(np.float32(truth[system])) for system in explored.systems]
-    markup = paragraphs(told) + '<div id="explorer-root" class="explorer"></div>'
+    markup = paragraphs(facts) + '<div id="explorer-root" class="explorer"></div>'
     markup += "<noscript><p>The explorer needs the script of this page.</p></noscript>"
     return Section("explorer", "Take the decisions yourself", markup, data=data)
 
@@ -46,7 +46,7 @@ def _on_page(reported: Reported) -> Section | None:
     scores = reported.scores
     if len(scores.systems) < 2 or scores.n_lists == 0:
         return None
-    measured = [("test", one) for one in (scores, *reported.variants)]
+    measured = [("test", part) for part in (scores, *reported.variants)]
     explored = explore(measured, averaging=reported.averaging)
     return explorer(explored, _start(explored, scores, reported.averaging))
 

@@ -105,7 +105,7 @@ def _sentence(scores: Scores, m: int, means: Sequence[NDArray[np.float64]]) -> s
     known = ~np.isnan(means[0][:, m]) & ~np.isnan(means[1][:, m])
     if np.count_nonzero(known) < 2:
         return f"{metric}: there is nothing to compare."
-    first = [scores.systems[best_first(one[:, m], lower)[0]] for one in means]
+    first = [scores.systems[best_first(values[:, m], lower)[0]] for values in means]
     leaders = f"{first[0]} is first with both"
     if first[0] != first[1]:
         leaders = f"{first[0]} is first with full lists and {first[1]} with condensed ones"

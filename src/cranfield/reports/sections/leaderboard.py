@@ -81,8 +81,8 @@ def _on_page(reported: Reported) -> Section:
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
     """Say whether the intervals of two systems overlap that differ significantly."""
     for metric, *pair in comparison.rows.filter("significant").select("metric", "system_a", "system_b").iter_rows():
-        ends = [(rows[one, metric]["lower"], rows[one, metric]["upper"]) for one in pair]
-        if all(None not in one for one in ends) and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
+        ends = [(rows[system, metric]["lower"], rows[system, metric]["upper"]) for system in pair]
+        if all(None not in interval for interval in ends) and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
             return True
     return False
 
@@ -134,9 +134,9 @@ def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
     if len(metrics) < 2:
         return ""
     boxes = "".join(
-        f'<label><input type="checkbox" data-shows="{text(one)}"{"" if one in hidden else " checked"}> '
-        f"{text(one)}</label>"
-        for one in metrics
+        f'<label><input type="checkbox" data-shows="{text(metric)}"{"" if metric in hidden else " checked"}> '
+        f"{text(metric)}</label>"
+        for metric in metrics
     )
     return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'
 

@@ -34,7 +34,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
             f"There are {len(rows):,} pairs and metrics; the table to download holds those with the best system of "
             "each metric. Comparison.frame() has all."
         )
-    options = "".join(f'<option value="{m}">{text(one)}</option>' for m, one in enumerate(comparison.metrics))
+    options = "".join(f'<option value="{m}">{text(metric)}</option>' for m, metric in enumerate(comparison.metrics))
     shows = "".join(
         f'<option value="{value}">{label}</option>'
         for value, label in (
@@ -87,12 +87,12 @@ def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:
     place = {system: s for s, system in enumerate(comparison.systems)}
     kept_ones = set(order)
     columns = ("system_a", "system_b", "p_corrected", "difference", "effect", "better")
-    found = []
+    cells = []
     for a, b, p, difference, effect, better in comparison.of_metric(comparison.metrics[m]).select(columns).iter_rows():
         if place[a] in kept_ones and place[b] in kept_ones:
-            numbers = [_short(one) for one in (p, difference, effect)]
-            found.append([place[a], place[b], *numbers, None if better is None else place[better]])
-    return {"name": comparison.metrics[m], "order": order, "pairs": found}
+            numbers = [_short(number) for number in (p, difference, effect)]
+            cells.append([place[a], place[b], *numbers, None if better is None else place[better]])
+    return {"name": comparison.metrics[m], "order": order, "pairs": cells}
 
 
 def _short(value: float | None) -> float | None:

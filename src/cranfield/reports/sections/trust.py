@@ -39,16 +39,16 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def _advice(assessment: Assessment) -> str:
-    made = assessment.advice().table(first=None)
-    columns = [Column(name, numeric=k > 0) for k, name in enumerate(made.header)]
-    rows = [[_cell(one) for one in row] for row in made.rows]
-    return table(made.caption, columns, rows)
+    advice = assessment.advice().table(first=None)
+    columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]
+    rows = [[_cell(cell) for cell in row] for row in advice.rows]
+    return table(advice.caption, columns, rows)
 
 
 def _cell(cell: str | Cell) -> Value:
-    one = cell if isinstance(cell, Cell) else Cell(cell)
-    shown = f'<span class="average">{text(one.text)}</span>'
-    return Value(shown, _key(one.text), "best" if one.best else "")
+    content = cell if isinstance(cell, Cell) else Cell(cell)
+    shown = f'<span class="average">{text(content.text)}</span>'
+    return Value(shown, _key(content.text), "best" if content.best else "")
 
 
 def _key(shown: str) -> float | str | None:

@@ -26,7 +26,7 @@ class MeasuredProtocol:
 
     def tau(self, truth: Mapping[str, float]) -> float:
         """Return Kendall's tau with the true order."""
-        return kendall_tau_b([self.values[one] for one in truth], list(truth.values()))
+        return kendall_tau_b([self.values[system] for system in truth], list(truth.values()))
 
 
 def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> str:
@@ -34,7 +34,7 @@ def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredP
     best = max(true, key=lambda system: true[system])
     first = max(protocols[0].values, key=lambda system: protocols[0].values[system])
     columns = {protocols[0].name: protocols[0].values, "the truth": true}
-    columns.update({one.name: one.values for one in protocols[1:]})
+    columns.update({protocol.name: protocol.values for protocol in protocols[1:]})
     return figure(
         "orders",
         figures.orders(columns, list(dict.fromkeys((best, first)))),
@@ -47,10 +47,10 @@ def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredPr
     scatters = "".join(
         figure(
             f"truth-{k}",
-            figures.against_truth(one.values, true, f"{metric} on {one.name}"),
-            f"{metric} on {one.name} against the true value: Kendall's tau {number_text(one.tau(true), 2)}.",
+            figures.against_truth(protocol.values, true, f"{metric} on {protocol.name}"),
+            f"{metric} on {protocol.name} against the true value: Kendall's tau {number_text(protocol.tau(true), 2)}.",
         )
-        for k, one in enumerate(protocols, start=1)
+        for k, protocol in enumerate(protocols, start=1)
     )
     tables = {"truth": _frame(true, protocols), "truth-claims": _claims_frame(true, protocols)}
     markup = paragraphs([why]) + _claims(protocols, true) + _numbers(metric, true, protocols)
@@ -63,30 +63,30 @@ def _claims(protocols: Sequence[MeasuredProtocol], true: Mapping[str, float]) ->
     columns.append(Column("of these wrong", hint="the system that is called better is truly worse"))
     rows = [
         [
-            Value(text(one.name), one.name),
-            Value(number_text(one.tau(true), 2), one.tau(true)),
-            Value(f"{one.significant} of {one.pairs}", one.significant),
-            Value(str(one.wrong), one.wrong, "warn" if one.wrong else ""),
+            Value(text(protocol.name), protocol.name),
+            Value(number_text(protocol.tau(true), 2), protocol.tau(true)),
+            Value(f"{protocol.significant} of {protocol.pairs}", protocol.significant),
+            Value(str(protocol.wrong), protocol.wrong, "warn" if protocol.wrong else ""),
         ]
-        for one in protocols
+        for protocol in protocols
     ]
     return table("What each test set claims, and how much of it is true", columns, rows)
 
 
 def _numbers(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> str:
     columns = [Column("system", numeric=False), Column(f"true {metric}")]
-    for one in protocols:
-        columns += [Column(one.name), Column("place")]
-    places = [_places(one.values) for one in protocols]
+    for protocol in protocols:
+        columns += [Column(protocol.name), Column("place")]
+    places = [_places(measured.values) for measured in protocols]
     rows = [
         [
             Value(text(system), system),
             Value(percent(true[system]), true[system]),
             *(
                 cell
-                for one, place in zip(protocols, places)
+                for protocol, place in zip(protocols, places)
                 for cell in (
-                    Value(number_text(one.values[system]), one.values[system]),
+                    Value(number_text(protocol.values[system]), protocol.values[system]),
                     Value(str(place[system]), place[system]),
                 )
             ),
@@ -102,13 +102,16 @@ def _places(values: Mapping[str, float]) -> dict[str, int]:
 
 def _frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
     columns: dict[str, list[float] | list[int]] = {}
-    for one in protocols:
-        places = _places(one.values)
-        columns[one.name] = [one.values[system] for system in true]
-        columns[f"place on {one.name}"] = [places[system] for system in true]
+    for protocol in protocols:
+        places = _places(protocol.values)
+        columns[protocol.name] = [protocol.values[system] for system in true]
+        columns[f"place on {protocol.name}"] = [places[system] for system in true]
     return pl.DataFrame({"system": list(true), "the truth": list(true.values()), **columns})
 
 
 def _claims_frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
-    rows = [(one.name, one.tau(true), one.pairs, one.significant, one.wrong) for one in protocols]
+    rows = [
+        (protocol.name, protocol.tau(true), protocol.pairs, protocol.significant, protocol.wrong)
+        for protocol in protocols
+    ]
     return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")

@@ -46,9 +46,9 @@ def quantiles(scores: Scores) -> pl.DataFrame:
     for s, system in enumerate(scores.systems):
         for m, metric in enumerate(scores.metrics):
             values = scores.values[s, m][np.isfinite(scores.values[s, m])]
-            found = np.quantile(values, _LEVELS).tolist() if len(values) else [None] * len(_LEVELS)
+            levels = np.quantile(values, _LEVELS).tolist() if len(values) else [None] * len(_LEVELS)
             counts = {"lists": len(values), "zero": int(np.count_nonzero(values == 0))}
-            named = {f"q{100 * level:.0f}": value for level, value in zip(_LEVELS, found)}
+            named = {f"q{100 * level:.0f}": value for level, value in zip(_LEVELS, levels)}
             rows.append({"system": system, "metric": metric, **counts, **named})
     kinds = {"system": pl.String, "metric": pl.String, "lists": pl.Int64, "zero": pl.Int64}
     return pl.DataFrame(rows, schema={**kinds, **{f"q{100 * level:.0f}": pl.Float64 for level in _LEVELS}})

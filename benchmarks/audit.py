@@ -1,0 +1,223 @@
+"""How long an audit takes: its universes on MovieLens 1M, and its answers on random terms.
+
+    python benchmarks/audit.py --universes ml-1m.parquet    # kNN and WRMF, nine train shares, 2,016 universes
+    python benchmarks/audit.py              # 2,016 universes, 6,040 users, 10,000 draws, 200 resamples
+    python benchmarks/audit.py --large      # 33,388 users
+    python benchmarks/audit.py --quick      # a tenth of the users and draws
+    python benchmarks/audit.py --threads 1
+
+The terms are random, alike from one universe to the next as those of real universes are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from cranfield._settings import settings
+from cranfield.audits import Audit, Grid, Opened, Terms
+from cranfield.audits.children import Children
+from cranfield.audits.computing import UserPlaces, compute
+from cranfield.audits.joint import Scope, joint_tests
+from cranfield.audits.leads import leads_of
+from cranfield.audits.pair import influence_rows
+from cranfield.audits.resampling import resampled, user_counts
+from cranfield.audits.rule import rule_of
+from cranfield.audits.setups import Measurement
+from cranfield.audits.universes import SetupLists
+from cranfield.experiments import Experiment, Source, System
+from cranfield.experiments.pipeline import Pipeline
+from cranfield.experiments.stages import DATA
+from cranfield.experiments.store import open_store
+from cranfield.measures.averaging import Averaging
+from cranfield.measures.judged import Judged
+from cranfield.rankings import Run
+
+# What the project asks of two cores, in seconds.
+BARS = {
+    "training and ranking": 90.0,
+    "universes": 8.0,
+    "a universe": 0.015,
+    "an average": 0.001,
+    "joint test": 5.0,
+    "influence": 5.0,
+}
+
+
+def grid() -> Grid:
+    """Return 2,016 cells: nine train shares, seven metrics, and so on."""
+    return Grid.product(
+        [
+            Opened("split", "question", tuple(f"random(train=0.{share})" for share in range(1, 10))),
+            Opened("metric", "equivalent", ("P", "R", "AP", "RR", "nDCG", "nDCG(gain=exp)", "RBP")),
+            Opened("cutoff", "equivalent", ("5", "10", "20", "50")),
+            Opened("average", "equivalent", ("mean", "weighted")),
+            Opened("coverage", "equivalent", ("full", "reduced")),
+            Opened("threshold", "equivalent", ("3", "4")),
+        ]
+    )
+
+
+def random_terms(cells: Grid, users: int, seed: int = 0) -> Terms:
+    """Draw terms of two systems in which the train share turns the winner round."""
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((4, users), dtype=np.float32)
+    loadings = 0.3 * rng.standard_normal((cells.n_cells, 4), dtype=np.float32)
+    loadings[:, 0] += 1
+    x = loadings @ shared
+    x += 0.5 * rng.standard_normal(x.shape, dtype=np.float32)
+    x += 0.02 * (cells.cells[:, [0]] - 3).astype(np.float32)
+    return Terms(np.stack([x, np.zeros_like(x)]))
+
+
+def processor_time() -> float:
+    """Return the seconds of all processors, of processes that have ended too."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def timed(name: str, work: Callable[[], object]) -> None:
+    """Print how long some work takes, on the clock and on the processors."""
+    wall, processor = time.perf_counter(), processor_time()
+    work()
+    wall, processor = time.perf_counter() - wall, processor_time() - processor
+    bar = f"   (bar {BARS[name]:g} s)" if name in BARS else ""
+    print(f"  {name:<28}{wall:8.2f} s {processor:8.2f} s of processor time{bar}")
+
+
+def answers(users: int, draws: int, resamples: int) -> None:
+    """Time the parts, then all of it."""
+    cells = grid()
+    terms = random_terms(cells, users)
+    averages = terms.values.mean(axis=2, dtype=np.float64)
+    print(f"{cells.n_universes:,} universes, {users:,} users, {draws:,} draws, {resamples} resamples")
+    x = terms.between(0, 1)
+    leads = leads_of(x, terms, averages, np.zeros(cells.n_universes, dtype=bool))
+    scopes = [Scope(np.arange(cells.n_universes), cells.weights)]
+
+    def influence() -> None:
+        influence_rows(cells, leads, resampled(x, terms, user_counts(users, resamples)))
+
+    timed("joint test", lambda: joint_tests(x, terms.users, scopes, draws=draws))
+    timed("influence", influence)
+    timed("rule", lambda: rule_of(cells, leads.lead[cells.universe]))
+    timed("all answers of a pair", lambda: Audit.of(cells, "ab", averages, terms, draws=draws, resamples=resamples))
+    print(f"  largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def menu_experiment(path: str) -> Experiment:
+    """Return kNN and WRMF with 2,016 universes: nine train shares, full and condensed lists, and what is measured."""
+    return Experiment(
+        data=(Source("ratings", file=str(Path(path).absolute())),),
+        systems=(
+            System("kNN", "knn(k=100)"),
+            System("MF", "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"),
+        ),
+        audit={
+            "vary": {
+                "split": [f"random(train=0.{share})" for share in range(1, 10)],
+                "lists": ["full", "condensed"],
+                "metrics": ["P", "Recall", "nDCG(gain=binary)", "nDCG(gain=exp)", "AP", "RR", "RBP(p=0.8)"],
+                "cutoff": [5, 10, 20, 50],
+                "threshold": [4, 5],
+                "average": ["mean", "weighted(by=judged)"],
+            }
+        },
+    )
+
+
+def universes(path: str, folder: str | None) -> None:
+    """Time the training and ranking of every set-up, then all universes, one of them, and one average."""
+    experiment = menu_experiment(path)
+    with TemporaryDirectory() as temporary, open_store(Path(folder or temporary)) as store:
+        line = Pipeline(experiment, store, (DATA,))
+        line.go()
+        children = Children(line)
+        print(f"{len(children.crossing.universes):,} universes in {len(children.lines)} set-ups")
+        timed("training and ranking", lambda: children.go(lambda: None))
+        timed("universes", lambda: compute(children.crossing, ("kNN", "MF"), children.lists))
+        lists = children.lists(8, UserPlaces())  # train share 0.5, full lists
+        for metric in ("P@10", "nDCG(gain=exp)@10", "AP@50"):
+            lists.at(4.0).measured(Measurement(metric, 4.0))  # what a test part keeps is made by its first universe
+            repeated("a universe", metric, lambda metric=metric: one_universe(lists, metric))
+        measured = lists.at(4.0).measured(Measurement("P@10", 4.0))
+        for average in ("mean", "weighted(by=judged)", "geometric(form=adjusted, epsilon=0.01)"):
+            kind = Averaging(average=average)
+            repeated("an average", average, lambda kind=kind: measured.averaged(kind))
+        beside_trec_eval(lists.parts[0], len(children.crossing.universes))
+    print(f"  largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def one_universe(lists: SetupLists, metric: str) -> object:
+    """Measure and average from judged lists, with nothing made of them yet."""
+    return lists.at(4.0).measured(Measurement(metric, 4.0)).averaged(Averaging())
+
+
+def repeated(name: str, which: str, work: Callable[[], object], times: int = 20) -> None:
+    """Print the processor time of short work, the shortest of some."""
+    taken = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    print(f"  {name + ', ' + which:<50}{1000 * min(taken):8.2f} ms   (bar {1000 * BARS[name]:g} ms)")
+
+
+def beside_trec_eval(part: Sequence[Judged], universes: int) -> None:
+    """Time pytrec_eval on the same lists for three universes, and scale the time to all of them."""
+    try:
+        import pytrec_eval
+    except ImportError:
+        print("  pytrec_eval is not installed")
+        return
+    judgments = part[0].judgments
+    qrels: dict[str, dict[str, int]] = {}
+    for user, item, grade in zip(judgments.users[judgments.lists], judgments.items, judgments.grades):
+        qrels.setdefault(str(user), {})[str(item)] = int(grade)
+    ranked = [_scored(judged.run) for judged in part if judged.run is not None]
+    start = time.process_time()
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"P.10", "ndcg_cut.10", "map_cut.50"}, relevance_level=4)
+    for run in ranked:
+        evaluator.evaluate(run)
+    taken = (time.process_time() - start) / 3
+    print(f"  pytrec_eval on dictionaries: {1000 * taken:.0f} ms per universe, {taken * universes:.0f} s for all")
+
+
+def _scored(run: Run) -> dict[str, dict[str, float]]:
+    """Return the lists of a run as dictionaries, each item with a score that keeps its rank."""
+    bounds = run.indptr.tolist()
+    return {
+        str(user): {str(item): float(-rank) for rank, item in enumerate(run.items[begin:end].tolist())}
+        for user, begin, end in zip(run.users.tolist(), bounds, bounds[1:])
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the users and draws")
+    parser.add_argument("--large", action="store_true", help="33,388 users")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--universes", metavar="FILE", help="time the universes of these ratings instead")
+    parser.add_argument("--folder", help="keep models and lists of --universes here, for another time")
+    options = parser.parse_args()
+    settings.threads = options.threads
+    if options.universes is not None:
+        universes(options.universes, options.folder)
+        return
+    users = 33_388 if options.large else 6_040
+    if options.quick:
+        answers(users // 10, 1_000, 50)
+    else:
+        answers(users, 10_000, 200)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Audits: whether the winner survives other decisions."""
+
+from cranfield.audits.answers import Audit
+from cranfield.audits.auditing import audit
+from cranfield.audits.files import read_audit
+from cranfield.audits.given import audit_runs
+from cranfield.audits.grid import Change, Grid, Kind, Opened
+from cranfield.audits.planning import AuditPlan, plan_audit
+from cranfield.audits.terms import Terms
+
+__all__ = [
+    "Audit",
+    "AuditPlan",
+    "Change",
+    "Grid",
+    "Kind",
+    "Opened",
+    "Terms",
+    "audit",
+    "audit_runs",
+    "plan_audit",
+    "read_audit",
+]

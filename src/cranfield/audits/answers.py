@@ -1,0 +1,431 @@
+"""`Audit`: whether the winner survives other decisions, and all that was found out about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._figures import inline
+from cranfield._spelling import suggestion
+from cranfield.audits.chance import SeedNoise, seed_noise
+from cranfield.audits.flips import Flip
+from cranfield.audits.grid import Grid
+from cranfield.audits.joint import DRAWS, STATISTICS
+from cranfield.audits.leads import Floats
+from cranfield.audits.menu import question_text
+from cranfield.audits.pair import Effort, PairAudit, Question, audit_pair
+from cranfield.audits.resampling import RESAMPLES, resampled_averages, user_counts
+from cranfield.audits.rule import Rule
+from cranfield.audits.shares import rank_shares
+from cranfield.audits.terms import Terms
+from cranfield.audits.verdict import verdict
+from cranfield.comparisons.corrections import holm
+
+OWN_COLUMNS = (
+    "cell", "universe", "start", "weight", "users", "system_a", "system_b", "average_a", "average_b", "difference",
+    "relative", "d_z", "z", "p", "leader", "significant",
+)  # fmt: skip
+"""The columns of `Audit.frame` beside the decisions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What happens to the winner under other decisions.
+
+    Made by `Audit.of`; printed, it is its verdict.
+
+    Parameters
+    ----------
+    grid
+        The opened decisions and the cells.
+    systems
+        The systems.
+    averages
+        Systems × universes: the averages as shown.
+    lower_is_better
+        Universes: whether a smaller average is the better one.
+    users
+        Universes: the number of users.
+    pairs
+        All that is said of each pair of systems.
+    rank_rows
+        The rank distribution of every system: over all universes (question None) and within each question.
+    noise
+        How often a system differs from itself by chance options alone.
+    effort
+        How much was drawn, from which seed, and the level of tests.
+    notes
+        What a reader should know: universes that were left out, for instance.
+    """
+
+    grid: Grid
+    systems: tuple[str, ...]
+    averages: Floats
+    lower_is_better: NDArray[np.bool_]
+    users: NDArray[np.int64]
+    pairs: tuple[PairAudit, ...]
+    rank_rows: tuple[dict[str, Any], ...]
+    noise: tuple[SeedNoise, ...]
+    effort: Effort
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        grid: Grid,
+        systems: Sequence[str],
+        averages: ArrayLike,
+        terms: Terms | NDArray[Any],
+        *,
+        lower_is_better: ArrayLike = False,
+        draws: int = DRAWS,
+        resamples: int = RESAMPLES,
+        alpha: float = 0.05,
+        seed: int = 0,
+        notes: Sequence[str] = (),
+    ) -> Audit:
+        """Return the audit of universes that have been computed.
+
+        Parameters
+        ----------
+        grid
+            The opened decisions and the cells.
+        systems
+            The names of at least two systems.
+        averages
+            Systems × universes: the averages as shown. They say who leads.
+        terms
+            What each user adds: `Terms`, or its values, systems × universes × users, larger always being better.
+        lower_is_better
+            For each universe (or for all) whether a smaller average is better.
+        draws, resamples
+            How many times signs are drawn for the joint test, and users for intervals.
+        alpha
+            The level of significance.
+        seed
+            The seed of both.
+        notes
+            What a reader should know besides.
+        """
+        terms = terms if isinstance(terms, Terms) else Terms(terms)
+        systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
+        _check(grid, systems, averages, terms)
+        effort = Effort(
+            _checks.whole("draws", draws), _checks.whole("resamples", resamples), _checks.share("alpha", alpha), seed
+        )
+        lower = np.broadcast_to(np.asarray(lower_is_better, dtype=bool), (grid.n_universes,))
+        counts = user_counts(terms.n_users, effort.resamples, seed)
+        pairs = [
+            audit_pair(
+                grid,
+                (systems[first], systems[second]),
+                terms.between(first, second),
+                terms,
+                averages[[first, second]],
+                lower,
+                counts,
+                effort,
+            )
+            for first, second in combinations(range(len(systems)), 2)
+        ]
+        return cls(
+            grid,
+            systems,
+            averages,
+            lower,
+            terms.users,
+            tuple(_corrected(pairs)),
+            tuple(_rank_rows(grid, systems, np.where(lower, -averages, averages), terms, counts)),
+            tuple(seed_noise(grid, systems, terms, effort.alpha)),
+            effort,
+            (*notes, *_notes(grid, terms)),
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per cell and pair of systems: the options, the numbers and who leads.
+
+        Cells of the same ``universe`` have the same numbers. A decision that has the name of another column gets
+        `` (decision)`` after its own.
+        """
+        return pl.concat([self._rows(pair) for pair in self.pairs])
+
+    def _rows(self, pair: PairAudit) -> pl.DataFrame:
+        grid, leads, cells = self.grid, pair.leads, self.grid.universe
+        first, second = (self.systems.index(system) for system in pair.systems)
+        leaders = np.array([pair.systems[1], None, pair.systems[0]], dtype=object)
+        columns: dict[str, Any] = {
+            "cell": np.arange(grid.n_cells),
+            "universe": cells,
+            "start": np.arange(grid.n_cells) == grid.start,
+            "weight": grid.weights,
+        }
+        for place, opened in enumerate(grid.opened):
+            name = f"{opened.name} (decision)" if opened.name in OWN_COLUMNS else opened.name
+            kind = pl.Enum(opened.options)
+            columns[name] = pl.Series(np.array(opened.options, dtype=object)[grid.cells[:, place]], dtype=kind)
+        columns |= {
+            "users": self.users[cells],
+            "system_a": [pair.systems[0]] * grid.n_cells,
+            "system_b": [pair.systems[1]] * grid.n_cells,
+            "average_a": self.averages[first][cells],
+            "average_b": self.averages[second][cells],
+            **{name: getattr(leads, name)[cells] for name in ("difference", "relative", "d_z", "z", "p")},
+            "leader": pl.Series(leaders[leads.lead[cells] + 1].tolist(), dtype=pl.String),
+            "significant": leads.significant[cells],
+        }
+        return pl.DataFrame(columns)
+
+    def shares(self) -> pl.DataFrame:
+        """Return how often each system of a pair leads: one row per pair, question, and what is counted over what.
+
+        ``question`` is null for all universes together; ``lower`` and ``upper`` are the 95 % interval over
+        resampled users; ``chance`` is reached or exceeded in 5 % of cases if the systems are equally good.
+        """
+        rows = [
+            {**_names(pair), "question": _question(answer.question), **vars(share)}
+            for pair in self.pairs
+            for answer in pair.answers
+            for share in answer.shares
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def effects(self) -> pl.DataFrame:
+        """Return the range and quantiles of d_z over the cells: one row per pair and question."""
+        rows = [
+            {**_names(pair), "question": _question(answer.question)}
+            | {f"q{100 * level:g}": value for level, value in answer.effects.items()}
+            for pair in self.pairs
+            for answer in pair.answers
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def joint(self) -> pl.DataFrame:
+        """Return the joint test: one row per pair, question and statistic.
+
+        ``p_corrected`` has Holm's correction over the pairs of systems; ``p_retrained`` has it too, with the spread of
+        chance options added to that of users (null without chance options).
+        """
+        rows = [
+            {
+                **_names(pair),
+                "question": _question(answer.question),
+                "universes": answer.joint.universes,
+                "statistic": name,
+                "observed": answer.joint.observed[name],
+                "expected": answer.joint.expected[name],
+                "p": answer.joint.p[name],
+                "p_corrected": answer.corrected[name],
+                "p_retrained": answer.corrected_retrained.get(name),
+            }
+            for pair in self.pairs
+            for answer in pair.answers
+            if answer.joint is not None
+            for name in STATISTICS
+        ]
+        return pl.DataFrame(
+            rows, schema_overrides={"p_retrained": pl.Float64} if rows else None, infer_schema_length=None
+        )
+
+    def ranks(self) -> pl.DataFrame:
+        """Return the rank distribution: one row per question, system and rank, the share of the cells."""
+        return pl.DataFrame(list(self.rank_rows), infer_schema_length=None)
+
+    def influence(self) -> pl.DataFrame:
+        """Return which decisions matter: one row per pair of systems, answer and decision or two decisions.
+
+        ``answer`` is d_z or the sign of the lead. ``main``, ``total`` and ``shapley`` are shares of its ``variance``
+        over the cells (`cranfield.audits.influence`); ``lower`` and ``upper`` are the 95 % interval of ``shapley``, or
+        of the ``interaction`` of two decisions, over resampled users. Rows of kind chance are the noise floor.
+        """
+        rows = [{**_names(pair), **row} for pair in self.pairs for row in pair.influence]
+        return pl.DataFrame(rows, schema_overrides=_INFLUENCE_KINDS, infer_schema_length=None)
+
+    def flips(self) -> pl.DataFrame:
+        """Return the changes of the starting point that turn something: one row per pair of systems and change.
+
+        All single changes that turn the winner or the significance and, where none turns the winner, the changes of two
+        decisions that do.
+        """
+        rows = [
+            {**_names(pair), **_flip_row(flip, pair)}
+            for pair in self.pairs
+            for flip in (*pair.flips.singles, *pair.flips.pairs)
+            if flip.turns_winner or flip.turns_significance
+        ]
+        return pl.DataFrame(rows, schema=_FLIP_KINDS)
+
+    def rule(self, first: str | None = None, second: str | None = None) -> Rule:
+        """Return the tree of at most three conditions that says best who leads, for a pair (as `pair` takes it)."""
+        return self.pair(first, second).rule
+
+    def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
+        """Return all that is said of a pair; by default of the two best systems under the starting point."""
+        wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
+        for name in wanted:
+            if name not in self.systems:
+                raise SettingError(f"no system {name!r} was audited{suggestion(name, self.systems)}")
+        for pair in self.pairs:
+            if set(pair.systems) == set(wanted):
+                return pair
+        raise SettingError(f"a pair needs two systems, and {wanted[0]!r} was given twice; name another one")
+
+    @cached_property
+    def systems_at_start(self) -> tuple[str, ...]:
+        """The systems under the starting point, best first."""
+        universe = self.grid.universe[self.grid.start]
+        values = self.averages[:, universe] * (1 if self.lower_is_better[universe] else -1)
+        return tuple(self.systems[place] for place in np.argsort(values, kind="stable"))
+
+    @cached_property
+    def verdict(self) -> list[str]:
+        """The sentences: who ranks first how often, and the verdict on the two best systems of the starting point."""
+        ranked = [] if len(self.systems) == 2 else [self._said_of_ranks()]
+        return [*ranked, *self.sentences()]
+
+    def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
+        """Return the verdict on a pair of systems; by default the two best under the starting point."""
+        return verdict(self.grid, self.pair(first, second), self.noise, self.effort.alpha)
+
+    def _said_of_ranks(self) -> str:
+        rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
+        rows = sorted(rows, key=lambda row: -row["share"])
+        texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
+        return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
+
+    def plot(self, figure: str = "curve", **options: Any) -> Any:
+        """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
+        from cranfield.audits import figures
+
+        return figures.FIGURES[_checks.one_of("figure", figure, figures.FIGURES)](self, **options)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files."""
+        from cranfield.audits.files import save_audit
+
+        return save_audit(self, Path(folder))
+
+    def __str__(self) -> str:
+        notes = "".join(f"\n· {note}" for note in self.notes)
+        return "\n".join(self.verdict) + notes
+
+    def __repr__(self) -> str:
+        return f"Audit({len(self.systems)} systems, {self.grid!r})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.verdict)
+        return text + inline(lambda: self.plot("curve"))
+
+
+_INFLUENCE_KINDS = {
+    **dict.fromkeys(("with_decision", "kind"), pl.String),
+    **dict.fromkeys(("main", "total", "shapley", "lower", "upper", "error", "interaction"), pl.Float64),
+}
+_FLIP_KINDS = {
+    "system_a": pl.String, "system_b": pl.String, "changes": pl.Int64, "decision": pl.String, "kind": pl.String,
+    "before": pl.String, "after": pl.String, "cell": pl.Int64, "leader": pl.String, "difference": pl.Float64,
+    "d_z": pl.Float64, "p": pl.Float64, "significant": pl.Boolean, "turns_winner": pl.Boolean,
+    "turns_significance": pl.Boolean,
+}  # fmt: skip
+
+
+def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms) -> None:
+    """Refuse systems, averages and terms that do not belong together."""
+    if len(systems) < 2:
+        raise SettingError("an audit needs at least two systems; give two or more")
+    if len(set(systems)) < len(systems):
+        raise SettingError(f"two systems have the same name in {', '.join(systems)}; give each a name of its own")
+    wanted = (len(systems), grid.n_universes)
+    if averages.shape != wanted or terms.values.shape[:2] != wanted:
+        raise SettingError(
+            f"averages and terms must be for {wanted[0]} systems × {wanted[1]} universes, and are for "
+            f"{averages.shape} and {terms.values.shape[:2]}"
+        )
+    if not np.isfinite(averages).all():
+        universe = int(np.flatnonzero(~np.isfinite(averages).all(axis=0))[0])
+        raise SettingError(f"universe {universe} has an average that is not a number; list its cells as invalid")
+
+
+def _corrected(pairs: Sequence[PairAudit]) -> list[PairAudit]:
+    """Return the pairs with Holm's correction over them, within each question and for each statistic."""
+    corrected = [list(pair.answers) for pair in pairs]
+    for place in range(len(pairs[0].answers)):
+        tests = [pair.answers[place].joint for pair in pairs]
+        plain = _holm([None if test is None else test.p for test in tests])
+        retrained = _holm([None if test is None else test.retrained for test in tests])
+        for answers, p, p_retrained in zip(corrected, plain, retrained):
+            answers[place] = replace(answers[place], corrected=p, corrected_retrained=p_retrained)
+    return [replace(pair, answers=tuple(answers)) for pair, answers in zip(pairs, corrected)]
+
+
+def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
+    """Return the corrected p-values of each test; none where there was no test."""
+    if any(test is None for test in tests):
+        return [{} for _ in tests]
+    columns = {name: holm(np.array([test[name] for test in tests if test])).tolist() for name in STATISTICS}
+    return [{name: columns[name][place] for name in STATISTICS} for place in range(len(tests))]
+
+
+def _rank_rows(
+    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, counts: NDArray[np.float32]
+) -> list[dict[str, Any]]:
+    drawn = resampled_averages(terms, counts)
+    return [
+        {"question": _question(question.options), **row}
+        for question in Question.of(grid, terms.linear)
+        for row in rank_shares(systems, averages, drawn, question.scope)
+    ]
+
+
+def _notes(grid: Grid, terms: Terms) -> list[str]:
+    """Return what was left out, and why."""
+    notes = []
+    left_out = ~terms.linear[grid.universe]
+    if left_out.any():
+        names = [
+            f"{opened.name} {option}"
+            for place, opened in enumerate(grid.opened)
+            for number, option in enumerate(opened.options)
+            if left_out[grid.cells[:, place] == number].all() and (grid.cells[:, place] == number).any()
+        ]
+        which = f" ({', '.join(names)})" if names else ""
+        notes.append(
+            f"{np.count_nonzero(~terms.linear):,} universes{which} have an average that is not a sum over users: they "
+            "are left out of the joint test, of chance and of intervals."
+        )
+    if grid.invalid:
+        reasons = [reason for _, reason in grid.invalid]
+        counts = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+        texts = "; ".join(f"{count:,}: {reason}" for reason, count in counts.items())
+        notes.append(f"{len(reasons):,} combinations are left out ({texts}).")
+    return notes
+
+
+def _names(pair: PairAudit) -> dict[str, str]:
+    return {"system_a": pair.systems[0], "system_b": pair.systems[1]}
+
+
+def _question(options: Any) -> str | None:
+    return None if options is None else question_text(options)
+
+
+def _flip_row(flip: Flip, pair: PairAudit) -> dict[str, Any]:
+    parts = {
+        name: " + ".join(str(getattr(swap, name)) for swap in flip.swaps)
+        for name in ("decision", "kind", "before", "after")
+    }
+    leader = {1: pair.systems[0], -1: pair.systems[1], 0: None}[flip.lead]
+    numbers = {name: getattr(flip, name) for name in ("difference", "d_z", "p", "significant")}
+    turns = {name: getattr(flip, name) for name in ("turns_winner", "turns_significance")}
+    return {"changes": len(flip.swaps), **parts, "cell": flip.cell, "leader": leader, **numbers, **turns}

@@ -1,0 +1,241 @@
+"""From the table ``[audit]`` of an experiment to the decisions that are opened, each with its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest, parse
+from cranfield.audits.grid import KINDS, Kind, Opened
+from cranfield.audits.options import FEWEST_SEEDS, SYSTEMS, Openable, metric_definition, openable, split_parameter
+from cranfield.audits.presets import USUAL, preset_options
+from cranfield.experiments import Experiment
+from cranfield.experiments.decisions import DECISIONS
+from cranfield.recommenders import recommender
+
+BUDGET = 5_000
+"""The most universes that are computed unless another number is given."""
+
+_SEEDS = ("split_seed", "training_seed")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A decision that an audit opens, with the values of its options.
+
+    Parameters
+    ----------
+    name, kind, weights
+        As in `Opened`.
+    values
+        What it may be; the experiment's own value is one of them.
+    start
+        The place of the experiment's own value.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[Any, ...]
+    start: int
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def opened(self) -> Opened:
+        """The decision with its options as text."""
+        return Opened(self.name, self.kind, tuple(map(text_of, self.values)), self.weights)
+
+
+@dataclass(frozen=True)
+class Menu:
+    """All that an audit opens.
+
+    Parameters
+    ----------
+    experiment
+        The starting point.
+    openings
+        The opened decisions.
+    budget
+        The most universes that are computed.
+    """
+
+    experiment: Experiment
+    openings: tuple[Opening, ...]
+    budget: int = BUDGET
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the opened decisions."""
+        return tuple(opening.name for opening in self.openings)
+
+
+def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> Menu:
+    """Return the decisions that the table ``[audit]`` of an experiment opens.
+
+    Parameters
+    ----------
+    experiment
+        The starting point. Without a table, or with one that neither opens a decision nor names a preset, it is the
+        preset ``usual``.
+    scale
+        The lowest and the highest rating, which say what a threshold of ``auto`` is where it is opened.
+
+    Examples
+    --------
+    >>> menu = menu_of(Experiment(audit={"vary": {"cutoff": [5, 20], "average": ["mean", "median"]}}))
+    >>> [(opening.name, opening.values, opening.start) for opening in menu.openings]
+    [('average', ('mean', 'median'), 0), ('cutoff', (10, 5, 20), 0)]
+    """
+    table = experiment.audit or {}
+    if len(experiment.systems) < 2:
+        raise SettingError("audit asks which of several systems is better; name at least two systems")
+    options = _options(experiment, table)
+    if "threshold" in options:
+        experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
+    kinds, weights = _of_decisions("kinds", table, options), _of_decisions("weights", table, options)
+    openings = [
+        _opening(experiment, name, options, kinds.get(name), weights.get(name)) for name in sorted(options, key=_place)
+    ]
+    budget = check.whole("audit.budget", table.get("budget", BUDGET))
+    largest = max(openings, key=lambda opening: len(opening.values))
+    if budget < len(largest.values):
+        raise SettingError(
+            f"audit.budget={budget} is less than one universe for each of the {len(largest.values)} options of "
+            f"{largest.name}; raise the budget, or list fewer options"
+        )
+    return Menu(experiment, tuple(openings), budget)
+
+
+def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of each opened decision as the file states them, those of the preset where it states none."""
+    stated = dict(table.get("vary", {}))
+    for system, parameters in table.get("systems", {}).items():
+        if not isinstance(parameters, Mapping):
+            raise SettingError(f"audit.systems.{system}={parameters!r} is not a table; write {{ parameter = [...] }}")
+        stated |= {f"{SYSTEMS}{system}.{name}": values for name, values in parameters.items()}
+    preset = table.get("preset", None if stated else USUAL)
+    options: dict[str, Any] = {} if preset is None else dict(preset_options(preset))
+    if experiment.decisions.overlap is not None:  # data that come divided have no other split
+        options.pop("split", None)
+    if len(experiment.data) > 1:
+        options["data"] = [source.name for source in experiment.data]
+    return options | stated
+
+
+def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) -> Mapping[str, Any]:
+    """Return what a table says of opened decisions, or name the one that is not opened."""
+    stated: Mapping[str, Any] = table.get(key, {})
+    for name in stated:
+        if name not in options:
+            raise SettingError(f"audit.{key}: {name!r} is not opened{nearest(name, options)}")
+    return stated
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Return where a decision stands in the line, for a fixed order of decisions."""
+    line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", "split_seed", "training_seed"]
+    order = {decision: place for place, decision in enumerate(line)}
+    return (order.get(name, order["min_ratings"]), name)
+
+
+def _opening(experiment: Experiment, name: str, options: Mapping[str, Any], kind: Any, weights: Any) -> Opening:
+    decision = openable(name, experiment)
+    values = _values(experiment, decision, options)
+    start = _start(experiment, name, options, values)
+    if start not in values:
+        values = (start, *values)
+        weights = None if weights is None else [1.0, *weights]
+    if len(values) < 2:
+        raise SettingError(f"audit.vary: {name} has one option, {text_of(start)}; list at least two, or leave it out")
+    chosen: Kind = decision.kind if kind is None else check.one_of(f"audit.kinds.{name}", kind, KINDS)  # type: ignore[assignment]
+    if chosen == "chance" and len(values) < FEWEST_SEEDS:
+        raise SettingError(f"audit.vary: {name} is chance and has {len(values)} options; give at least {FEWEST_SEEDS}")
+    return Opening(name, chosen, values, values.index(start), None if weights is None else _numbers(name, weights))
+
+
+def _numbers(name: str, weights: Any) -> tuple[float, ...]:
+    if not isinstance(weights, Sequence) or isinstance(weights, str):
+        raise SettingError(f"audit.weights.{name}={weights!r} is not a list of numbers; give one for each option")
+    return tuple(check.number(f"audit.weights.{name}", weight) for weight in weights)
+
+
+def _values(experiment: Experiment, decision: Openable, options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the options of a decision, each in its one form and once."""
+    name, stated = decision.name, options[decision.name]
+    if name in _SEEDS and isinstance(stated, int) and not isinstance(stated, bool):
+        stated = [experiment.seed + k for k in range(check.whole(f"audit.vary.{name}", stated))]
+    if not isinstance(stated, list | tuple) or not stated:
+        raise SettingError(f"audit.vary: {name}={stated!r} is not a list of options; write {name} = [..., ...]")
+    try:
+        values = tuple(dict.fromkeys(decision.check(experiment, value) for value in stated))
+    except SettingError as error:
+        raise error if str(error).startswith("audit.") else SettingError(f"audit.vary: {error}") from None
+    if name == "metrics":
+        _check_metrics(values, options)
+    return values
+
+
+def _check_metrics(values: Iterable[str], options: Mapping[str, Any]) -> None:
+    """Refuse metrics that state what is opened by itself, and those without a cut-off that they need."""
+    for value in values:
+        parsed, needed = parse(value), metric_definition(value).cutoff == "required"
+        if "cutoff" in options and parsed.cutoff is not None:
+            raise SettingError(
+                f"audit.vary: metrics states the cut-off of {value}, and cutoff is opened; leave out one"
+            )
+        if "cutoff" not in options and parsed.cutoff is None and needed:
+            raise SettingError(f"audit.vary: metrics: {value} needs a cut-off; write {value}@10, or open cutoff")
+        if "gain" in options and "gain" in dict(parsed.parameters):
+            raise SettingError(f"audit.vary: metrics states the gain of {value}, and gain is opened; leave out one")
+
+
+def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values: Sequence[Any]) -> Any:
+    """Return what the experiment itself decides."""
+    decisions, metric = experiment.decisions, parse(str(experiment.decisions.metrics[0]))
+    if name == "metrics":
+        return str(without_opened(metric, options))
+    if name == "cutoff":
+        if metric.cutoff is None:
+            raise SettingError(f"audit.vary: cutoff is opened, and the first metric, {metric}, has none; give it one")
+        return metric.cutoff
+    if name == "gain":
+        default = metric_definition(metric.name).parameters.get("gain", values[0])
+        return dict(metric.parameters).get("gain", default)
+    if name == "unjudged":
+        return "not relevant"
+    if name == "data":
+        return experiment.data[0].name
+    if name in _SEEDS:
+        return experiment.seed
+    if name.startswith(SYSTEMS):
+        system, parameter = split_parameter(name)
+        spelling = next(one.spelling for one in experiment.systems if one.name == system)
+        return getattr(recommender(str(spelling), experiment.seed), parameter)
+    return getattr(decisions, name)
+
+
+def without_opened(metric: Any, options: Iterable[str]) -> Any:
+    """Return a metric's spelling without the cut-off and the gain, where these are opened by themselves."""
+    if "cutoff" in options:
+        metric = replace(metric, cutoff=None)
+    if "gain" in options:
+        metric = replace(metric, parameters=tuple(pair for pair in metric.parameters if pair[0] != "gain"))
+    return metric
+
+
+def text_of(value: Any) -> str:
+    """Return an option as it reads.
+
+    Examples
+    --------
+    >>> text_of(4.0), text_of(True), text_of(()), text_of(("k_core(k=5)", "positives(threshold=4)"))
+    ('4', 'true', 'none', 'k_core(k=5), positives(threshold=4)')
+    """
+    if isinstance(value, tuple):
+        return ", ".join(map(text_of, value)) or "none"
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

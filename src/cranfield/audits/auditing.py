@@ -1,0 +1,98 @@
+"""The verb `audit`: an experiment in, an `Audit` out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cranfield.audits.answers import Audit
+from cranfield.audits.stage import AUDITED
+from cranfield.experiments import Experiment, Results, run
+from cranfield.experiments.pipeline import Stages, silent
+from cranfield.experiments.running import experiment_and_folder
+
+
+def audit(
+    experiment: Experiment | str | Path,
+    out: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    stages: Stages = silent,
+    report: Callable[[Results, Path], list[Path]] | None = None,
+    allow_code: bool = False,
+) -> Audit:
+    """Ask whether the winner of an experiment survives other decisions.
+
+    The options of all opened decisions are crossed, and every combination is computed: a *universe*. Systems are
+    trained once for each training set, lists are ranked once for each set of targets and judged once; all else is a
+    view. Everything is kept in the folder of the experiment, so that an audit that was interrupted goes on where it
+    stopped.
+
+    Parameters
+    ----------
+    experiment
+        The starting point, or its file. The table ``[audit]`` opens decisions; without one it is the preset ``usual``.
+    out
+        The folder; by default the file's name without its ending.
+    preset, vary, budget
+        What the table ``[audit]`` says otherwise: the preset, the options of single decisions, and the most universes
+        to compute (5,000).
+    seed, jobs, stages, report, allow_code
+        As for `cranfield.experiments.run`.
+
+    Returns
+    -------
+    Audit
+        What was found; also in the folder ``audit`` of the experiment's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cranfield.experiments import Source, System
+    >>> tiny = Experiment(
+    ...     data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
+    ...     systems=(System("popularity", "popularity"), System("near", "knn(k=5)")),
+    ... )
+    >>> found = audit(tiny, tempfile.mkdtemp(), vary={"cutoff": [5, 10], "average": ["mean", "weighted"]})
+    >>> found.grid
+    Grid(2 decisions, 4 cells, 4 universes)
+    """
+    experiment, out = experiment_and_folder(experiment, out, seed)
+    results = run(
+        with_audit(experiment, preset=preset, vary=vary, budget=budget),
+        out,
+        jobs=jobs,
+        stages=stages,
+        further=(AUDITED,),
+        report=report,
+        allow_code=allow_code,
+    )
+    return audit_of(results)
+
+
+def with_audit(
+    experiment: Experiment,
+    *,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+) -> Experiment:
+    """Return an experiment with a table ``[audit]``, in which what is given here counts."""
+    table = dict(experiment.audit or {})
+    if vary is not None:
+        table["vary"] = {
+            name: list(options) if isinstance(options, tuple) else options for name, options in vary.items()
+        }
+    table |= {key: value for key, value in (("preset", preset), ("budget", budget)) if value is not None}
+    return replace(experiment, audit=table)
+
+
+def audit_of(results: Results) -> Audit:
+    """Return the audit of an experiment that was run with one."""
+    return results.line.read(AUDITED, results.line.units("experiment")[0])

@@ -1,0 +1,143 @@
+"""`Children`: the experiments behind an audit, one for each set-up, in the store of the experiment that is audited.
+
+What two set-ups have in common lies in the store once: a model belongs to a training set and a system, whatever is
+ranked with it, and judged lists to a set of targets, whatever is measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from cranfield._errors import CranfieldError
+from cranfield.audits.asking import menu_of
+from cranfield.audits.computing import UserPlaces
+from cranfield.audits.crossing import Crossing, cross
+from cranfield.audits.given_lists import given_lists
+from cranfield.audits.setups import Setup
+from cranfield.audits.universes import SetupLists
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import Stage
+from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
+from cranfield.experiments.stages.judged import judged_of
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments
+
+STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
+"""What every set-up goes through; the rest is a view."""
+
+
+class Children:
+    """The experiments of all set-ups of an audit.
+
+    Parameters
+    ----------
+    line
+        The experiment that is audited; its data are read.
+    """
+
+    def __init__(self, line: Pipeline) -> None:
+        self.crossing: Crossing = cross(menu_of(line.experiment, scale=_scale(line)))
+        self.outer = line
+        self.lines = [_child(line, setup) for setup in self.crossing.setups]
+        self.reasons: dict[int, str] = {}
+        self._judgments: list[Judgments] = []
+
+    @property
+    def steps(self) -> int:
+        """How many steps `go` takes."""
+        return len(self.lines) * len(STAGES)
+
+    def go(self, advance: Callable[[], None]) -> None:
+        """Train, rank and judge what is not there yet; a set-up that fails keeps its reason."""
+        for number, line in enumerate(self.lines):
+            for stage in STAGES:
+                if number not in self.reasons:
+                    self._take(number, line, stage)
+                advance()
+            line.forget()
+
+    def _take(self, number: int, line: Pipeline, stage: Stage[Any]) -> None:
+        try:
+            line.take(stage)
+        except CranfieldError as error:
+            if isinstance(error.__cause__, OSError):  # the folder cannot be written, whatever the set-up
+                raise
+            self.reasons[number] = str(error)
+
+    def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+        """Give what all set-ups make beside the experiment itself, and what several have in common once."""
+        outer = self.outer
+        seen = {_work(outer, stage, unit) for stage in STAGES for unit in stage.units(outer)}
+        for line in self.lines:
+            for stage in STAGES:
+                for unit in stage.units(line):
+                    work = _work(line, stage, unit)
+                    if work not in seen and stage.name_for(unit) in line.artifacts:
+                        seen.add(work)
+                        yield line, stage, unit
+
+    def digests(self) -> list[Any]:
+        """Return for each set-up the digests of its judged lists, or why there are none."""
+        return [
+            self.reasons.get(number) or [line.artifact(JUDGED, cell).digest for cell in line.units("cell")]
+            for number, line in enumerate(self.lines)
+        ]
+
+    def lists(self, number: int, places: UserPlaces) -> SetupLists:
+        """Return the judged lists of a set-up, or raise the reason why there are none."""
+        if number in self.reasons:
+            raise CranfieldError(self.reasons[number])
+        line = self.lines[number]
+        start, data = self.crossing.menu.experiment.decisions, line.experiment.data[0].name
+        parts = [self._with_shared(judged_of(line, part)) for part in line.units("part")]
+        self._judgments = [part[0].judgments for part in parts]
+        lists = SetupLists(
+            parts,
+            [places.of(data, _ids(part[0])) for part in parts],
+            None if isinstance(start.length, str) else start.length,
+        )
+        line.forget()
+        return given_lists(lists, _given(line), condensed=line.decisions.measuring.lists == "condensed")
+
+    def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
+        """Return judged lists with the judgments of the set-up before, where it had the same test ratings.
+
+        What metrics keep of judgments, such as their gains in order, is then made once.
+        """
+        own = part[0].judgments
+        shared = next((before for before in self._judgments if before.is_same_as(own)), own)
+        return [judged.fresh(judgments=shared.at(own.threshold)) for judged in part]
+
+
+def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
+    """Return what an artifact depends on, as far as set-ups can differ in it."""
+    decisions = line.experiment.decisions
+    work = (stage.name, unit.repetition, unit.fold, unit.source.name, decisions.filters)
+    if stage is DATA:
+        return work
+    if stage is SPLITS:
+        return (*work, decisions.split)
+    trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
+    return trained if stage is MODELS else (*trained, decisions.serving, decisions.ranking)
+
+
+def _child(line: Pipeline, setup: Setup) -> Pipeline:
+    return Pipeline(setup.experiment, line.store, STAGES, line.jobs, within=f"audit/{setup.name}")
+
+
+def _scale(line: Pipeline) -> tuple[float, float]:
+    """Return the lowest and the highest rating of the first set of ratings; those of five stars if it is not read."""
+    artifact = line.made(DATA, line.units("source")[0])
+    histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
+    return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
+
+
+def _given(line: Pipeline) -> list[bool]:
+    """Return for each system whether its lists come from a file."""
+    return [system.run is not None for system in line.experiment.systems]
+
+
+def _ids(judged: Judged) -> list[Any]:
+    judgments = judged.judgments
+    return list(judgments.user_ids.ids(judgments.users))

@@ -1,0 +1,145 @@
+"""The audit of people who only have lists: what can be opened on ranked lists that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cranfield._errors import SettingError
+from cranfield._spelling import parse
+from cranfield.audits.answers import Audit
+from cranfield.audits.asking import Menu, menu_of
+from cranfield.audits.computing import UserPlaces, compute
+from cranfield.audits.crossing import cross
+from cranfield.audits.given_lists import given_lists
+from cranfield.audits.notes import notes_on
+from cranfield.audits.presets import preset_options
+from cranfield.audits.setups import AVERAGED, MEASURED, deepest
+from cranfield.audits.universes import SetupLists
+from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
+from cranfield.experiments import Decisions, Experiment, Source, System
+from cranfield.measures.context import Context
+from cranfield.measures.judged import Judged
+from cranfield.measures.measuring import as_judged
+
+OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
+"""The decisions that can be opened on given lists."""
+
+PRESET = "measuring"
+"""What is opened unless something else is stated, and condensed lists beside it."""
+
+
+def audit_runs(
+    runs: Any,
+    test: Any,
+    *,
+    train: Ratings | None = None,
+    metric: str = "P@10",
+    threshold: float | None = None,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    budget: int | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Ask whether the winner survives other decisions, for ranked lists that are given.
+
+    What needs no training is opened: which items count (``lists``), metrics, cut-offs, thresholds, averages, coverage.
+    Condensed lists are left out, with the reason, where the given lists are too short for them: a list was cut
+    somewhere, and which rated items stand below the cut is not known.
+
+    Parameters
+    ----------
+    runs, test
+        As for `measure`.
+    train
+        The training ratings, which say which test items a system could score.
+    metric, threshold
+        The starting point: the metric, and the lowest relevant rating, by default that of `measure`.
+    preset, vary, kinds, budget
+        As in the table ``[audit]`` of an experiment. Without a preset and without options it is ``measuring`` with
+        full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
+    seed
+        Fixes what is drawn.
+
+    Examples
+    --------
+    >>> test = Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
+    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
+    >>> found = audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]})
+    >>> found.grid
+    Grid(1 decisions, 2 cells, 2 universes)
+    """
+    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train))
+    longest = max(lists.depth for lists in judged)
+    table = _table(longest, metric, preset, vary, kinds, budget)
+    level = judged[0].judgments.threshold
+    decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
+    experiment = Experiment(
+        data=(Source("given", train="train", test="test"),),
+        systems=tuple(System(f"system {number}", run="run") for number in range(len(judged))),
+        decisions=decisions,
+        seed=seed,
+        audit=table,
+    )
+    menu = menu_of(experiment)
+    _check_shown(menu, longest)
+    crossing = cross(menu)
+
+    def lists_of(number: int, places: UserPlaces) -> SetupLists:
+        judgments = judged[0].judgments
+        lists = SetupLists([judged], [places.of("given", list(judgments.user_ids.ids(judgments.users)))])
+        condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
+        return given_lists(lists, [True] * len(judged), condensed=condensed)
+
+    names = tuple(_name(lists) for lists in judged)
+    computed = compute(crossing, names, lists_of)
+    return computed.audit(alpha=decisions.alpha, seed=seed, notes=notes_on(crossing))
+
+
+def _table(
+    longest: int,
+    metric: str,
+    preset: str | None,
+    vary: Mapping[str, Any] | None,
+    kinds: Mapping[str, str] | None,
+    budget: int | None,
+) -> dict[str, Any]:
+    """Return the table ``[audit]``; options of a preset that need training, or longer lists, are left out."""
+    options: dict[str, Any] = {}
+    if preset is not None or not vary:
+        options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET)}
+        options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
+        options |= _reached(options["metrics"], options["cutoff"], longest, parse(metric).cutoff)
+    opened = {name: values for name, values in {**options, **(vary or {})}.items() if values is not None}
+    table: dict[str, Any] = {"vary": opened, "kinds": dict(kinds or {})}
+    return table if budget is None else {**table, "budget": budget}
+
+
+def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start: int | None) -> dict[str, Any]:
+    """Return the cut-offs that the lists reach; where only the one of the start is left, every metric has it."""
+    reached = [cutoff for cutoff in cutoffs if cutoff <= longest]
+    if len({*reached, start}) > 1 or start is None:
+        return {"cutoff": reached}
+    return {"cutoff": None, "metrics": [f"{metric}@{start}" for metric in metrics]}
+
+
+def _check_shown(menu: Menu, longest: int) -> None:
+    """Refuse decisions that given lists cannot show."""
+    for name in menu.names:
+        if name not in OPENED_ON_LISTS:
+            raise SettingError(
+                f"audit: {name} cannot be opened on given lists, because it needs systems that are trained here; "
+                "leave it out, or audit an experiment file"
+            )
+    if (deep := max(deepest(menu), default=0)) > longest:
+        raise SettingError(
+            f"audit: the longest list has {longest} items, so a cut-off of {deep} cannot be shown; give longer lists, "
+            f"or cut-offs of at most {longest}"
+        )
+
+
+def _name(judged: Judged) -> str:
+    assert judged.ranked is not None
+    return judged.ranked.name

@@ -1,0 +1,85 @@
+"""Lists that are given: what they cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._numbers import percent_text
+from cranfield.audits.setups import Measurement
+from cranfield.audits.universes import MeasuredLists, SetupLists
+from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
+
+
+@dataclass(frozen=True, eq=False)
+class GivenLists(SetupLists):
+    """The lists of a set-up, some of which are given and may be too short.
+
+    A given list was cut somewhere, and what stands below the cut is not known. It can be measured at a cut-off n only
+    if the longest list of the system has n items. Condensed, each of its lists must hold n items with a test rating, or
+    every one that the system could score.
+
+    Parameters
+    ----------
+    given
+        For each system whether its lists are given.
+    """
+
+    given: Sequence[bool] = field(default=())
+
+    def measured(self, measurement: Measurement) -> MeasuredLists:
+        """Measure the lists, or say which are too short."""
+        cutoff = Metric.of(measurement.metric).cutoff
+        for place, given in enumerate(self.given):
+            if given:
+                _check([part[place] for part in self.parts], cutoff)
+        return super().measured(measurement)
+
+
+def given_lists(lists: SetupLists, given: Sequence[bool], *, condensed: bool) -> SetupLists:
+    """Return the lists of a set-up, condensed or not, with a check of those that are given."""
+    parts = [[judged.condensed() for judged in part] for part in lists.parts] if condensed else lists.parts
+    return GivenLists(parts, lists.users, lists.length, given)
+
+
+def _check(parts: Sequence[Judged], cutoff: int | None) -> None:
+    """Refuse the lists of a system that cannot show a cut-off."""
+    ranked = parts[0].ranked
+    name = "a system" if ranked is None else ranked.name
+    longest = max(judged.depth for judged in parts)
+    if not parts[0].is_condensed:
+        if cutoff is not None and cutoff > longest:
+            raise SettingError(
+                f"the longest list of {name} has {longest} items, so a cut-off of {cutoff} cannot be shown; give "
+                "longer lists"
+            )
+        return
+    short = np.concatenate([short_lists(judged, cutoff) for judged in parts])
+    if short.any():
+        depth = "whole lists" if cutoff is None else f"cut-off {cutoff}"
+        raise SettingError(
+            f"the lists of {name} are too short to be condensed: at {depth} items are missing for "
+            f"{percent_text(float(short.mean()))} of the users; give longer lists"
+        )
+
+
+def short_lists(judged: Judged, cutoff: int | None) -> NDArray[np.bool_]:
+    """Tell which condensed lists neither reach a cut-off nor hold every test item that can be scored.
+
+    A test item can be scored if it has a training rating; where the training ratings are not known, all of them can.
+    """
+    judgments, train = judged.judgments, judged.context.train
+    wanted = judgments.n_judged
+    if train is not None:
+        trained = np.zeros(len(judgments.item_ids), dtype=np.bool_)
+        known = train.item_ids.codes(judgments.item_ids.ids(np.arange(len(judgments.item_ids))))
+        trained[known >= 0] = train.item_counts[known[known >= 0]] > 0
+        wanted = np.bincount(judgments.lists, trained[judgments.items], judgments.n_lists).astype(np.int64)
+    enough = wanted if cutoff is None else np.minimum(wanted, cutoff)
+    short: NDArray[np.bool_] = judged.lengths < enough
+    return short

@@ -1,0 +1,251 @@
+"""Which decisions matter: the variance of an answer over the cells, shared out among the decisions.
+
+An answer y is a number per cell: d_z, or the sign of the lead. Under the weights of the options,
+
+- a full product of options has an exact functional ANOVA: V = Σ V_S over all sets S of decisions, where V_S is the
+  variance of the part of y that only all decisions of S together explain. The *main* influence of a decision is V_{i},
+  its *total* influence the sum of V_S over all S that hold i, and its *Shapley* influence the sum of V_S/|S| over them;
+- other complete grids (some combinations are invalid, so decisions depend on each other) have Shapley influences of
+  c(S) = Var(E[y | S]) by enumeration of all S; main is c({i}) and total V − c(all but i);
+- a sample of the cells has least squares on main effects and, where the sample is large enough, on pairs; each estimate
+  has a standard error, and what the model leaves over is shown as the rest.
+
+All are shares of V. Shapley influences sum to 1 (to 1 without the rest for a sample); main influences to at most 1 in a
+product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from cranfield._errors import SettingError
+from cranfield.audits.grid import Grid
+from cranfield.audits.leads import Floats
+from cranfield.recommenders.work import blas_threads
+
+# 2^n sets of decisions are enumerated where the grid is not a product.
+_MOST_DECISIONS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """The shares of the variance of several answers; the first row is the observed one, the others are resamples.
+
+    Parameters
+    ----------
+    method
+        ``"anova"``, ``"enumeration"`` or ``"least squares"``.
+    variance
+        Answers: the variance V over the cells.
+    main, total, shapley
+        Answers × decisions.
+    pairs
+        By two decisions' numbers, the share of their interaction; empty for ``"enumeration"``.
+    rest
+        Answers: the share that is left over; 0 unless by least squares.
+    error
+        Decisions: the standard error of the observed Shapley share from sampling cells; None unless by least squares.
+    """
+
+    method: str
+    variance: Floats
+    main: Floats
+    total: Floats
+    shapley: Floats
+    pairs: dict[tuple[int, int], Floats]
+    rest: Floats
+    error: Floats | None = None
+
+
+def influences(grid: Grid, answers: Floats) -> Influence:
+    """Return the influence of every opened decision on some answers, which are answers × cells.
+
+    Examples
+    --------
+    >>> from cranfield.audits.grid import Opened
+    >>> grid = Grid.product([Opened("a", "equivalent", ("0", "1")), Opened("b", "equivalent", ("0", "1"))])
+    >>> influence = influences(grid, np.array([[0.0, 1.0, 3.0, 4.0]]))
+    >>> influence.method, influence.shapley.round(3).tolist()
+    ('anova', [[0.9, 0.1]])
+    """
+    answers = np.atleast_2d(np.asarray(answers, dtype=np.float64))
+    method = _anova if grid.is_product else _enumeration if grid.complete else _least_squares
+    with blas_threads(1):  # the same bytes for any number of threads
+        return method(grid, answers)
+
+
+def _shares(parts: Floats, variance: Floats) -> Floats:
+    """Return parts of the variance as shares; 0 where there is none."""
+    wide = variance.reshape(variance.shape + (1,) * (parts.ndim - variance.ndim))
+    return np.divide(parts, wide, out=np.zeros(parts.shape), where=wide > 0)
+
+
+def anova_components(grid: Grid, answers: Floats) -> Floats:
+    """Return answers × sets: the variance component of every set of decisions, decision i being bit i of its number.
+
+    Along each decision the answers are written in a basis that is orthonormal under the options' weights, the first
+    vector being constant. The squared coefficients then fall to the decisions whose vector is not the constant one.
+    """
+    order = np.lexsort(grid.cells.T[::-1])
+    shape = tuple(int(size) for size in grid.sizes)
+    coefficients = answers[:, order].reshape(-1, *shape)
+    for place, decision in enumerate(grid.opened):
+        moved = np.moveaxis(coefficients, place + 1, -1) @ _basis(decision.shares)
+        coefficients = np.moveaxis(moved, -1, place + 1)
+    held = sum((number > 0).astype(np.int64) << place for place, number in enumerate(np.indices(shape)))
+    components = np.zeros((len(answers), 1 << len(shape)))
+    squares = np.square(coefficients.reshape(len(answers), -1))
+    sets = np.asarray(held).ravel()
+    for row, own in zip(components, squares):
+        row[:] = np.bincount(sets, weights=own, minlength=len(row))
+    components[:, 0] = 0.0
+    return components
+
+
+def _basis(weights: Floats) -> Floats:
+    """Return options × options: y @ basis are the coefficients of y, the first one its weighted mean."""
+    roots = np.sqrt(weights)
+    start = np.column_stack([roots, np.eye(len(roots))[:, 1:]])
+    vectors = np.linalg.qr(start)[0]
+    vectors[:, 0] = roots
+    basis: Floats = roots[:, None] * vectors
+    return basis
+
+
+def _anova(grid: Grid, answers: Floats) -> Influence:
+    components = anova_components(grid, answers)
+    n = len(grid.opened)
+    sets = np.arange(components.shape[1])
+    holds = (sets[:, None] >> np.arange(n)) & 1
+    size = np.maximum(holds.sum(axis=1), 1)
+    # A variance of rounding alone is none.
+    variance = _without_rounding(components.sum(axis=1), answers)
+    pairs = {(i, j): _shares(components[:, (1 << i) | (1 << j)], variance) for i, j in combinations(range(n), 2)}
+    return Influence(
+        "anova",
+        variance,
+        _shares(components[:, [1 << place for place in range(n)]], variance),
+        _shares(components @ holds, variance),
+        _shares(components @ (holds / size[:, None]), variance),
+        pairs,
+        np.zeros(len(answers)),
+    )
+
+
+def _without_rounding(variance: Floats, answers: Floats) -> Floats:
+    return np.where(variance <= 1e-24 * np.square(answers).max(axis=1, initial=0.0), 0.0, variance)
+
+
+def _enumeration(grid: Grid, answers: Floats) -> Influence:
+    n = len(grid.opened)
+    if n > _MOST_DECISIONS:
+        raise SettingError(
+            f"{n} decisions are opened and some combinations are invalid: influence is computed for {_MOST_DECISIONS} "
+            "at most; open fewer decisions"
+        )
+    explained = np.array([_explained(grid, answers, places) for places in _subsets(n)])  # sets × answers
+    variance = _without_rounding(explained[-1], answers)
+    shapley = np.zeros((len(answers), n))
+    sets = np.arange(1 << n)
+    size = ((sets[:, None] >> np.arange(n)) & 1).sum(axis=1)
+    for place in range(n):
+        without = sets[(sets >> place) & 1 == 0]
+        weight = np.array([1 / (n * comb(n - 1, int(count))) for count in size[without]])
+        shapley[:, place] = weight @ (explained[without | 1 << place] - explained[without])
+    main = explained[[1 << place for place in range(n)]].T
+    total = (explained[-1] - explained[[((1 << n) - 1) & ~(1 << place) for place in range(n)]]).T
+    main, total, shapley = (_shares(part, variance) for part in (main, total, shapley))
+    return Influence("enumeration", variance, main, total, shapley, {}, np.zeros(len(answers)))
+
+
+def _subsets(n: int) -> Iterator[list[int]]:
+    for number in range(1 << n):
+        yield [place for place in range(n) if number >> place & 1]
+
+
+def _explained(grid: Grid, answers: Floats, places: list[int]) -> Floats:
+    """Return Var(E[y | the options of some decisions]) of each answer."""
+    from scipy.sparse import csr_array
+
+    group = grid.groups(places)
+    weights = np.bincount(group, weights=grid.weights)
+    averaging = csr_array((grid.weights / weights[group], (group, np.arange(len(group)))))
+    means = averaging @ answers.T
+    centred = means - weights @ means
+    explained: Floats = weights @ np.square(centred)
+    return explained
+
+
+def _least_squares(grid: Grid, answers: Floats) -> Influence:
+    """Estimate main effects, and pairs where there are twice as many cells as columns, in an orthonormal basis.
+
+    With coefficients b̂ and their covariance Σ, Σ b² over a decision's columns is estimated by Σ b̂² − tr Σ (0 at the
+    least), whose variance is 4 b'Σb + 2 tr Σ². The total share is a lower bound: it knows main effects and pairs only.
+    """
+    n = len(grid.opened)
+    parts: dict[tuple[int, ...], Floats] = {}
+    for place, decision in enumerate(grid.opened):
+        functions = _basis(decision.shares) / decision.shares[:, None]
+        parts[place,] = functions[grid.cells[:, place], 1:]
+    for i, j in combinations(range(n), 2):
+        crossed = parts[i,][:, :, None] * parts[j,][:, None, :]
+        parts[i, j] = crossed.reshape(grid.n_cells, -1)
+    if 2 * (1 + sum(part.shape[1] for part in parts.values())) > grid.n_cells:
+        parts = {places: part for places, part in parts.items() if len(places) == 1}
+    components, errors = _fitted(parts, answers, grid.n_cells)
+    variance = _without_rounding(_sample_variance(grid, answers), answers)
+    # Together the estimates may be a little more than the variance of the sample.
+    variance = np.maximum(variance, sum(components.values()))
+    shares = {places: _shares(component, variance) for places, component in components.items()}
+    nothing = np.zeros(len(answers))
+    main = np.column_stack([shares[place,] for place in range(n)])
+    crossed_shares = {places: share for places, share in shares.items() if len(places) == 2}
+    with_pairs = np.column_stack(
+        [sum((share for places, share in crossed_shares.items() if place in places), nothing) for place in range(n)]
+    )
+    error = np.array(
+        [np.sqrt(sum(errors[places] / len(places) ** 2 for places in errors if place in places)) for place in range(n)]
+    )
+    return Influence(
+        "least squares",
+        variance,
+        main,
+        main + with_pairs,
+        main + with_pairs / 2,
+        {(places[0], places[1]): share for places, share in crossed_shares.items()},
+        1 - sum(shares.values(), nothing) if variance[0] > 0 else nothing,
+        _shares(error, np.full(n, variance[0])),
+    )
+
+
+def _fitted(
+    parts: dict[tuple[int, ...], Floats], answers: Floats, n_cells: int
+) -> tuple[dict[tuple[int, ...], Floats], dict[tuple[int, ...], float]]:
+    """Return the component of each part for every answer, and the variance of the observed answer's."""
+    design = np.column_stack([np.ones(n_cells), *parts.values()])
+    solution, _, rank, _ = np.linalg.lstsq(design, answers.T, rcond=None)
+    residual = answers.T - design @ solution
+    noise = np.square(residual).sum(axis=0) / max(n_cells - rank, 1)
+    inverse = np.linalg.pinv(design.T @ design)
+    components, errors, first = {}, {}, 1
+    for places, part in parts.items():
+        own = slice(first, first + part.shape[1])
+        first += part.shape[1]
+        covariance = inverse[own, own]
+        components[places] = np.maximum(np.square(solution[own]).sum(axis=0) - noise * np.trace(covariance), 0.0)
+        slope = solution[own, 0]
+        spread = noise[0] * covariance
+        errors[places] = float(4 * slope @ spread @ slope + 2 * np.square(spread).sum())
+    return components, errors
+
+
+def _sample_variance(grid: Grid, answers: Floats) -> Floats:
+    """Return the variance of each answer over all cells, from the cells of the sample."""
+    centred = answers - (answers @ grid.weights)[:, None]
+    variance: Floats = np.square(centred) @ grid.weights / max(1 - np.square(grid.weights).sum(), 1e-12)
+    return variance

@@ -1,0 +1,38 @@
+"""The scale on which an average is an arithmetic mean, and so a sum of what each user adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.measures.averages import Average
+
+Floats = NDArray[np.float64]
+Transform = Callable[[Floats], Floats]
+
+
+LINEAR = ("mean", "weighted", "geometric")
+"""The averages that are sums of what each user adds, on some scale; all others are left out of joint tests."""
+
+
+def transform_of(kind: Average) -> Transform | None:
+    """Return what turns the values of a geometric mean into those of an arithmetic one; None where nothing does.
+
+    ``trec_eval``: log max(x, ε). ``adjusted``: log(x + ε).
+
+    Examples
+    --------
+    >>> transform_of(Average.of("geometric(form=adjusted, epsilon=1)"))(np.array([0.0]))
+    array([0.])
+    >>> transform_of(Average.of("mean")) is None
+    True
+    """
+    if kind.spelling.name != "geometric":
+        return None
+    settings = dict(kind.spelling.parameters)
+    epsilon = float(settings.get("epsilon", 1e-5))
+    if settings.get("form") == "adjusted":
+        return lambda values: np.log(values + epsilon)
+    return lambda values: np.log(np.maximum(values, epsilon))

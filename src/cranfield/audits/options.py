@@ -1,0 +1,225 @@
+"""Which decisions an audit may open, of which kind each is, and what its options may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._spelling import nearest, parse
+from cranfield.audits.grid import Kind
+from cranfield.experiments import Experiment
+from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
+from cranfield.measures import Metric, known_metrics
+from cranfield.measures.averages import WEIGHTS, Average
+from cranfield.measures.definition import METRICS, Definition
+from cranfield.measures.metrics.gains import GAINS
+from cranfield.recommenders import recommender
+
+UNJUDGED = ("not relevant", "relevant")
+"""What items without a test rating may count as."""
+
+FEWEST_SEEDS = 5
+"""How many options a decision of chance has at least: fewer say little about the noise."""
+
+SYSTEMS = "systems."
+"""What the name of a system's parameter begins with, as in ``systems.kNN.k``."""
+
+_LENGTH = "length follows from the deepest cut-off; open cutoff instead"
+_SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
+_CLOSED: Mapping[str, str] = {
+    "length": _LENGTH,
+    "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
+    **dict.fromkeys(("significance", "correction", "alpha", "baseline"), _SIGNIFICANCE),
+}
+"""Decisions that an audit does not open, with the reason."""
+
+# Another way to ask the same question; all others of an experiment's decisions ask another one.
+_EQUIVALENT = ("threshold", "undefined", "average", "groups")
+
+Check = Callable[[Experiment, Any], Any]
+
+
+@dataclass(frozen=True)
+class Openable:
+    """A decision that an audit may open.
+
+    Parameters
+    ----------
+    name
+        The decision: ``"split"``.
+    kind
+        What changing it means, unless the file says otherwise (`Kind`).
+    says
+        What it decides.
+    check
+        Makes one form of an option, for an experiment, or says what is wrong with it.
+    """
+
+    name: str
+    kind: Kind
+    says: str
+    check: Check
+
+
+def _decision(name: str, _: Experiment, value: Any) -> Any:
+    return checked_value(name, value)
+
+
+def _average(_: Experiment, value: Any) -> str:
+    kind = Average.of(checked_value("average", value))
+    if kind.of_all is not None or kind.weights not in (None, *WEIGHTS):
+        raise SettingError(
+            f"average='{kind}' is not computed in an audit; use mean, weighted by judged, relevant or train, "
+            "geometric, median or trimmed"
+        )
+    return str(kind)
+
+
+def _data(experiment: Experiment, value: Any) -> str:
+    names = [source.name for source in experiment.data]
+    if value not in names:
+        raise SettingError(f"data={value!r} is not in the file{nearest(str(value), names)}")
+    return str(value)
+
+
+def _metric(_: Experiment, value: Any) -> str:
+    parsed = parse(value)
+    if metric_definition(value).whole_system:
+        raise SettingError(f"metrics: {value} has one value for a whole system; an audit needs one for each user")
+    # Whether a cut-off is missing depends on what else is opened.
+    checked = Metric.of(str(replace(parsed, cutoff=parsed.cutoff or 10)))
+    return str(replace(parse(str(checked)), cutoff=parsed.cutoff))
+
+
+def _gain(_: Experiment, value: Any) -> str:
+    return str(GAINS.find(value).name)
+
+
+def _seed(name: str, _: Experiment, value: Any) -> int:
+    return check.whole(name, value, at_least=0)
+
+
+def _decisions() -> list[Openable]:
+    """Return the decisions of an experiment that can be opened as they are."""
+    kinds: dict[str, Kind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
+    return [
+        Openable(
+            name, kinds[name], declared.metadata["says"], _average if name == "average" else partial(_decision, name)
+        )
+        for name, declared in DECISIONS.items()
+        if name not in _CLOSED and name != "metrics"
+    ]
+
+
+OPENABLE: Mapping[str, Openable] = {
+    openable.name: openable
+    for openable in (
+        Openable("data", "question", "the set of ratings, by its name in the file", _data),
+        *_decisions(),
+        Openable("metrics", "equivalent", "the metric", _metric),
+        Openable("cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)),
+        Openable("gain", "equivalent", "the gain of graded metrics", _gain),
+        Openable(
+            "unjudged",
+            "equivalent",
+            "what items without a test rating count as",
+            lambda _, value: check.one_of("unjudged", value, UNJUDGED),
+        ),
+        Openable("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
+        Openable("training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")),
+    )
+}
+"""The decisions that an audit may open, by name; parameters of systems come beside them (`openable`)."""
+
+
+def described_options() -> str:
+    """Return the table of the docs: every decision that can be opened, its kind, and what it decides."""
+    lines = ["| decision | kind | what it decides |", "|---|---|---|"]
+    lines += [f"| `{one.name}` | {one.kind} | {one.says} |" for one in OPENABLE.values()]
+    return "\n".join(lines)
+
+
+def openable(name: str, experiment: Experiment) -> Openable:
+    """Return what there is to know of a decision, or say why it cannot be opened, or which one is nearest.
+
+    Examples
+    --------
+    >>> openable("cutoff", Experiment()).kind, openable("systems.popularity.threshold", Experiment()).kind
+    ('equivalent', 'question')
+    >>> openable("cutof", Experiment())
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: audit.vary: no decision 'cutof'; did you mean 'cutoff'?
+    """
+    if name.startswith(SYSTEMS):
+        return _parameter(name, experiment)
+    if name in RENAMED:
+        raise SettingError(f"audit.vary: no decision {name!r}; it is called {RENAMED[name]!r} now")
+    if name in _CLOSED:
+        raise SettingError(f"audit.vary: {name} cannot be opened: {_CLOSED[name]}")
+    if name not in OPENABLE:
+        raise SettingError(f"audit.vary: no decision {name!r}{nearest(name, OPENABLE)}")
+    return OPENABLE[name]
+
+
+def split_parameter(name: str) -> tuple[str, str]:
+    """Return the system and the parameter that a name such as ``systems.kNN.k`` stands for."""
+    system, _, parameter = name.removeprefix(SYSTEMS).rpartition(".")
+    return system, parameter
+
+
+def _parameter(name: str, experiment: Experiment) -> Openable:
+    system, parameter = split_parameter(name)
+    spellings = {one.name: one.spelling for one in experiment.systems}
+    if system not in spellings:
+        raise SettingError(f"audit.systems: no system {system!r}{nearest(system, spellings)}")
+    if spellings[system] is None:
+        raise SettingError(f"audit.systems.{system}: it is a file of ranked lists, which has no parameters")
+
+    def checked(_: Experiment, value: Any) -> Any:
+        try:
+            recommender(with_parameter(str(spellings[system]), parameter, value))
+        except SettingError as error:
+            raise SettingError(f"audit.systems.{system}: {error}") from None
+        return value
+
+    return Openable(name, "question", f"{parameter} of {system}", checked)
+
+
+def with_parameter(spelling: str, name: str, value: Any) -> str:
+    """Return a spelling with a parameter changed or added.
+
+    Examples
+    --------
+    >>> with_parameter("knn(k=100)", "k", 50), with_parameter("random", "seed", 3)
+    ('knn(k=50)', 'random(seed=3)')
+    """
+    parsed = parse(spelling)
+    return str(replace(parsed, parameters=tuple({**dict(parsed.parameters), name: value}.items())))
+
+
+def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
+    """Return a metric with a cut-off and a gain, each as far as it applies to the metric.
+
+    Examples
+    --------
+    >>> metric_at("nDCG", 5, "exp"), metric_at("P", 5, "exp"), metric_at("nDCG@10", None, None)
+    ('nDCG(gain=exp)@5', 'P@5', 'nDCG@10')
+    """
+    parsed, definition = parse(base), metric_definition(base)
+    if gain is not None and "gain" in definition.parameters:
+        parsed = parse(with_parameter(str(parsed), "gain", gain))
+    if cutoff is not None and definition.cutoff != "none":
+        parsed = replace(parsed, cutoff=cutoff)
+    return str(Metric.of(str(parsed)))
+
+
+def metric_definition(spelling: str) -> Definition:
+    """Return what is known of the metric that a spelling names, whether it states a cut-off or not."""
+    known_metrics()
+    definition: Definition = METRICS.find(parse(spelling).name)
+    return definition

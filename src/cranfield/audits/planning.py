@@ -1,0 +1,75 @@
+"""What an audit would do, and roughly how long it would take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cranfield.audits.asking import menu_of
+from cranfield.audits.auditing import with_audit
+from cranfield.audits.crossing import Crossing, cross
+from cranfield.audits.notes import notes_on
+from cranfield.audits.stage import AUDITED
+from cranfield.experiments import Experiment, Plan, plan
+from cranfield.experiments.planning import about
+from cranfield.experiments.running import experiment_and_folder
+
+_STEPS = {"models": "trainings", "runs": "rankings", "judged": "judged"}
+
+
+@dataclass(frozen=True, eq=False)
+class AuditPlan:
+    """What an audit would do.
+
+    Parameters
+    ----------
+    crossing
+        The cells and universes.
+    plan
+        What would be made, that of every set-up too.
+    """
+
+    crossing: Crossing
+    plan: Plan
+
+    @property
+    def to_make(self) -> dict[str, int]:
+        """How many systems would be trained, and how many lists ranked and judged."""
+        made = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
+        return {name: made[stage] for stage, name in _STEPS.items()}
+
+    def __str__(self) -> str:
+        crossing = self.crossing
+        lines = [
+            f"{opening.name:<16} {opening.kind:<11} {', '.join(opening.opened.options)}"
+            for opening in crossing.menu.openings
+        ]
+        lines += ["", f"{'cells':<16} {len(crossing.cells):,}", f"{'universes':<16} {len(crossing.universes):,}"]
+        if crossing.invalid:
+            lines.append(f"{'invalid cells':<16} {len(crossing.invalid):,}")
+        kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
+        for stage, name in _STEPS.items():
+            lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
+        return "\n".join([*lines, *notes_on(crossing), f"roughly {about(self.plan.seconds)}"])
+
+
+def plan_audit(
+    experiment: Experiment | str | Path,
+    out: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+    seed: int | None = None,
+) -> AuditPlan:
+    """Say what `audit` would do: how many trainings, rankings and universes, and about how long; nothing is written.
+
+    The starting point's own trainings and rankings are counted with those of the other set-ups.
+    """
+    experiment, out = experiment_and_folder(experiment, out, seed)
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget)
+    crossing = cross(menu_of(experiment))
+    return AuditPlan(crossing, plan(experiment, out, further=(AUDITED,)))

@@ -1,0 +1,97 @@
+"""The optional stage `audit`: whether the winner survives other decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cranfield.audits.answers import Audit
+from cranfield.audits.asking import menu_of
+from cranfield.audits.children import Children
+from cranfield.audits.computing import compute
+from cranfield.audits.crossing import check_options
+from cranfield.audits.files import read_audit
+from cranfield.audits.notes import notes_on
+from cranfield.experiments import Experiment
+from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.store import Made
+from cranfield.experiments.user_code import own_metrics
+
+HOME = "audit"
+"""The folder of an audit in that of its experiment."""
+
+# To measure a list and average the values of a user, in a universe.
+_COMPUTED = 1e-6
+
+
+class Audited(Stage[Audit]):
+    """The audit of an experiment: all set-ups in its store, and the answers."""
+
+    name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
+    exported = True
+
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Refuse decisions that cannot be opened."""
+        if experiment.audit is not None:
+            check_options(menu_of(experiment))
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the experiment opens decisions."""
+        return line.experiment.audit is not None
+
+    def steps(self, line: Pipeline) -> int:
+        """Return how many stages all set-ups go through together; the universes are the last step."""
+        return children_of(line).steps + 1
+
+    def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
+        """Train, rank and judge for every set-up what is not there yet."""
+        children_of(line).go(advance)
+
+    def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+        """Give what the set-ups make."""
+        yield from children_of(line).artifacts()
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
+        """Return what is opened, and the digests of the judged lists of every set-up."""
+        children = children_of(line)
+        menu = children.crossing.menu
+        opened = [
+            [opening.name, opening.kind, list(opening.opened.options), opening.weights] for opening in menu.openings
+        ]
+        metrics = sorted({universe.measurement.metric for universe in children.crossing.universes})
+        return {
+            "opened": opened,
+            "budget": menu.budget,
+            "start": menu.experiment.decisions.as_dict(),
+            "systems": [system.name for system in menu.experiment.systems],
+            "judged": children.digests(),
+            "own": own_metrics(metrics, line.experiment),
+            "seed": menu.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
+        """Compute every universe, and write what it answers."""
+        children = children_of(line)
+        systems = tuple(system.name for system in line.experiment.systems)
+        computed = compute(children.crossing, systems, children.lists)
+        audit = computed.audit(alpha=line.decisions.alpha, seed=line.experiment.seed, notes=notes_on(children.crossing))
+        return audit.save(place / OUT / HOME), {}
+
+    def read(self, line: Pipeline, unit: Unit) -> Audit:
+        """Return the audit."""
+        return read_audit(line.artifact(self, unit).path(f"{OUT}/{HOME}/audit.json").parent)
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        """Return about how long the universes take, once all lists are judged."""
+        crossing = children_of(line).crossing
+        return _COMPUTED * len(crossing.universes) * size.users * len(line.experiment.systems)
+
+
+def children_of(line: Pipeline) -> Children:
+    """Return the experiments of all set-ups, the same object for an experiment on its way."""
+    return line.remember("audit children", line.experiment.title, lambda: Children(line))
+
+
+AUDITED = Audited()

@@ -1,0 +1,107 @@
+"""`Terms`: what each user adds to the difference of two systems in each universe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The per-user terms of every system and universe, whose differences are summed in tests.
+
+    With v the value of a user, larger always being better, the term is v for a mean, w v for a weighted mean and
+    log(v + ε) for a geometric mean. The difference of two systems' terms is x, and their averages differ in the
+    direction of Σ x. A user who is not in a universe has the term 0.
+
+    A *reduced* average is over the users that a system covers, S/C with S = Σ w c v and C = Σ w c, where c is 1 for a
+    covered user and 0 otherwise. Its term is w c v, and ``reduced`` holds w c. With r = (S_a + S_b)/(C_a + C_b), which
+    does not change when a user's lists of both systems are swapped,
+
+        x = w c_a (v_a − r) − w c_b (v_b − r)   and   S_a/C_a − S_b/C_b = Σ x · (C_a + C_b)/(2 C_a C_b),
+
+    so the sign of Σ x is the sign of the difference, before and after any swap: one linear form is enough.
+
+    Parameters
+    ----------
+    values
+        Systems × universes × users, without NaN.
+    users
+        The number of users in each universe; by default all.
+    reduced
+        For universes with a reduced average, by number: systems × users, the weights of covered users.
+    linear
+        For each universe whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average or
+        an average of ranks is not: its terms serve for effect sizes only, and it is left out of the joint test.
+
+    Examples
+    --------
+    >>> terms = Terms(np.array([[[3.0, 1.0]], [[1.0, 2.0]]]))
+    >>> terms.between(0, 1).tolist()
+    [[2.0, -1.0]]
+    """
+
+    values: Singles
+    users: NDArray[np.int64] = None  # type: ignore[assignment]
+    reduced: Mapping[int, Singles] = field(default_factory=dict)
+    linear: NDArray[np.bool_] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float32)
+        if values.ndim != 3 or not values.size:
+            raise SettingError("terms must be systems × universes × users, with at least one of each")
+        if not np.isfinite(values).all():
+            raise SettingError("terms must be finite; give 0 for a user who is not in a universe")
+        n_universes, n_users = values.shape[1:]
+        users = np.full(n_universes, n_users) if self.users is None else np.asarray(self.users, dtype=np.int64)
+        linear = np.ones(n_universes, dtype=bool) if self.linear is None else np.asarray(self.linear, dtype=bool)
+        if users.shape != (n_universes,) or linear.shape != (n_universes,):
+            raise SettingError(f"users and linear must have one entry for each of the {n_universes} universes")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "users", users)
+        object.__setattr__(self, "linear", linear)
+
+    @property
+    def n_systems(self) -> int:
+        """The number of systems."""
+        return self.values.shape[0]
+
+    @property
+    def n_universes(self) -> int:
+        """The number of universes."""
+        return self.values.shape[1]
+
+    @property
+    def n_users(self) -> int:
+        """The number of users of all universes together."""
+        return self.values.shape[2]
+
+    def between(self, first: int, second: int) -> Singles:
+        """Return universes × users: x for two systems, above 0 where the first is better."""
+        x: Singles = self.values[first] - self.values[second]
+        for universe, covered in self.reduced.items():
+            x[universe] = _reduced(self.values[[first, second], universe], covered[[first, second]])
+        return x
+
+    def across(self, system: int, first: int, second: int) -> Singles:
+        """Return for each user x of one system in two universes, above 0 where the first has the better value."""
+        pair = self.values[system, [first, second]]
+        if first in self.reduced and second in self.reduced:
+            return _reduced(pair, np.stack([self.reduced[first][system], self.reduced[second][system]]))
+        x: Singles = pair[0] - pair[1]
+        return x
+
+
+def _reduced(sums: Singles, covered: Singles) -> Singles:
+    """Return x of a reduced average from w c v and w c of both sides."""
+    total = float(covered.sum(dtype=np.float64))
+    ratio = float(sums.sum(dtype=np.float64)) / total if total else 0.0
+    x: Singles = (sums[0] - ratio * covered[0]) - (sums[1] - ratio * covered[1])
+    return x.astype(np.float32)

@@ -1,0 +1,304 @@
+"""What every universe gives: lists measured once per measurement, and every average as a view of the values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield.audits.linear import LINEAR, transform_of
+from cranfield.audits.setups import Measurement
+from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging
+from cranfield.measures.counting import over_groups
+from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.unjudged_bounds import bounds, has_bounds
+
+Floats = NDArray[np.float64]
+Part = Sequence[Judged]
+"""The judged lists of every system on one fold of one repetition."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetupLists:
+    """The judged lists of a set-up, of every fold and repetition, and whose they are.
+
+    Parameters
+    ----------
+    parts
+        Of each fold and repetition, the judged lists of every system.
+    users
+        Of each part, the place of each list's user among all users of the audit.
+    length
+        The length that lists have where a metric states no cut-off; None for all of it.
+    """
+
+    parts: Sequence[Part]
+    users: Sequence[NDArray[np.int64]]
+    length: int | None = None
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The users, ascending."""
+        return np.unique(np.concatenate(self.users))
+
+    @cached_property
+    def unit(self) -> NDArray[np.int64]:
+        """The place of each list's user among ``places``."""
+        return np.searchsorted(self.places, np.concatenate(self.users))
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64] | slice:
+        """The lists in the order of their users, where every user has one."""
+        ordered = bool((np.diff(self.unit) > 0).all())
+        return slice(None) if ordered else np.argsort(self.unit, kind="stable")
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every user has one list."""
+        return len(self.unit) == len(self.places)
+
+    def at(self, threshold: float) -> Self:
+        """Return the lists under a threshold of relevance, with nothing made of them yet."""
+        judgments = [part[0].judgments.at(threshold) for part in self.parts]
+        parts = [[judged.fresh(judgments=shared) for judged in part] for part, shared in zip(self.parts, judgments)]
+        return replace(self, parts=parts)
+
+    def measured(self, measurement: Measurement) -> MeasuredLists:
+        """Measure the lists of every system, under the threshold that they have."""
+        metric = Metric.of(measurement.metric)
+        values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
+        judgments = [part[0].judgments for part in self.parts]
+        return MeasuredLists(
+            self,
+            np.concatenate(values, axis=1),
+            np.concatenate([one.n_judged for one in judgments]),
+            np.concatenate([one.n_relevant for one in judgments]),
+            metric.zero_if_undefined,
+            metric.lower_is_better,
+        )
+
+    def _values(self, metric: Metric, judged: Judged, unjudged: str) -> Floats:
+        if metric.cutoff is None and self.length is not None:
+            judged = judged.cut(self.length)
+        if unjudged == "relevant" and has_bounds(metric):
+            return bounds(metric, judged)[1]
+        values: Floats = metric(judged)
+        return values
+
+    @cached_property
+    def covered(self) -> NDArray[np.bool_]:
+        """Systems × lists: whether the system gives a list with at least one item."""
+        return np.concatenate([[judged.lengths > 0 for judged in part] for part in self.parts], axis=1)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int16] | None:
+        """The group of each list; None if the lists are not grouped."""
+        groups = [part[0].groups for part in self.parts]
+        known = [one for one in groups if one is not None]
+        return np.concatenate(known) if len(known) == len(groups) else None
+
+    @cached_property
+    def trained(self) -> Floats:
+        """The training ratings of each list's user, shared out over the user's lists."""
+        counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
+        shared: Floats = counts / np.bincount(self.unit)[self.unit]
+        return shared
+
+    def by_user(self, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return systems × users: the mean of each user's values under weights of lists, and the sum of weights."""
+        if self.is_single:
+            return values[:, self._order], weights[:, self._order]
+        total: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights])
+        sums: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights * values])
+        return np.divide(sums, total, out=np.zeros_like(sums), where=total > 0), total
+
+
+def _training_counts(judged: Judged) -> Floats:
+    train, judgments = judged.context.train, judged.judgments
+    if train is None:
+        raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+    codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
+    counts: Floats = np.where(codes >= 0, train.user_counts[np.maximum(codes, 0)], 0).astype(np.float64)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredLists:
+    """What one measurement of a set-up gives: a value for every system and list.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    values
+        Systems × lists, NaN where the metric is undefined.
+    judged, relevant
+        The test ratings behind each list, and the relevant ones.
+    zero_if_undefined, lower_is_better
+        As of the metric.
+    """
+
+    lists: SetupLists
+    values: Floats
+    judged: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    zero_if_undefined: bool
+    lower_is_better: bool
+    _kept: dict[bool, tuple[Floats, NDArray[np.bool_], bytes]] = field(default_factory=dict, repr=False)
+
+    def averaged(self, averaging: Averaging) -> Averaged:
+        """Return the average of every system, and what each user adds to it.
+
+        A list for which the metric is undefined counts 0 or is left out, as ``averaging`` says; it is left out for all
+        systems if it is for one.
+        """
+        values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
+        kind = averaging.kind
+        own = self._weights(kind)
+        if averaging.groups == "equal":
+            return self._over_groups(averaging, values, kept, own)
+        covered = self.lists.covered & kept if averaging.coverage == "reduced" else kept[None]
+        per_user, counts = self.lists.by_user(values, np.broadcast_to(covered, values.shape).astype(np.float64))
+        inside = counts > 0
+        weights = np.ones(len(self.lists.places)) if own is None else self._summed(own, kept)
+        return averaged(
+            self.lists.places,
+            per_user,
+            weights,
+            inside,
+            averaging,
+            self.lower_is_better,
+            digest if self.lists.is_single else b"",
+        )
+
+    def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
+        """Return the values without NaN, which lists count, and a hash of both."""
+        if as_zero not in self._kept:
+            undefined = np.isnan(self.values)
+            if undefined.all():
+                raise SettingError("the metric is undefined for every user: no test rating is relevant")
+            kept = np.full(self.values.shape[1], True) if as_zero else ~np.logical_or.reduce(undefined, axis=0)
+            values = np.where(undefined | ~kept, 0.0, self.values)
+            digest = hashlib.blake2b(values.tobytes(), digest_size=16)
+            digest.update(kept.tobytes())
+            self._kept[as_zero] = values, kept, digest.digest()
+        return self._kept[as_zero]
+
+    def _weights(self, kind: Average) -> Floats | None:
+        """Return what each list weighs in a kind of average; None if all weigh the same."""
+        if kind.weights is None:
+            return None
+        if kind.weights == "train":
+            return self.lists.trained
+        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+
+    def _summed(self, own: Floats, kept: NDArray[np.bool_]) -> Floats:
+        """Return the weight of each user: that of the lists that count."""
+        return np.bincount(self.lists.unit, own * kept, len(self.lists.places)).astype(np.float64)
+
+    def _over_groups(
+        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
+    ) -> Averaged:
+        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
+        groups = self.lists.groups
+        if groups is None:
+            raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
+        if averaging.coverage == "reduced":
+            kept = kept & self.lists.covered.all(axis=0)
+        kept = kept & (groups >= 0)
+        weights = None if own is None else own[kept]
+        table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
+        places = self.lists.places[np.unique(self.lists.unit[kept])]
+        inside = np.ones(table.shape, dtype=np.bool_)
+        plain = averaging.with_(average="weighted", groups="pooled", coverage="full")
+        return averaged(places, table, share, inside, plain, self.lower_is_better)
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """A universe: the average of each system, and what each user adds to it.
+
+    Parameters
+    ----------
+    places
+        The users, as places among all users of the audit.
+    averages
+        Of each system, as it is reported.
+    terms
+        Systems × users, larger being better: see `Terms`.
+    reduced
+        Systems × users: the weights of covered users, for a reduced average that leaves somebody out; else None.
+    users
+        How many users count.
+    linear, lower_is_better
+        Whether the average is a sum of terms, and whether a smaller one is better.
+    digest
+        A hash of values and weights: universes with the same one are equal.
+    """
+
+    places: NDArray[np.int64]
+    averages: Floats
+    terms: NDArray[np.float32]
+    reduced: NDArray[np.float32] | None
+    users: int
+    linear: bool
+    lower_is_better: bool
+    digest: str
+
+
+def averaged(
+    places: NDArray[np.int64],
+    values: Floats,
+    weights: Floats,
+    inside: NDArray[np.bool_],
+    averaging: Averaging,
+    lower_is_better: bool,
+    digest: bytes = b"",
+) -> Averaged:
+    """Return the averages of systems × users values, over the users that are ``inside``, and what each user adds.
+
+    Where all systems have the same users inside, a reduced average is a full one over these users.
+    """
+    kind = averaging.kind
+    counts = inside.any(axis=0) & (weights > 0)
+    if not counts.any():
+        raise SettingError("no user has a value that counts")
+    averages = np.array([kind(row[own & counts], weights[own & counts]) for row, own in zip(values, inside)])
+    transform = transform_of(kind)
+    alike = bool((inside == inside[:1]).all())
+    scaled = (values if transform is None else transform(values)) * (-1.0 if lower_is_better else 1.0)
+    factor = weights * (inside & counts)
+    even = weights[counts]
+    digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+    return Averaged(
+        places,
+        averages,
+        (factor * scaled).astype(np.float32),
+        None if alike else factor.astype(np.float32),
+        int(np.count_nonzero(counts)),
+        kind.spelling.name in LINEAR,
+        lower_is_better,
+        _digest(
+            digest,
+            places.tobytes(),
+            counts.tobytes() if alike else factor.tobytes(),
+            b"" if (even == even[0]).all() else (weights / even.sum()).tobytes(),
+            (str(kind) if transform is not None or kind.spelling.name not in ("mean", "weighted") else "mean").encode(),
+            bytes([lower_is_better]),
+        ),
+    )
+
+
+def _digest(*parts: bytes) -> str:
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        whole.update(hashlib.blake2b(part, digest_size=16).digest())
+    return whole.hexdigest()

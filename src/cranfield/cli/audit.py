@@ -1,0 +1,125 @@
+"""``cranfield audit``: whether the winner survives other decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cranfield._settings import settings
+from cranfield.cli._given import is_given, refuse_idle
+from cranfield.cli._group import common_options, jobs_option, unpack_option
+from cranfield.cli._measuring import tell
+from cranfield.cli._output import say, say_line
+from cranfield.cli._stages import stages
+
+if TYPE_CHECKING:
+    from cranfield.audits import Audit
+
+_EXAMPLES = """\b
+Examples:
+  cranfield audit experiment.toml
+  cranfield audit experiment.toml --preset canamares2020 --dry-run
+  cranfield audit --test test.csv runs/*.tsv --train train.csv --out audited
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
+@click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; instead of the file's.")
+@click.option("--budget", type=int, metavar="N", help="The most universes to compute.  [default: 5000]")
+@click.option("--dry-run", is_flag=True, help="Count trainings, rankings and universes, and guess the time.")
+@click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
+@click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
+@click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
+@click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
+@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@jobs_option
+@unpack_option
+@common_options
+def command(
+    files: tuple[str, ...],
+    out: str | None,
+    preset: str | None,
+    budget: int | None,
+    dry_run: bool,
+    test: str | None,
+    train: str | None,
+    threshold: float | None,
+    metric: str,
+    allow_code: bool,
+    jobs: int | None,
+    seed: int,
+) -> None:
+    """Say whether the winner survives other decisions: of an experiment file, or on ranked lists with --test.
+
+    A seed, a preset or a budget that is given here counts instead of the file's.
+    """
+    if test is not None:
+        refuse_idle("with --test", "dry_run", "jobs", "allow_code")
+        found = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
+        _say(found)
+        if out is not None:
+            say_line(f"\n{len(found.save(out))} files in {out}")
+        return
+    refuse_idle("without --test", "train", "threshold", "metric")
+    if len(files) != 1:
+        raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
+    own_seed = seed if is_given("seed") else None
+    if dry_run:
+        refuse_idle("with --dry-run", "allow_code")
+        from cranfield.audits.planning import plan_audit
+
+        say(plan_audit(files[0], out, preset=preset, budget=budget, seed=own_seed))
+        return
+    from cranfield.audits.auditing import audit
+    from cranfield.experiments.running import experiment_and_folder
+
+    _, folder = experiment_and_folder(files[0], out, own_seed)
+    _say(
+        audit(
+            files[0],
+            out,
+            preset=preset,
+            budget=budget,
+            seed=own_seed,
+            jobs=jobs,
+            stages=stages,
+            allow_code=allow_code,
+        )
+    )
+    for line in ("", f"The audit: {folder / 'audit'}"):
+        say_line(line)
+
+
+def _of_lists(
+    files: tuple[str, ...],
+    test: str,
+    train: str | None,
+    threshold: float | None,
+    metric: str,
+    preset: str | None,
+    budget: int | None,
+    seed: int,
+) -> Audit:
+    from cranfield.audits.given import audit_runs
+    from cranfield.data import read
+    from cranfield.rankings import read_runs, read_test
+
+    return audit_runs(
+        read_runs(files if len(files) > 1 else files[0]),
+        read_test(test),
+        train=None if train is None else read(train),
+        metric=metric,
+        threshold=threshold,
+        preset=preset,
+        budget=budget,
+        seed=seed,
+    )
+
+
+def _say(found: Audit) -> None:
+    say(found)
+    if not settings.quiet:
+        tell(found.notes)

@@ -1,0 +1,120 @@
+"""The table [audit]: what it opens, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from cranfield import SettingError
+from cranfield.audits.asking import menu_of
+from cranfield.audits.presets import PRESETS
+from cranfield.experiments import Decisions, Source, System
+
+
+def values(menu):
+    return {opening.name: opening.values for opening in menu.openings}
+
+
+def test_without_a_table_the_usual_decisions_are_opened(tiny):
+    assert set(menu_of(tiny()).names) == set(PRESETS["usual"])
+
+
+def test_a_table_that_opens_decisions_opens_no_others(tiny):
+    assert values(menu_of(tiny(audit={"vary": {"lists": ["full", "condensed"]}}))) == {"lists": ("full", "condensed")}
+
+
+def test_what_is_varied_takes_the_place_of_the_options_of_the_preset(tiny):
+    opened = values(menu_of(tiny(audit={"preset": "measuring", "vary": {"cutoff": [3, 10]}})))
+    assert opened["cutoff"] == (3, 10)
+    assert set(opened) == set(PRESETS["measuring"])
+
+
+def test_a_preset_does_not_split_data_that_come_divided(tiny):
+    data = (Source("divided", train="train.csv", test="test.csv"),)
+    menu = menu_of(tiny(data=data, decisions=Decisions(split="predefined"), audit={"preset": "usual"}))
+    assert set(menu.names) == set(PRESETS["usual"]) - {"split"}
+
+
+def test_the_value_of_the_experiment_is_always_an_option(tiny):
+    (opening,) = menu_of(tiny(audit={"vary": {"split": ["random(train=0.8)", "random(train=0.9)"]}})).openings
+    assert opening.values == ("random(train=0.5)", "random(train=0.8)", "random(train=0.9)")
+    assert opening.start == 0
+
+
+def test_an_automatic_threshold_is_one_of_the_thresholds(tiny):
+    (opening,) = menu_of(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), scale=(1.0, 5.0)).openings
+    assert (opening.values, opening.start) == ((3.0, 4.0, 5.0), 1)
+
+
+def test_the_first_metric_is_the_starting_point(tiny):
+    experiment = tiny(
+        decisions=Decisions(metrics="nDCG(gain=exp)@20"),
+        audit={"vary": {"metrics": ["P", "nDCG"], "cutoff": [5, 20], "gain": ["binary", "exp"]}},
+    )
+    menu = menu_of(experiment)
+    assert {opening.name: opening.values[opening.start] for opening in menu.openings} == {
+        "metrics": "nDCG",
+        "cutoff": 20,
+        "gain": "exp",
+    }
+
+
+def test_a_number_of_seeds_is_so_many_seeds_from_that_of_the_experiment(tiny):
+    (opening,) = menu_of(tiny(seed=3, audit={"vary": {"split_seed": 5}})).openings
+    assert opening.values == (3, 4, 5, 6, 7)
+    assert opening.kind == "chance"
+
+
+def test_parameters_of_systems_can_be_opened(tiny):
+    (opening,) = menu_of(tiny(audit={"systems": {"near": {"k": [5, 10]}}})).openings
+    assert (opening.name, opening.values, opening.kind) == ("systems.near.k", (5, 10), "question")
+
+
+def test_kinds_and_weights_can_be_stated(tiny):
+    table = {"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "question"}, "weights": {"cutoff": [1, 3]}}
+    (opening,) = menu_of(tiny(audit=table)).openings
+    assert (opening.kind, opening.weights) == ("question", (1.0, 3.0))
+
+
+def test_several_sets_of_ratings_are_another_question(tiny):
+    world = "world(users=60, items=40, ratings=900, seed={})"
+    data = tuple(Source(name, simulate=world.format(seed)) for seed, name in enumerate("ab"))
+    menu = menu_of(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}))
+    assert values(menu)["data"] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"vary": {"cutof": [5]}}, "no decision 'cutof'; did you mean 'cutoff'?"),
+        ({"vary": {"lists": ["condensd"]}}, "did you mean 'condensed'?"),
+        ({"vary": {"split": ["randon(train=0.1)"]}}, "did you mean 'random'?"),
+        ({"vary": {"split": "random(train=0.1)"}}, "is not a list of options"),
+        ({"vary": {"cutoff": [10]}}, "cutoff has one option, 10"),
+        ({"vary": {"metrics": ["P@5"], "cutoff": [5, 10]}}, "cutoff is opened; leave out one"),
+        ({"vary": {"metrics": ["nDCG(gain=exp)@10"], "gain": ["exp"]}}, "gain is opened; leave out one"),
+        ({"vary": {"metrics": ["Coverage", "AP"]}}, "Coverage needs a cut-off"),
+        ({"vary": {"metrics": ["ItemCoverage@10"]}}, "one value for a whole system"),
+        ({"vary": {"split_seed": 3}}, "give at least 5"),
+        ({"vary": {"length": [10]}}, "open cutoff instead"),
+        ({"vary": {"significance": ["student", "sign"]}}, "changes only what is significant"),
+        ({"vary": {"test": ["student"]}}, "it is called 'significance' now"),
+        ({"preset": "usua"}, "did you mean 'usual'?"),
+        ({"systems": {"neer": {"k": [5]}}}, "no system 'neer'; did you mean 'near'?"),
+        ({"systems": {"near": {"kk": [5]}}}, "no parameter 'kk'"),
+        ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutof": "question"}}, "'cutof' is not opened"),
+        ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "questions"}}, "did you mean 'question'?"),
+        ({"vary": {"cutoff": [5, 10, 20]}, "budget": 2}, "less than one universe for each of the 3 options"),
+        ({"vary": {"average": ["mean", "weighted(by=users.csv:spend)"]}}, "is not computed in an audit"),
+        ({"vary": {"data": ["tony"]}}, "did you mean 'tiny'?"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
+    with pytest.raises(SettingError) as caught:
+        menu_of(tiny(audit=table))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_system_cannot_be_audited(tiny):
+    with pytest.raises(SettingError, match="at least two systems"):
+        tiny(systems=(System("one", "popularity"),), audit={})

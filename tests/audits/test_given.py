@@ -1,0 +1,64 @@
+"""Audits of ranked lists that are given."""
+
+from __future__ import annotations
+
+import pytest
+
+import cranfield as cf
+from cranfield import SettingError
+from cranfield.audits.given import audit_runs
+
+
+@pytest.fixture(scope="module")
+def split():
+    return cf.splits.random(cf.simulate.world(60, 40, 900).ratings, train=0.6)
+
+
+@pytest.fixture(scope="module")
+def whole(split):
+    return cf.recommend(split, ["popularity", "knn(k=5)"], length="all", fill="popularity")
+
+
+@pytest.fixture(scope="module")
+def short(split):
+    return cf.recommend(split, ["popularity", "knn(k=5)"], length=10)
+
+
+def test_measuring_is_opened_as_far_as_the_lists_reach(short, split):
+    found = audit_runs(short, split.test)
+    options = {opened.name: opened.options for opened in found.grid.opened}
+    assert options["cutoff"] == ("5", "10")
+    assert set(options) >= {"lists", "metrics", "threshold", "average", "coverage"}
+    assert found.systems == ("popularity", "knn(k=5)")
+
+
+def test_short_lists_cannot_be_condensed_and_the_share_of_users_is_said(short, split):
+    found = audit_runs(short, split.test, train=split.train, vary={"lists": ["full", "condensed"]})
+    ((_, reason),) = found.grid.invalid
+    assert "too short to be condensed: at cut-off 10 items are missing for" in reason
+    assert "% of the users" in reason
+
+
+def test_whole_lists_can_be_condensed(whole, split):
+    found = audit_runs(whole, split.test, train=split.train, vary={"lists": ["full", "condensed"]})
+    condensed = cf.measure(whole, split.test, "P@10", threshold=4, lists="condensed").average()[:, 0]
+    assert found.grid.invalid == ()
+    assert found.averages[:, 1].tolist() == condensed.tolist()
+
+
+@pytest.mark.parametrize(
+    ("vary", "words"),
+    [
+        ({"split": ["random(train=0.1)"]}, "split cannot be opened on given lists"),
+        ({"cutoff": [5, 20]}, "the longest list has 10 items, so a cut-off of 20 cannot be shown"),
+        ({"systems": [1]}, "no decision 'systems'"),
+    ],
+)
+def test_what_the_lists_cannot_show_is_refused(short, split, vary, words):
+    with pytest.raises(SettingError, match=words):
+        audit_runs(short, split.test, vary=vary)
+
+
+def test_one_run_cannot_be_audited(short, split):
+    with pytest.raises(SettingError, match="at least two systems"):
+        audit_runs(short[:1], split.test)

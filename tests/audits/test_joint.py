@@ -1,0 +1,142 @@
+"""The joint test: exact against brute force, valid under the null, the same for any number of threads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cranfield._settings import settings
+from cranfield.audits.joint import Scope, joint_tests, user_signs
+from cranfield.audits.leads import critical_z, z_of
+
+
+def _scope(n):
+    return Scope(np.arange(n), np.full(n, 1 / n))
+
+
+def _test(x, **options):
+    return joint_tests(x, np.full(len(x), x.shape[1]), [_scope(len(x))], **options)[0]
+
+
+def _universes(rng, users, universes, own=0.5):
+    """Draw skewed terms of universes that resemble each other."""
+    shared = rng.exponential(size=(3, users)) - 1
+    return (rng.normal(size=(universes, 3)) @ shared + own * rng.normal(size=(universes, users))).astype(np.float32)
+
+
+def test_p_values_count_the_draws_that_reach_the_observed_statistic():
+    x = _universes(np.random.default_rng(0), 40, 7)
+    draws = 300
+    signs = np.concatenate([user_signs(40, block, seed=3) for block in range(2)])[:draws]
+    unit = x / np.sqrt(np.square(x).sum(axis=1))[:, None]
+    critical = critical_z(np.full(7, 40))
+
+    def statistics(z):
+        ahead, behind = (z >= critical).mean(axis=1), (z <= -critical).mean(axis=1)
+        return np.array([abs(np.median(z, axis=1)), abs(ahead - behind), ahead + behind, abs(z).max(axis=1)])
+
+    drawn, observed = statistics(signs @ unit.T), statistics(z_of(x)[None])
+    expected = (1 + (drawn >= observed * (1 - 1e-5)).sum(axis=1)) / (1 + draws)
+    tested = _test(x, draws=draws, seed=3)
+    assert list(tested.p.values()) == pytest.approx(expected)
+    assert list(tested.observed.values()) == pytest.approx(observed[:, 0])
+
+
+def test_p_values_approach_those_of_all_sign_vectors():
+    x = np.random.default_rng(5).normal(0.5, 1, size=(3, 8)).astype(np.float32)
+    signs = np.array(list(product([-1, 1], repeat=8)))
+    z = signs @ (x / np.sqrt(np.square(x).sum(axis=1))[:, None]).T
+    largest, median = np.abs(z).max(axis=1), np.abs(np.median(z, axis=1))
+    tested = _test(x, draws=10_000)
+    assert tested.p["largest"] == pytest.approx((largest >= np.abs(z_of(x)).max() - 1e-6).mean(), abs=0.02)
+    assert tested.p["median"] == pytest.approx((median >= abs(np.median(z_of(x))) - 1e-6).mean(), abs=0.02)
+
+
+def test_where_decisions_turn_the_winner_round_only_either_direction_and_the_largest_see_it():
+    rng = np.random.default_rng(2)
+    directions = np.where(np.arange(20) % 2, 1, -1)[:, None]
+    x = (directions * 0.3 + 0.4 * rng.normal(size=400) + rng.normal(size=(20, 400))).astype(np.float32)
+    tested = _test(x, draws=500)
+    assert tested.observed["either"] == 1
+    assert tested.observed["net"] == 0
+    assert tested.p["either"] < 0.01
+    assert tested.p["largest"] < 0.01
+    assert tested.p["median"] > 0.2
+    assert tested.p["net"] == 1
+    assert tested.expected["either"] == pytest.approx(0.05, abs=0.03)
+
+
+def test_alike_universes_are_often_led_by_one_system_under_the_null():
+    rng = np.random.default_rng(3)
+    shared = rng.normal(size=300)
+    x = (shared + 0.05 * rng.normal(size=(50, 300))).astype(np.float32)
+    assert _test(x, draws=500).often["leads of cells"] > 0.9
+    independent = rng.normal(size=(50, 300)).astype(np.float32)
+    assert _test(independent, draws=500).often["leads of cells"] < 0.75
+
+
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
+    x = _universes(np.random.default_rng(1), 101, 33)
+    results = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(settings, "threads", threads)
+        results.append(asdict(_test(x, draws=900)))
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_scope_is_tested_as_if_it_stood_alone():
+    x = _universes(np.random.default_rng(4), 50, 12)
+    part = np.arange(0, 12, 3)
+    users = np.full(12, 50)
+    together = joint_tests(x, users, [_scope(12), Scope(part, np.full(4, 0.25))], draws=250)[1]
+    alone = joint_tests(x[part], users[part], [_scope(4)], draws=250)[0]
+    assert together.p == alone.p
+    assert together.often == pytest.approx(alone.often)
+
+
+def test_weights_of_cells_change_shares_of_cells_and_no_test():
+    x = _universes(np.random.default_rng(6), 50, 4)
+    users = np.full(4, 50)
+    plain, weighted = joint_tests(
+        x, users, [_scope(4), Scope(np.arange(4), np.array([0.97, 0.01, 0.01, 0.01]))], draws=250
+    )
+    assert plain.p == weighted.p
+    assert weighted.often["leads of cells"] > plain.often["leads of cells"] - 1e-6
+    assert weighted.often["leads of universes"] == plain.often["leads of universes"]
+
+
+def test_systems_that_are_equal_everywhere_give_p_1():
+    tested = _test(np.zeros((3, 10), dtype=np.float32), draws=99)
+    assert set(tested.p.values()) == {1.0}
+    assert tested.observed["either"] == 0
+
+
+def _rejections(users, universes, replicates, draws):
+    """Return replicates × statistics: p-values for users drawn with replacement from a population with mean 0."""
+    rng = np.random.default_rng(11)
+    population = _universes(rng, users, universes)
+    population -= population.mean(axis=1, keepdims=True)
+    p = []
+    for replicate in range(replicates):
+        x = population[:, rng.integers(0, users, users)]
+        p.append(list(_test(x, draws=draws, seed=replicate).p.values()))
+    return np.array(p)
+
+
+def _assert_level(p):
+    for alpha in (0.01, 0.05, 0.10):
+        error = np.sqrt(alpha * (1 - alpha) / len(p))
+        assert ((p <= alpha).mean(axis=0) <= alpha + 3.3 * error).all(), alpha
+
+
+def test_p_values_keep_their_level_for_a_centred_bootstrap_of_users():
+    _assert_level(_rejections(300, 20, replicates=200, draws=249))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("users", "replicates"), [(300, 4000), (6040, 600)])
+def test_p_values_keep_their_level_in_a_long_simulation(users, replicates):
+    _assert_level(_rejections(users, 40, replicates, draws=499))

@@ -1,0 +1,85 @@
+"""``cranfield audit`` and ``cranfield run`` with a table [audit]."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FILE = """
+[systems]
+popular = "popularity"
+near = "knn(k=5)"
+[data.tiny]
+simulate = "world(users=60, items=40, ratings=900)"
+[audit.vary]
+cutoff = [5, 10]
+average = ["mean", "weighted"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "experiment.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_an_audit_says_its_verdict_and_where_its_files_are(cranfield, file):
+    result = cranfield("audit", file)
+    assert result.code == 0
+    assert "A share of universes is not a probability" in result.out
+    folder = file.with_suffix("") / "audit"
+    assert f"The audit: {folder}" in result.out
+    assert json.loads((folder / "audit.json").read_text())["grid"]["cells"] == 4
+
+
+def test_a_dry_run_counts_and_writes_nothing(cranfield, file):
+    result = cranfield("audit", file, "--dry-run")
+    assert "universes        4\n" in result.out
+    assert "trainings        2 to make, 0 kept" in result.out
+    assert not file.with_suffix("").exists()
+
+
+def test_run_adds_the_audit_of_its_file(cranfield, file):
+    result = cranfield("run", file, "--no-report", "-q")
+    assert "A share of universes is not a probability" in result.out
+    assert (file.with_suffix("") / "audit" / "audit.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--preset", "usul"], "did you mean 'usual'?"),
+        (["--budget", "1"], "less than one universe"),
+        (["--train", "x.csv"], "--train does nothing without --test"),
+        (["another.toml"], "one experiment file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(cranfield, file, arguments, words):
+    result = cranfield("audit", file, *arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_an_unknown_decision_names_the_file_and_the_nearest(cranfield, file):
+    file.write_text(FILE.replace("cutoff", "cut-off"))
+    result = cranfield("audit", file)
+    assert (result.code, "did you mean 'cutoff'?" in result.err) == (2, True)
+
+
+def test_given_lists_are_audited(cranfield, tmp_path):
+    test = tmp_path / "test.csv"
+    test.write_text(
+        "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(8) for i in range(1, 6))
+    )
+    for name, step in (("a", 1), ("b", 2)):
+        lines = [f"{u} Q0 {1 + (k * step + u) % 7} {k} {9 - k} {name}\n" for u in range(8) for k in range(1, 6)]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    result = cranfield(
+        "audit", "--test", test, tmp_path / "a.tsv", tmp_path / "b.tsv", "-m", "P@5", "--out", tmp_path / "out"
+    )
+    assert result.code == 0, result.err
+    assert "combinations are left out" in result.err
+    assert (tmp_path / "out" / "audit.json").is_file()
