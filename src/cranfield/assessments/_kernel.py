@@ -27,16 +27,16 @@ _EPSILON = 1e-5
 def count_lists(indptr: Any, mask: Any, relevant: Any, grades: Any, counts: Any, top_grades: Any) -> float:
     """Count what remains of each list's judgments, all and relevant ones; return the highest rating that remains."""
     top = 0.0
-    for one in range(len(indptr) - 1):
+    for row in range(len(indptr) - 1):
         judged = relevant_ones = 0
         best = 0.0
-        for place in range(indptr[one], indptr[one + 1]):
+        for place in range(indptr[row], indptr[row + 1]):
             if mask[place]:
                 judged += 1
                 relevant_ones += relevant[place]
                 best = max(best, grades[place])
-        counts[0, one], counts[1, one] = judged, relevant_ones
-        top_grades[one] = best
+        counts[0, row], counts[1, row] = judged, relevant_ones
+        top_grades[row] = best
         top = max(top, best)
     return top
 
@@ -48,21 +48,21 @@ def ideal_sums(indptr: Any, mask: Any, order: Any, gains: Any, discount: Any, cu
     ``order`` holds the judgments of each list by descending gain; a mask only leaves some of them out.
     """
     n_cutoffs = len(cutoffs)
-    for one in range(len(indptr) - 1):
+    for row in range(len(indptr) - 1):
         total, rank, cut = 0.0, 0, 0
-        for step in range(indptr[one], indptr[one + 1]):
+        for step in range(indptr[row], indptr[row + 1]):
             place = order[step]
             if not mask[place]:
                 continue
             while cut < n_cutoffs and rank >= cutoffs[cut]:
-                ideals[cut, one] = total
+                ideals[cut, row] = total
                 cut += 1
             if cut == n_cutoffs:
                 break
             rank += 1
             total += gains[place] * discount[rank]
         while cut < n_cutoffs:
-            ideals[cut, one] = total
+            ideals[cut, row] = total
             cut += 1
 
 
@@ -74,15 +74,15 @@ def fill_factors(
     """Fill metrics × lists: what each metric's sum is multiplied by; where it is undefined, NaN or 0."""
     for m in range(len(kinds)):
         kind, cutoff = kinds[m], cutoffs[cuts[m]]
-        for one in range(counts.shape[1]):
-            n_relevant = counts[1, one]
+        for row in range(counts.shape[1]):
+            n_relevant = counts[1, row]
             factor = undefined
             if kind == PER_IDEAL:
-                ideal = ideals[variants[m], cuts[m], one]
+                ideal = ideals[variants[m], cuts[m], row]
                 if ideal > 0.0:
                     factor = 1.0 / ideal
             elif kind == IF_RATED:
-                if top_grades[one] > 0.0:
+                if top_grades[row] > 0.0:
                     factor = 1.0
             elif kind == SCALE:
                 factor = scales[variants[m]]
@@ -95,7 +95,7 @@ def fill_factors(
                     factor = 2.0 / (cutoff + n_relevant)
                 else:
                     factor = 1.0
-            factors[m, one] = factor
+            factors[m, row] = factor
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -148,18 +148,18 @@ def walk(
     per_rank = 1.0 / np.maximum(np.arange(discounts.shape[1]), 1)
     per_above = 1.0 / (np.arange(discounts.shape[1]) + 2.0 * _EPSILON)
     remaining = np.empty(discounts.shape[1], np.int64)
-    for new, one in enumerate(lists):
+    for new, row in enumerate(lists):
         # A branch that half of the hits take is dear as well, so the hits that remain are gathered without one.
         n_kept = 0
-        for hit in range(starts[one], starts[one + 1]):
+        for hit in range(starts[row], starts[row + 1]):
             remaining[n_kept] = hit
             n_kept += mask[pointers[hit]]
         if n_kept == 0:
             for m in range(n_metrics):
-                values[m, new] = 0.0 * factors[m, one]
+                values[m, new] = 0.0 * factors[m, row]
             continue
-        n_relevant = counts[1, one]
-        per_bound = 1.0 / max(min(counts[0, one] - n_relevant, n_relevant), 1)
+        n_relevant = counts[1, row]
+        per_bound = 1.0 / max(min(counts[0, row] - n_relevant, n_relevant), 1)
         hits = first = precisions = preferences = inferred_all = inferred_judged = 0.0
         sums[:] = 0.0
         going_on[:] = 1.0
@@ -175,7 +175,7 @@ def walk(
                 sums[v] += gains[sum_gain[v], place] * discounts[v, rank]
             inverse = per_rank[rank]
             for e in range(n_err):
-                satisfied = strengths[place] * satisfied_by[e, one]
+                satisfied = strengths[place] * satisfied_by[e, row]
                 sums[n_sums + e] += satisfied * going_on[e] * inverse
                 going_on[e] *= 1.0 - satisfied
             if relevant[place]:
@@ -192,9 +192,9 @@ def walk(
         while cut < n_cuts:
             _keep(at_cut[cut], hits, first, precisions, preferences, inferred_all, inferred_judged, sums)
             cut += 1
-        length = n_kept if condensed else lengths[one]
+        length = n_kept if condensed else lengths[row]
         for m in range(n_metrics):
-            value = at_cut[cuts[m], sources[m]] * factors[m, one]
+            value = at_cut[cuts[m], sources[m]] * factors[m, row]
             if kinds[m] == PER_LENGTH:
                 value /= length
             elif kinds[m] == PER_LENGTH_AND_RELEVANT:

@@ -83,12 +83,12 @@ class Evidence:
         first, second = np.triu_indices(self.systems, 1)
         weights = multiplicity[:, first] * multiplicity[:, second]
         with np.errstate(invalid="ignore"):
-            found = [weights @ np.nan_to_num(self.apart).T / (weights @ ~np.isnan(self.apart).T)]
+            criteria = [weights @ np.nan_to_num(self.apart).T / (weights @ ~np.isnan(self.apart).T)]
         for name, signs in self.samples.items():
             truth = self.whole[self.folds[name]]
-            found.append(_mean_tau(truth, signs, weights))
-        found.append(self._agreement(weights))
-        return np.stack(found, axis=1)
+            criteria.append(_mean_tau(truth, signs, weights))
+        criteria.append(self._agreement(weights))
+        return np.stack(criteria, axis=1)
 
     def thinned(self) -> Evidence:
         """Return the same evidence with fewer samples, evenly spread, where there are too many to judge many times."""
@@ -126,7 +126,7 @@ def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.floa
     total = np.zeros((candidates, len(weights)))
     block = max(1, _CELLS // max(1, candidates * max(pairs, len(weights))))
     for start in range(0, samples, block):
-        a, b = (one[start : start + block].astype(np.float64) for one in (x, y))
+        a, b = (signs[start : start + block].astype(np.float64) for signs in (x, y))
         with np.errstate(invalid="ignore", divide="ignore"):
             tau = (a * b) @ weights.T / np.sqrt((np.abs(a) @ weights.T) * (np.abs(b) @ weights.T))
         total += np.nan_to_num(tau).sum(axis=0)
@@ -161,7 +161,7 @@ class Advice:
     limits: tuple[str, ...] = field(default=LIMITS)
 
     def frame(self) -> pl.DataFrame:
-        """Return a row a metric and average, the recommended one first.
+        """Return one row per metric and average, the recommended one first.
 
         ``score`` is the weighted mean of the criteria: ``power``, discriminative power, the share of pairs of systems
         that differ significantly; one column per scenario, the mean tau with the whole test set over all sizes;
@@ -205,9 +205,12 @@ class Advice:
         if len(self.rows) == 1:
             return f"{best} was assessed alone ({evidence}), so there is nothing to prefer it to."
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
-        others = "".join(f", {_candidate(one)} in {_percent(one['first'])}" for one in rivals.iter_rows(named=True))
+        others = "".join(
+            f", {_candidate(rival)} in {_percent(rival['first'])}" for rival in rivals.iter_rows(named=True)
+        )
         first = f"of {self.draws} draws of the systems it comes first in {_percent(row['first'])}{others}"
-        equal = [_candidate(one) for one in self.rows.filter(pl.col("score") == row["score"]).iter_rows(named=True)]
+        best_rows = self.rows.filter(pl.col("score") == row["score"])
+        equal = [_candidate(candidate) for candidate in best_rows.iter_rows(named=True)]
         if len(equal) > 1:
             return (
                 f"No clear choice: {', '.join(equal[:-1])} and {equal[-1]} score the same on these data "
@@ -215,7 +218,7 @@ class Advice:
             )
         if self.unclear:
             return f"No clear choice: {self.unclear}. {best} scores highest ({evidence}); {first}."
-        # As the share is told, so that the word never belies the number.
+        # As the share is printed, so that the word never belies the number.
         sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
         return f"Trust {best} most on these data ({evidence}). This is {sure}: {first}."
 
@@ -306,21 +309,21 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     return {name: float(given.get(name, 1.0)) for name in criteria}
 
 
-def _weighted(found: NDArray[np.float64], known: Sequence[int], share: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weighted(criteria: NDArray[np.float64], known: Sequence[int], share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return draws × candidates: the weighted mean of the criteria; what differs by rounding alone is equal."""
     share = share / share.max()
-    return np.round(np.einsum("dcm,c->dm", np.nan_to_num(found[:, known]), share) / share.sum(), 12)
+    return np.round(np.einsum("dcm,c->dm", np.nan_to_num(criteria[:, known]), share) / share.sum(), 12)
 
 
 def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return draws × systems: how often each bootstrap draw holds each system; at least two different ones."""
-    found: list[NDArray[np.float64]] = []
-    while len(found) < draws:
+    drawn: list[NDArray[np.float64]] = []
+    while len(drawn) < draws:
         chosen = (rng.random(systems) * systems).astype(np.intp)
         counts = np.bincount(chosen, minlength=systems).astype(np.float64)
         if np.count_nonzero(counts) > 1:
-            found.append(counts)
-    return np.array(found)
+            drawn.append(counts)
+    return np.array(drawn)
 
 
 def _candidate(row: Mapping[str, str]) -> str:

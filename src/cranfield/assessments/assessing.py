@@ -194,8 +194,8 @@ def assess_folds(
     _checks.one_of("correlation", correlation, CORRELATIONS)
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
     wanted = _metrics(metrics, cutoffs)
-    kinds = tuple(_distinct("average", [Average.of(one) for one in _several(averages)]))
-    ways = _distinct("scenario", [scenario(one) for one in _several(scenarios)])
+    kinds = tuple(_distinct("average", [Average.of(average) for average in _several(averages)]))
+    ways = _distinct("scenario", [scenario(name) for name in _several(scenarios)])
     sampling = Sampling(
         kinds,
         correlation,
@@ -219,7 +219,7 @@ def assess_folds(
     _same_systems(prepared)
     if not any(fold.scores.relevant.any() for fold in prepared):
         prepared[0].scores.check_measured()
-    found = _samples(prepared, ways, grids, chunks)
+    studied = _samples(prepared, ways, grids, chunks)
     power, curves = _power(
         [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed
     )
@@ -247,7 +247,7 @@ def assess_folds(
         metrics=tuple(str(metric) for metric in wanted),
         averages=tuple(str(kind) for kind in kinds),
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
-        samples=found,
+        samples=studied,
         whole=np.stack([fold.whole for fold in prepared]),
         power=power,
         curves=curves,
@@ -255,9 +255,9 @@ def assess_folds(
     )
 
 
-def _metrics(asked: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
-    """Return the metrics that are asked for, at further cut-offs as well."""
-    wanted = _distinct("metric", [Metric.of(one) for one in _several(asked)])
+def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
+    """Return the metrics that the caller names, at further cut-offs as well."""
+    wanted = _distinct("metric", [Metric.of(metric) for metric in _several(metrics)])
     if cutoffs is False:
         return wanted
     return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
@@ -267,11 +267,11 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
 
 
-def _distinct(what: str, given: list[_Named]) -> list[_Named]:
+def _distinct(kind: str, given: list[_Named]) -> list[_Named]:
     """Return each once, in the order given; at least one is needed."""
     if not given:
-        raise SettingError(f"no {what} was asked for; name at least one")
-    return list({str(one): one for one in given}.values())
+        raise SettingError(f"no {kind} was asked for; name at least one")
+    return list({str(entry): entry for entry in given}.values())
 
 
 def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Ratings | None]:
@@ -299,11 +299,11 @@ def _samples(
     """Study every fold on smaller test sets; see `Assessment.frame`."""
     total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
     with progress("Assessing", total=total, unit="test sets") as bar:
-        found = [
+        frames = [
             fold.study(scenarios, sizes, bar, chunks).select(pl.lit(number, dtype=pl.Int64).alias("fold"), pl.all())
             for number, fold in enumerate(folds, start=1)
         ]
-    return pl.concat(found)
+    return pl.concat(frames)
 
 
 def _power(
@@ -316,16 +316,18 @@ def _power(
     seed: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return discriminative power and p-value curves under every average that has a test."""
-    tested = [one for one in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(one)]).any()]
+    tested = [
+        metric for metric in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(metric)]).any()
+    ]
     kinds = [str(kind) for kind in averages if parse(str(kind)).name in AVERAGES] or ["mean"]
     rows: list[pl.DataFrame] = []
     curves: list[pl.DataFrame] = []
     for kind in kinds if tested else ():
         averaging = Averaging(average=kind, undefined=undefined)
-        found = power_of(scores, comparing, averaging, metrics=tested, resamples=resamples, seed=seed)
+        discriminative = power_of(scores, comparing, averaging, metrics=tested, resamples=resamples, seed=seed)
         spread = _spread(scores, tested, comparing, averaging, seed)
-        power = found.frame().join(spread, on="metric", how="left", maintain_order="left")
-        for frames, frame in ((rows, power), (curves, found.curve(first=None))):
+        power = discriminative.frame().join(spread, on="metric", how="left", maintain_order="left")
+        for frames, frame in ((rows, power), (curves, discriminative.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
     if not rows:
         return _NO_POWER, _NO_CURVES
@@ -369,17 +371,17 @@ _NO_CURVES = pl.DataFrame(
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
     slow = folds[0].slow
     everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
-    told = everywhere + [
+    notes = everywhere + [
         f"fold {number}: {note}"
         for number, fold in enumerate(folds, start=1)
         for note in fold.scores.notes
         if note not in everywhere
     ]
     if slow and compiled() is None:
-        told.append(
+        notes.append(
             "numba is not installed, so the samples were measured one by one, which is slow; "
             "get it with: pip install 'cranfield[recommend]'"
         )
     elif slow:
-        told.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
-    return tuple(dict.fromkeys(told))
+        notes.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
+    return tuple(dict.fromkeys(notes))

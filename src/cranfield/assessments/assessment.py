@@ -68,8 +68,8 @@ class Assessment:
     @property
     def scenarios(self) -> tuple[str, ...]:
         """The scenarios that were studied."""
-        found = set(self.samples["scenario"].unique().to_list())
-        return tuple(name for name in SCENARIOS if name in found)
+        studied = set(self.samples["scenario"].unique().to_list())
+        return tuple(name for name in SCENARIOS if name in studied)
 
     def frame(self, study: str = "robustness") -> pl.DataFrame:
         """Return a study as a tidy frame.
@@ -114,8 +114,8 @@ class Assessment:
                 return self._aggregation()
             case "advice":
                 return self.advice().frame()
-        found: pl.DataFrame = getattr(self, study)
-        return found
+        frame: pl.DataFrame = getattr(self, study)
+        return frame
 
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
         """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
@@ -150,8 +150,8 @@ class Assessment:
         shown = average if average in tested or not tested else tested[0]
 
         def named(frame: pl.DataFrame, under: str) -> pl.DataFrame:
-            own = frame.filter((pl.col("average") == under) & pl.col("metric").is_in(list(labels)))
-            return own.with_columns(pl.col("metric").replace_strict(labels, return_dtype=pl.String))
+            chosen = frame.filter((pl.col("average") == under) & pl.col("metric").is_in(list(labels)))
+            return chosen.with_columns(pl.col("metric").replace_strict(labels, return_dtype=pl.String))
 
         return replace(
             self,
@@ -165,7 +165,7 @@ class Assessment:
         )
 
     def plot(self, study: str = "robustness", **options: Any) -> Any:
-        """Return a study as an Altair chart; `cranfield.assessments.figures` has one function a study."""
+        """Return a study as an Altair chart; `cranfield.assessments.figures` has one function per study."""
         from cranfield.assessments import figures
 
         drawing = figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)]
@@ -195,10 +195,10 @@ class Assessment:
             written = save_all(self, folder, style=style)
             bar.advance()
             for average, stem in file_name(self.averages[1:]).items():
-                own = self.part(average=average)
-                if not (own.power["average"] == average).any():  # without a test of its own it has no curves
-                    own = replace(own, power=own.power.clear(), curves=own.curves.clear())
-                written += save_all(own, folder / stem, style=style)
+                part = self.part(average=average)
+                if not (part.power["average"] == average).any():  # without a test of its own it has no curves
+                    part = replace(part, power=part.power.clear(), curves=part.curves.clear())
+                written += save_all(part, folder / stem, style=style)
                 bar.advance()
         return written
 
@@ -230,10 +230,10 @@ class Assessment:
 
     def _aggregation(self) -> pl.DataFrame:
         first = self.averages[0]
-        own = self._correlation.filter(
+        agreement = self._correlation.filter(
             (pl.col("average_a") == first) & (pl.col("metric_a") == pl.col("metric_b"))
         ).select("fold_sd", metric="metric_a", average="average_b", tau_with_first="tau")
-        frame = self.advice().frame().join(own, on=["metric", "average"], how="left")
+        frame = self.advice().frame().join(agreement, on=["metric", "average"], how="left")
         frame = frame.sort(pl.col("metric").cast(pl.Enum(self.metrics)), pl.col("average").cast(pl.Enum(self.averages)))
         first_columns = ("metric", "average", "tau_with_first", "fold_sd")
         return frame.select(*first_columns, pl.exclude(*first_columns))
@@ -287,7 +287,7 @@ class Assessment:
         )
 
     def sentences(self) -> list[str]:
-        """Return what a person would say, a sentence a study."""
+        """Return what a person would say, one sentence per study."""
         robustness = [said for name in self.scenarios for said in self._said_of_robustness(name)]
         return [self.advice().sentence(), *robustness, *self._said_of_power(), *self._said_of_groups()]
 
@@ -313,31 +313,31 @@ class Assessment:
         return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
 
     def _said_of_power(self) -> list[str]:
-        own = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
-        if own.height == 0:
+        power = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
+        if power.height == 0:
             return []
-        best = own.row(0, named=True)
-        alike = own.height > 1 and round(own["dp"][-1] - best["dp"], 12) == 0.0
-        how = "no better than the others " if alike else "best " if own.height > 1 else ""
+        best = power.row(0, named=True)
+        alike = power.height > 1 and round(power["dp"][-1] - best["dp"], 12) == 0.0
+        how = "no better than the others " if alike else "best " if power.height > 1 else ""
         return [
             f"{best['metric']} tells the systems apart {how}(DP {best['dp']:.3f}; {best['significant']:.0%} of "
             f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."
         ]
 
     def _said_of_groups(self) -> list[str]:
-        own = self._groups().filter(pl.col("average") == self.averages[0])
-        alike = [part["metric"].to_list() for _, part in own.group_by("group", maintain_order=True) if part.height > 1]
+        rows = self._groups().filter(pl.col("average") == self.averages[0])
+        alike = [part["metric"].to_list() for _, part in rows.group_by("group", maintain_order=True) if part.height > 1]
         if not alike:
             return []
-        return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(one) for one in alike) + "."]
+        return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(group) for group in alike) + "."]
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, shallow ones first."""
-        found = [name for name in self.metrics if without_cutoff(name) == family]
-        if not found:
+        members = [name for name in self.metrics if without_cutoff(name) == family]
+        if not members:
             known = sorted({without_cutoff(name) for name in self.metrics})
             raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
-        return sorted(found, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
+        return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 
     def __str__(self) -> str:
         said = "\n".join(self.sentences())
@@ -353,6 +353,6 @@ class Assessment:
     def _repr_html_(self) -> str:
         import html
 
-        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
         study = "robustness" if self.scenarios else "correlation"
         return said + self.advice().table().html() + inline(lambda: self.plot(study))

@@ -38,9 +38,9 @@ class Chunks:
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:16]
         stem = f"{name}-{key}"
         for path in self._kept(stem):
-            found = _whole(path)
-            if found is not None:
-                return found
+            kept = _whole(path)
+            if kept is not None:
+                return kept
             path.unlink(missing_ok=True)
         frame = make()
         buffer = io.BytesIO()

@@ -76,8 +76,8 @@ def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
 
 def matrix(frame: pl.DataFrame, average: str, metrics: Sequence[str]) -> NDArray[np.float64]:
     """Return metrics × metrics correlations under one average."""
-    own = frame.filter((pl.col("average_a") == average) & (pl.col("average_b") == average))
-    cells = {(a, b): tau for a, b, tau in own.select("metric_a", "metric_b", "tau").rows()}
+    rows = frame.filter((pl.col("average_a") == average) & (pl.col("average_b") == average))
+    cells = {(a, b): tau for a, b, tau in rows.select("metric_a", "metric_b", "tau").rows()}
     return np.array([[cells[a, b] for b in metrics] for a in metrics], dtype=np.float64)
 
 

@@ -22,13 +22,13 @@ def at_cutoffs(metrics: Sequence[Metric], cutoffs: Sequence[int]) -> list[Metric
     >>> [str(one) for one in at_cutoffs([Metric.of("P@10"), Metric.of("Rprec")], [5, 10])]
     ['P@10', 'P@5', 'Rprec']
     """
-    found: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     for metric in metrics:
-        found.setdefault(str(metric), metric)
+        by_name.setdefault(str(metric), metric)
         for cutoff in cutoffs if metric.definition.cutoff != "none" else ():
             deeper = replace(metric, cutoff=_checks.whole("cutoffs", cutoff))
-            found.setdefault(str(deeper), deeper)
-    return list(found.values())
+            by_name.setdefault(str(deeper), deeper)
+    return list(by_name.values())
 
 
 def without_cutoff(metric: str) -> str:

@@ -35,7 +35,7 @@ def robustness(
     family: str | None = None,
     style: Style = "screen",
 ) -> Any:
-    """Return tau with the whole test set against what remains of it, a line a metric, with its quartiles as a band.
+    """Return tau with the whole test set against what remains of it, one line per metric, with its quartiles as a band.
 
     Of one ``family``, its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
     """
@@ -52,9 +52,9 @@ def robustness(
         base = alt.Chart(data_of(rows)).encode(x=_remaining(), color=lines["color"])
         title, scale = "tau with the whole test set", alt.Scale(zero=False)
         band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
-        told = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
+        tooltip = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
                     q75=("upper quartile", ".3f"))  # fmt: skip
-        line = base.mark_line(point=_POINT).encode(y=alt.Y("tau:Q", title=title, scale=scale), tooltip=told, **lines)
+        line = base.mark_line(point=_POINT).encode(y=alt.Y("tau:Q", title=title, scale=scale), tooltip=tooltip, **lines)
         charts.append((band + line).properties(title=SCENARIOS[name].title, **_panel(style)))
     return _grid(charts, style)
 
@@ -219,7 +219,7 @@ def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list
     charts = {name: FIGURES[name](found, style=style) for name in wanted}
     families = found.frame("cutoffs")["family"].unique(maintain_order=True).to_list()
     for family, stem in file_name(families).items():
-        for name in [one for one in wanted if one in ("robustness", "power", "correlation")]:
+        for name in [figure for figure in wanted if figure in ("robustness", "power", "correlation")]:
             charts[f"{name}-{stem}"] = FIGURES[name](found, family=family, style=style)
     files = {name: [folder / f"{name}.{ending}" for ending in _FORMATS] for name in charts}
     for name, chart in charts.items():
@@ -237,11 +237,11 @@ def _lines(
     *,
     percent: bool = False,
 ) -> Any:
-    """Return a panel of one scenario: a value against what remains of the test set, a line a metric."""
+    """Return a panel of one scenario: a value against what remains of the test set, one line per metric."""
     alt = altair()
-    own = rows.filter(pl.col("scenario") == scenario).select("metric", "size", value)
+    points = rows.filter(pl.col("scenario") == scenario).select("metric", "size", value)
     return (
-        alt.Chart(data_of(own))
+        alt.Chart(data_of(points))
         .mark_line(point=_POINT)
         .encode(
             x=_remaining(),
@@ -274,8 +274,8 @@ def _remaining() -> Any:
     )
 
 
-def _one(name: str | None, known: Sequence[str], what: str) -> str:
-    return known[0] if name is None and known else _checks.one_of(what, name, known)
+def _one(name: str | None, known: Sequence[str], setting: str) -> str:
+    return known[0] if name is None and known else _checks.one_of(setting, name, known)
 
 
 def _plain(value: float) -> float | None:

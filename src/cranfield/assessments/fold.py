@@ -43,7 +43,7 @@ class Fold:
     measuring
         What is measured: metrics, threshold, kind of lists.
     sampling
-        What is asked of every smaller test set.
+        What every smaller test set is studied for.
     undefined
         What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
 
@@ -82,7 +82,7 @@ class Fold:
         # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
         warnings = check_inputs(judged, test, strict=strict)
         self.scores: Scores = measure_judged(judged, measuring, warnings=warnings)
-        views = [one.condensed() for one in judged] if measuring.lists == "condensed" else judged
+        views = [lists.condensed() for lists in judged] if measuring.lists == "condensed" else judged
         self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._robustness = Robustness(self._masked, sampling)
         self._judged, self._measuring, self._sampling, self._context = judged, measuring, sampling, context
@@ -111,7 +111,7 @@ class Fold:
 
     def _inputs(self) -> dict[str, Any]:
         """Return all that the samples depend on, beside scenario and size."""
-        asked = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
+        settings = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
         judgments, train = self._masked.judgments, self._context.train
         return {
             "version": __version__,
@@ -119,13 +119,13 @@ class Fold:
             "threshold": judgments.threshold,
             "lists": self._measuring.lists,
             "negative_grades": judgments.negative_grades,
-            "runs": [_fingerprint(one) for one in self._judged],
+            "runs": [_fingerprint(lists) for lists in self._judged],
             "train": None if train is None else train.fingerprint,
             "similarity": made_of(self._context.similarity),
             "metrics": [(str(metric), made_of(metric.definition.function)) for metric in self._masked.metrics],
             "averages": [str(kind) for kind in self._sampling.averages],
             "undefined": self._undefined,
-            **asked,
+            **settings,
         }
 
 

@@ -48,7 +48,7 @@ class DiscriminativePower:
     step: Step = field(default_factory=lambda: Step("discriminative_power"))
 
     def frame(self) -> pl.DataFrame:
-        """Return one row a metric, the most discriminative first.
+        """Return one row per metric, the most discriminative first.
 
         Columns: ``rank``; ``dp``, the sum of the p-values over all unordered pairs of systems; ``median_p``;
         ``significant``, the share of pairs with p < α; ``pairs``; and, if there was a bootstrap, ``asl_significant``,
@@ -146,7 +146,7 @@ def discriminative_power(
     (1.25, [1.0, 0.125, 0.125])
     """
     refuse_old_words("discriminative_power", renamed, _RENAMED)
-    parts = [as_scores(one) for one in (scores if isinstance(scores, list | tuple) else [scores])]
+    parts = [as_scores(part) for part in (scores if isinstance(scores, list | tuple) else [scores])]
     return power_of(
         parts,
         Comparing(significance=spelled_test(significance, method), correction="none", alpha=alpha),
@@ -182,18 +182,20 @@ def power_of(
         _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed) if resamples else []
         for part in counted
     ]
-    rows = [_summary(one).with_columns(by_bootstrap) for one, by_bootstrap in zip(comparisons, sakai)]
-    curves = [_curves(one) for one in comparisons]
+    rows = [_summary(comparison).with_columns(by_bootstrap) for comparison, by_bootstrap in zip(comparisons, sakai)]
+    curves = [_curves(comparison) for comparison in comparisons]
     if folds == "each":
-        rows, curves = ([one.with_columns(fold=pl.lit(k)) for k, one in enumerate(part, 1)] for part in (rows, curves))
+        rows, curves = (
+            [frame.with_columns(fold=pl.lit(k)) for k, frame in enumerate(part, 1)] for part in (rows, curves)
+        )
     settings = {**comparisons[0].step.settings, "folds": folds, "n_folds": len(parts), "resamples": resamples}
-    notes = tuple(dict.fromkeys(note for one in comparisons for note in one.step.notes))
+    notes = tuple(dict.fromkeys(note for comparison in comparisons for note in comparison.step.notes))
     step = Step("discriminative_power", settings, notes=notes)
     return DiscriminativePower(_ranked(pl.concat(rows)), pl.concat(curves), comparing.alpha, step)
 
 
 def _summary(compared: Comparison) -> pl.DataFrame:
-    """Return one row a metric: DP, the median p-value and the share of pairs that differ."""
+    """Return one row per metric: DP, the median p-value and the share of pairs that differ."""
     p = pl.col("p").drop_nans()
     return (
         compared.frame()

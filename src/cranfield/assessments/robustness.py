@@ -31,12 +31,12 @@ QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75"
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked of every smaller test set.
+    """What every smaller test set is studied for.
 
     Parameters
     ----------
     averages
-        How the values of the lists become one number a system.
+        How the values of the lists become one number per system.
     correlation
         What compares two orders of systems: ``tau-b`` or ``tau-ap``.
     decimals
@@ -64,10 +64,10 @@ def rounded_to(decimals: object) -> int:
     >>> rounded_to(4)
     4
     """
-    found = _checks.whole("decimals", decimals, at_least=0)
-    if found > _MOST_DECIMALS:
+    places = _checks.whole("decimals", decimals, at_least=0)
+    if places > _MOST_DECIMALS:
         raise SettingError(f"decimals={decimals!r} is more than a number holds; give at most {_MOST_DECIMALS}")
-    return found
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,8 @@ class Robustness:
     such samples are counted and left out of means.
     """
 
-    def __init__(self, masked: MaskedScores, asked: Sampling) -> None:
-        self._masked, self._asked = masked, asked
+    def __init__(self, masked: MaskedScores, sampling: Sampling) -> None:
+        self._masked, self._sampling = masked, sampling
         self._signs = np.array([-1.0 if metric.lower_is_better else 1.0 for metric in masked.metrics])
         self._whole = self._measure(np.ones(len(masked.judgments), dtype=np.bool_))
 
@@ -102,22 +102,22 @@ class Robustness:
     def study(
         self, scenario: Scenario, sizes: Sequence[float], bar: Progress, chunks: Chunks, inputs: Mapping[str, Any]
     ) -> pl.DataFrame:
-        """Return a row a size, sample, average and metric; see `Assessment.frame`."""
-        found = []
+        """Return one row per size, sample, average and metric; see `Assessment.frame`."""
+        frames = []
         for size in sizes:
             made_of, before = {**inputs, "scenario": scenario.name, "size": size}, bar.done
-            found.append(chunks.get(f"{scenario.name}-{size:g}", made_of, partial(self._chunk, scenario, size, bar)))
+            frames.append(chunks.get(f"{scenario.name}-{size:g}", made_of, partial(self._chunk, scenario, size, bar)))
             if bar.done == before:
                 bar.advance(self.n_samples(scenario, size))
-        return pl.concat(found)
+        return pl.concat(frames)
 
     def n_samples(self, scenario: Scenario, size: float) -> int:
         """Return how many samples a size has; the whole test set has one."""
-        return 1 if size == 1.0 else scenario.n_samples(self._asked.samples)
+        return 1 if size == 1.0 else scenario.n_samples(self._sampling.samples)
 
     def _chunk(self, scenario: Scenario, size: float, bar: Progress) -> pl.DataFrame:
         def measured(sample: int) -> _SmallerTest:
-            return self._measure(scenario.mask(self._masked.judgments, size, sample, self._asked.seed))
+            return self._measure(scenario.mask(self._masked.judgments, size, sample, self._sampling.seed))
 
         # Each sample has a stream of its own, so threads change nothing; those of BLAS would change the last digits.
         with blas_threads(1):
@@ -125,28 +125,28 @@ class Robustness:
         return self._rows(scenario, size, samples)
 
     def _measure(self, mask: NDArray[np.bool_]) -> _SmallerTest:
-        masked, asked = self._masked, self._asked
+        masked, sampling = self._masked, self._sampling
         n_systems, n_metrics = len(masked.judged), len(masked.metrics)
-        averages = np.empty((len(asked.averages), n_metrics, n_systems))
-        found = np.zeros((n_metrics, n_systems * (n_systems - 1) // 2), dtype=np.int8)
+        averages = np.empty((len(sampling.averages), n_metrics, n_systems))
+        signs = np.zeros((n_metrics, n_systems * (n_systems - 1) // 2), dtype=np.int8)
         users = 0
         for part in masked.parts(mask):
             users = len(part.judged)
-            for a, average in enumerate(asked.averages):
+            for a, average in enumerate(sampling.averages):
                 averages[a, part.places] = part.averages(average)
             if part.overall is None:
                 for m, values in zip(part.places, part.values):
-                    found[m] = verdicts(values, asked.alpha)
-        better = (found * self._signs[:, None]).astype(np.int8)
+                    signs[m] = verdicts(values, sampling.alpha)
+        better = (signs * self._signs[:, None]).astype(np.int8)
         return _SmallerTest(averages, better, int(np.count_nonzero(mask)), users)
 
     def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return averages as systems are ordered by: rounded, higher is better."""
-        return to_decimals(averages, self._asked.decimals) * self._signs[:, None]
+        return to_decimals(averages, self._sampling.decimals) * self._signs[:, None]
 
     def _rows(self, scenario: Scenario, size: float, samples: Sequence[_SmallerTest]) -> pl.DataFrame:
         metrics = [str(metric) for metric in self._masked.metrics]
-        values = np.stack([one.averages for one in samples])
+        values = np.stack([test.averages for test in samples])
         n_samples, n_averages, n_metrics, n_systems = values.shape
         now = self._ordered(values)
         whole = np.broadcast_to(self._ordered(self._whole.averages), values.shape)
@@ -157,11 +157,15 @@ class Robustness:
                 "scenario": [scenario.name] * cells,
                 "size": [size] * cells,
                 "sample": np.repeat(np.arange(n_samples), n_averages * n_metrics),
-                "average": np.tile(np.repeat([str(one) for one in self._asked.averages], n_metrics), n_samples),
+                "average": np.tile(
+                    np.repeat([str(average) for average in self._sampling.averages], n_metrics), n_samples
+                ),
                 "metric": metrics * (n_samples * n_averages),
-                "ratings": np.repeat([one.ratings for one in samples], n_averages * n_metrics),
-                "users": np.repeat([one.users for one in samples], n_averages * n_metrics),
-                "tau": correlations(whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self._asked.correlation),
+                "ratings": np.repeat([test.ratings for test in samples], n_averages * n_metrics),
+                "users": np.repeat([test.users for test in samples], n_averages * n_metrics),
+                "tau": correlations(
+                    whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self._sampling.correlation
+                ),
                 "flipped": flipped(whole, now).reshape(-1),
                 "verdicts_lost": np.repeat((1.0 - kept)[:, None], n_averages, axis=1).reshape(-1),
                 "verdicts_reversed": np.repeat(reversed_[:, None], n_averages, axis=1).reshape(-1),
@@ -172,7 +176,7 @@ class Robustness:
 
     def _verdicts_that_hold(self, samples: Sequence[_SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
-        now, then = np.stack([one.verdicts for one in samples]), self._whole.verdicts
+        now, then = np.stack([test.verdicts for test in samples]), self._whole.verdicts
         significant = np.count_nonzero(then, axis=1)
         with np.errstate(invalid="ignore"):
             same = np.count_nonzero((now == then) & (then != 0), axis=2) / significant
@@ -199,14 +203,14 @@ def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArra
     A pair that becomes tied has not flipped. NaN if the truth orders no pair.
     """
     first, second = np.triu_indices(truth.shape[-1], 1)
-    then, now = (np.sign(one[..., first] - one[..., second]) for one in (truth, estimate))
+    then, now = (np.sign(averages[..., first] - averages[..., second]) for averages in (truth, estimate))
     with np.errstate(invalid="ignore"):
         share: NDArray[np.float64] = np.count_nonzero(then * now < 0, axis=-1) / np.count_nonzero(then, axis=-1)
     return share
 
 
 def summary(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return a row a scenario, size, average and metric: tau over the samples of all folds, and what flips.
+    """Return one row per scenario, size, average and metric: tau over the samples of all folds, and what flips.
 
     Samples whose tau is undefined are counted in ``undefined`` and left out.
     """
@@ -233,7 +237,7 @@ def summary(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def absolute_values(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
-    """Return a row a scenario, size, average, metric and system: its value, averaged over samples and folds."""
+    """Return one row per scenario, size, average, metric and system: its value, averaged over samples and folds."""
     by = ["scenario", "size", "average", "metric"]
     names = {str(s): system for s, system in enumerate(systems)}
 

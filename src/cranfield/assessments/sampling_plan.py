@@ -94,13 +94,13 @@ class Hits:
     @classmethod
     def of(cls, judged: Sequence[Judged]) -> Hits:
         """Put the hits of the systems one after the other."""
-        before = np.cumsum([0, *(len(one) for one in judged)])
-        starts = [np.append(one.starts, len(one)) + offset for one, offset in zip(judged, before)]
+        before = np.cumsum([0, *(len(lists) for lists in judged)])
+        starts = [np.append(lists.starts, len(lists)) + offset for lists, offset in zip(judged, before)]
         return cls(
             np.array(starts, dtype=np.int64),
-            np.concatenate([one.ranks for one in judged]).astype(np.uint32),
-            np.concatenate([one.pointers for one in judged]).astype(np.uint32),
-            np.array([one.lengths for one in judged], dtype=np.int64),
+            np.concatenate([lists.ranks for lists in judged]).astype(np.uint32),
+            np.concatenate([lists.pointers for lists in judged]).astype(np.uint32),
+            np.array([lists.lengths for lists in judged], dtype=np.int64),
         )
 
 
@@ -135,18 +135,18 @@ class SamplingPlan:
     def _lay_out_sums(self, metrics: Sequence[Metric]) -> None:
         """Find the cut-offs, the discounted sums (gain and p, None for the logarithmic one) and the forms of ERR."""
         self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
-        of = {name: [one for one in metrics if one.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
-        self._sums = list(dict.fromkeys([_sum(one) for one in (*of["nDCG"], *of["RBP"])]))
-        self._tops = list(dict.fromkeys(_top(one) for one in of["ERR"]))
+        of = {name: [metric for metric in metrics if metric.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
+        self._sums = list(dict.fromkeys([_sum(metric) for metric in (*of["nDCG"], *of["RBP"])]))
+        self._tops = list(dict.fromkeys(_top(metric) for metric in of["ERR"]))
 
     def _lay_out_gains(self) -> None:
         """Compute the gains of all judgments, their order in each list, and the discounts."""
         judgments, names = self._judgments, list(dict.fromkeys(gain for gain, _ in self._sums))
         self._gains = np.array([_GAINS[name][0](judgments) for name in names]).reshape(len(names), len(judgments))
-        self._orders = [np.lexsort((-one, judgments.lists)).astype(np.uint32) for one in self._gains]
+        self._orders = [np.lexsort((-gains, judgments.lists)).astype(np.uint32) for gains in self._gains]
         self._sum_gain = np.array([names.index(gain) for gain, _ in self._sums], dtype=np.int64)
         longest = (self._hits.ranks, self._hits.lengths, judgments.n_judged)
-        depth = max(int(one.max(initial=0)) for one in longest)
+        depth = max(int(lengths.max(initial=0)) for lengths in longest)
         self._discounts = np.zeros((len(self._sums), depth + 1))
         for v, (_, p) in enumerate(self._sums):
             self._discounts[v, 1:] = logarithmic(depth) if p is None else (1.0 - p) * np.power(p, np.arange(depth))
@@ -198,10 +198,10 @@ class SamplingPlan:
         kernel.fill_factors(
             self._kinds, self._variants, self._cuts, cutoffs, counts, top_grades, ideals, scales, undefined, factors
         )
-        highest = [top if one == "dataset" else top_grades if one == "user" else float(one) for one in self._tops]
+        highest = [top if rmax == "dataset" else top_grades if rmax == "user" else float(rmax) for rmax in self._tops]
         satisfied_by = np.empty((len(highest), judgments.n_lists))
-        for e, one in enumerate(highest):
-            satisfied_by[e] = np.exp2(-np.asarray(one))
+        for e, grade in enumerate(highest):
+            satisfied_by[e] = np.exp2(-np.asarray(grade))
         lists = np.flatnonzero(counts[0])
         for s, starts in enumerate(hits.starts):
             kernel.walk(
@@ -214,10 +214,10 @@ class SamplingPlan:
 
 def _sum(metric: Metric) -> tuple[str, float | None]:
     """Return the gain of a discounted sum, and the p of its discount; None for that of nDCG."""
-    own = dict(metric.parameters)
+    parameters = dict(metric.parameters)
     if metric.definition.name == "nDCG":
-        return own.get("gain", "rating"), None
-    return own.get("gain", "binary"), float(own.get("p", 0.8))
+        return parameters.get("gain", "rating"), None
+    return parameters.get("gain", "binary"), float(parameters.get("p", 0.8))
 
 
 def _top(metric: Metric) -> Any:

@@ -52,11 +52,11 @@ class SubsetScores:
         weights = None
         if average.weights is not None:
             weights = (self.judged if average.weights == "judged" else self.relevant).astype(np.float64)
-        found = np.empty(self.values.shape[:2])
+        means = np.empty(self.values.shape[:2])
         for m, table in enumerate(self.values):
             for s, row in enumerate(table):
-                found[m, s] = average(row, weights) if self.complete else _average(average, row, weights)
-        return found
+                means[m, s] = average(row, weights) if self.complete else _average(average, row, weights)
+        return means
 
 
 def _average(average: Average, row: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
@@ -108,19 +108,19 @@ class MaskedScores:
 
     def averages(self, mask: NDArray[np.bool_], averages: Sequence[Average]) -> NDArray[np.float64]:
         """Return averages × metrics × systems under a mask."""
-        found = np.empty((len(averages), len(self.metrics), len(self.judged)))
+        means = np.empty((len(averages), len(self.metrics), len(self.judged)))
         for part in self.parts(mask):
             for a, average in enumerate(averages):
-                found[a, part.places] = part.averages(average)
-        return found
+                means[a, part.places] = part.averages(average)
+        return means
 
     def _is_walked(self, metric: Metric) -> bool:
         if compiled() is None or not (is_known(metric) and is_summable(metric, self.judgments)):
             return False
         # The walk knows neither ties nor items that were pooled and not judged.
-        if metric.definition.name == "infAP" and any(one.pooled_above is not None for one in self.judged):
+        if metric.definition.name == "infAP" and any(lists.pooled_above is not None for lists in self.judged):
             return False
-        return all(one.tied_from is None for one in self.judged)
+        return all(lists.tied_from is None for lists in self.judged)
 
     def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], SamplingPlan]]:
         if not walked:
@@ -128,9 +128,11 @@ class MaskedScores:
         hits = Hits.of(self.judged)
         groups: dict[tuple[float, bool], list[int]] = {}
         for m in walked:
-            own = dict(self.metrics[m].parameters)
-            threshold = float(own.get("rel", self.judgments.threshold))
-            groups.setdefault((threshold, self.judged[0].is_condensed or own.get("condensed", False)), []).append(m)
+            parameters = dict(self.metrics[m].parameters)
+            threshold = float(parameters.get("rel", self.judgments.threshold))
+            groups.setdefault(
+                (threshold, self.judged[0].is_condensed or parameters.get("condensed", False)), []
+            ).append(m)
         plans = []
         for (threshold, condensed), places in groups.items():
             judgments = self.judgments.at(threshold)
@@ -169,15 +171,15 @@ class MaskedScores:
         counts = judgments.n_judged, judgments.n_relevant
         for m in self._others:
             metric = self.metrics[m]
-            found = np.array([metric(one) for one in smaller], dtype=np.float64)
+            values = np.array([metric(lists) for lists in smaller], dtype=np.float64)
             if metric.definition.whole_system:
-                yield SubsetScores([m], np.empty((1, len(smaller), 0)), *counts, overall=found[None])
+                yield SubsetScores([m], np.empty((1, len(smaller), 0)), *counts, overall=values[None])
                 continue
             if self._undefined == "zero" and metric.zero_if_undefined:
-                found = np.nan_to_num(found, nan=0.0, posinf=np.inf, neginf=-np.inf)
-            yield SubsetScores([m], found[None], *counts)
+                values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            yield SubsetScores([m], values[None], *counts)
 
     def _smaller(self, mask: NDArray[np.bool_]) -> list[Judged]:
         """Return all systems' lists under a mask, over one and the same smaller set of judgments."""
-        smaller = [one.only(mask) for one in self.judged]
-        return [replace(one, judgments=smaller[0].judgments, _views={}) for one in smaller]
+        smaller = [lists.only(mask) for lists in self.judged]
+        return [replace(lists, judgments=smaller[0].judgments, _views={}) for lists in smaller]

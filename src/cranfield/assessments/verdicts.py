@@ -37,7 +37,7 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     whole = squares[first] + squares[second]
     difference = (sums[first] - sums[second]) / n
     spread = whole - 2.0 * products[first, second] - n * difference**2
-    # What is left of the sums of squares by rounding alone is no spread, and no difference.
+    # What is left of the sums of squares by rounding alone is neither a spread nor a difference.
     spread = np.where(spread > 1e-13 * whole, spread, 0.0)
     difference = np.where(np.abs(difference) > 1e-13 * np.sqrt(whole), difference, 0.0)
     needed = float(stdtrit(n - 1, 1.0 - alpha / 2.0)) * np.sqrt(spread / (n - 1) / n)

@@ -71,13 +71,13 @@ class SegmentComparison:
         said = []
         for name, comparison in self.comparisons.items():
             users = self.segments.n_users(name)
-            where = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
+            group = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None
                 else comparison.sentences(1)
             )
-            said.append(f"{where}: {' '.join(sentences)}")
+            said.append(f"{group}: {' '.join(sentences)}")
         return said + self.turned
 
     @property

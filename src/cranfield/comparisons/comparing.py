@@ -226,11 +226,11 @@ def compare_scores(
     run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
     relative = relative_differences(data, alpha, seed)
-    rows = [_rows(*one, comparing, seed) for one in zip(data, verdicts, relative)]
+    rows = [_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
-        rows = [one.with_columns(rejected=pl.Series(share)) for one, share in zip(rows, shares)]
+        rows = [frame.with_columns(rejected=pl.Series(share)) for frame, share in zip(rows, shares)]
     return Comparison(
         rows=pl.concat(rows),
         systems=data[0].systems,
@@ -295,8 +295,8 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
     together = comparing.correction != "none"
     effect = effects(sample, comparing.alpha, pair_level(sample, comparing.alpha, seed) if together else None)
     # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
-    own = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
-    lower, upper = (verdict.lower, verdict.upper) if own else (None, None)
+    by_the_test = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
+    lower, upper = (verdict.lower, verdict.upper) if by_the_test else (None, None)
     relative = relative.widened(effect.widened)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
     significant = corrected < comparing.alpha
@@ -304,8 +304,8 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
     a_better = (direction > 0) != sample.lower_is_better
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
     better = [
-        (a if leads else b) if found and d != 0 else None
-        for a, b, found, leads, d in zip(first, second, significant, a_better, direction)
+        (a if leads else b) if differs and d != 0 else None
+        for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
     ]
     return pl.DataFrame(
         {
@@ -338,7 +338,7 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
             "better": pl.Series(better, dtype=pl.String),
             "n": sample.n,
             "test": [comparing.significance] * sample.n_pairs,
-            "method": [str(one) for one in verdict.method],
+            "method": [str(method) for method in verdict.method],
             "error_bound": verdict.error,
         }
     )

@@ -103,7 +103,7 @@ class Comparison:
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
-        """Return one row a metric and pair of systems.
+        """Return one row per metric and pair of systems.
 
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
         interval ``lower, upper``, its ``standard_error`` and the ``degrees`` of freedom of that, and its standard
@@ -150,7 +150,7 @@ class Comparison:
         )
 
     def letters(self) -> pl.DataFrame:
-        """Return one row a metric and system, best first: its average, and letters.
+        """Return one row per metric and system, best first: its average, and letters.
 
         Systems that share a letter do not differ significantly. Needs every pair, hence no baseline.
         """
@@ -160,8 +160,8 @@ class Comparison:
         for m, metric in enumerate(self.metrics):
             order = self._order(m)
             differ = np.zeros((len(self.systems),) * 2, dtype=bool)
-            found = self.of_metric(metric).filter("significant")
-            a, b = ([place[system] for system in found[name]] for name in ("system_a", "system_b"))
+            different = self.of_metric(metric).filter("significant")
+            a, b = ([place[system] for system in different[name]] for name in ("system_a", "system_b"))
             differ[a, b] = differ[b, a] = True
             letters = compact_letters(differ, order)
             rows += [
@@ -187,15 +187,17 @@ class Comparison:
             difference = _checks.number("difference", difference)
         n = self.rows["n"].to_numpy().astype(np.float64)
         sd = self.rows["standard_error"].to_numpy() * np.sqrt(n)
-        asked = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
+        size = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
         with np.errstate(divide="ignore", invalid="ignore"):
             effect = np.where(
-                (asked == 0) | np.isnan(sd), np.where(asked == 0, 0.0, np.nan), np.minimum(asked / sd, 1e6)
+                (size == 0) | np.isnan(sd),
+                np.where(size == 0, 0.0, np.nan),
+                np.minimum(size / sd, 1e6),
             )
         return self.rows.select(*_PAIR, "n").with_columns(
             sd=sd,
             smallest_difference=smallest_effect(n, self.alpha, wanted) * sd,
-            difference=asked,
+            difference=size,
             power=power_of(n, effect, self.alpha),
             users_needed=users_needed(effect, self.alpha, wanted),
         )
@@ -286,10 +288,10 @@ class Comparison:
         base = than or self.baseline
         if base is None:
             raise SettingError("a gate needs the system to measure against; name it, as in than='old'")
-        systems = [one for one in self.systems if one != base] if system is None else _listed(system)
-        for one in (*systems, base):
-            if one not in self.systems:
-                raise SettingError(f"there is no system {one!r}{nearest(str(one), self.systems)}")
+        systems = [known for known in self.systems if known != base] if system is None else _listed(system)
+        for compared in (*systems, base):
+            if compared not in self.systems:
+                raise SettingError(f"there is no system {compared!r}{nearest(str(compared), self.systems)}")
         if base in systems or not systems:
             raise SettingError(f"{base!r} cannot be measured against itself; name another system")
         names = self.metrics if metrics is None else _listed(metrics)
@@ -507,7 +509,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         import html
 
-        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences())
+        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()

@@ -34,7 +34,7 @@ def two_one_sided(difference: ArrayLike, standard_error: ArrayLike, n: ArrayLike
     from scipy.special import stdtr
 
     difference, error, n, margin = (
-        np.asarray(one, dtype=np.float64) for one in (difference, standard_error, n, margin)
+        np.asarray(number, dtype=np.float64) for number in (difference, standard_error, n, margin)
     )
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -129,9 +129,9 @@ class Gate:
                 f"{row['metric']}: undecided: there is no user for whom it is defined for {row['system']} and "
                 f"{row['baseline']}."
             )
-        name, base = (f"{row[one]} ({number_text(row[mean])})" for one, mean in _NAMED)
+        name, base = (f"{row[role]} ({number_text(row[mean])})" for role, mean in _NAMED)
         opening, evidence = f"{row['metric']}: {row['outcome']}: {name} is", self._evidence(row)
-        gain, limit = (_amount(row[one], row["is_relative"]) for one in ("gain", "limit"))
+        gain, limit = (_amount(row[column], row["is_relative"]) for column in ("gain", "limit"))
         if row["outcome"] == "worse":
             end = f" by more than {self.margin}" if self.margin.size else ""
             return f"{opening} worse than {base}{end}; it is at best {limit} {evidence}."
@@ -205,7 +205,7 @@ def _wanted(row: dict[str, Any]) -> str:
 
 
 def gate(data: Sequence[Sample], test: Test, significance: str, alpha: float, margin: Margin) -> Gate:
-    """Test the claim that the first system of each pair is no worse than the second by the margin or more.
+    """Test the claim that the first system of each pair is not worse than the second by the margin or more.
 
     With higher values better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin, which is tested
     user by user, so that the error of the baseline's average counts. It is shown where the chosen test, one-sided,
@@ -266,7 +266,7 @@ class _Claim:
                 "metric": [sample.metric] * sample.n_pairs,
                 "system": [sample.systems[place] for place in sample.first],
                 "baseline": [sample.systems[place] for place in sample.second],
-                "outcome": [str(one) for one in outcome],
+                "outcome": [str(verdict) for verdict in outcome],
                 "mean": self._means[0],
                 "baseline_mean": self._means[1],
                 "gain": self._gain,
@@ -287,13 +287,13 @@ class _Claim:
 
         def moved(values: Floats) -> Floats:
             shape = (-1,) + (1,) * (values.ndim - 1)
-            own, base, step = values[sample.first], values[sample.second], (self._sign * margins).reshape(shape)
+            system, base, step = values[sample.first], values[sample.second], (self._sign * margins).reshape(shape)
             if sample.geometric:  # a share of exp(mean(log(x + shift))), whose floor is taken before
-                own, base = (np.maximum(part, sample.floor) for part in (own, base))
+                system, base = (np.maximum(part, sample.floor) for part in (system, base))
                 base = (base + sample.shift) * (1 - step) - sample.shift
             else:
                 base = base * (1 - step) if self._margin.relative else base - step
-            return np.concatenate([own, base])
+            return np.concatenate([system, base])
 
         return replace(
             sample,
@@ -358,7 +358,7 @@ class _Claim:
             if claimed.cells is None:
                 effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)
                 needed = np.concatenate(
-                    [users_needed(one, 2 * level, _POWER) for one, level in zip(effect, levels)] or [np.zeros(0)]
+                    [users_needed(size, 2 * level, _POWER) for size, level in zip(effect, levels)] or [np.zeros(0)]
                 )
             else:
                 wanted = (ahead / (ndtri(_POWER) - ndtri(levels))) ** 2

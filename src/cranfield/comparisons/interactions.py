@@ -1,4 +1,4 @@
-"""Whether a difference between two systems is another one in a group than outside it: a test of the interaction."""
+"""Whether a difference between two systems differs in a group from what it is outside it: a test of the interaction."""
 
 from __future__ import annotations
 

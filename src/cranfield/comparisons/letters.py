@@ -30,7 +30,7 @@ def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str
         for j in order[place + 1 :]:
             if differ[i, j]:
                 groups = _absorb([part for group in groups for part in _part(group, i, j)])
-    groups.sort(key=lambda group: sorted(order.index(one) for one in group))
+    groups.sort(key=lambda group: sorted(order.index(system) for system in group))
     return [
         "".join(_letter(place) for place, group in enumerate(groups) if system in group) for system in range(len(order))
     ]

@@ -16,7 +16,8 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """What a metric's value may be off by, as a share of itself: a few units in its last place."""
 # Two values of one user that differ by less than this share of the larger one are the same value.
 _SAME = 4 * ROUNDING
-# What is left where larger numbers have cancelled (1 − similarity) is no value: this share of the pair's largest one.
+# What is left where larger numbers have cancelled (1 − similarity) is not a value:
+# this share of the pair's largest one.
 _CANCELLED = ROUNDING / 2
 # Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
 _BLOCK = 1 << 17

@@ -87,20 +87,20 @@ def population(scores: Scores, averaging: Averaging) -> str:
     common = scores.covered.all(axis=0)
     if averaging.coverage == "full" or common.all():
         return ""
-    users = [len(np.unique(one)) for one in (scores.users[common], scores.users)]
+    users = [len(np.unique(codes)) for codes in (scores.users[common], scores.users)]
     return f"over the {users[0]:,} of {users[1]:,} users that {all_systems(len(scores.systems))} serve"
 
 
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
     """Return what makes values and weights of users, or of lists, from values of lists."""
-    own = scores.weights(scale)
-    if own is not None and not own.any():
+    list_weights = scores.weights(scale)
+    if list_weights is not None and not list_weights.any():
         raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
     users = scores.users if averaging.by == "user" else None
     if averaging.groups == "equal":
-        return partial(_over_groups, groups=scores.grouped_by(), weights=own, users=users)
+        return partial(_over_groups, groups=scores.grouped_by(), weights=list_weights, users=users)
     lists_of = None if users is None else _UserLists(users)
-    weights = own if own is None or lists_of is None else lists_of.sums(own)
+    weights = list_weights if list_weights is None or lists_of is None else lists_of.sums(list_weights)
     return lambda values: (values if lists_of is None else lists_of.means(values), weights)
 
 
@@ -147,9 +147,9 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     columns = _columns(values)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise InputError(
-            f"the systems have values for different numbers of users ({told})",
+            f"the systems have values for different numbers of users ({counts})",
             remedy="give every system a value for the same users in the same order, NaN where it has none",
         )
     n = next(iter(lengths.values()), 0)
@@ -202,11 +202,11 @@ def _check(scores: Scores) -> None:
         raise InputError("there are no users to compare over", remedy="give a test set with ratings")
     too_large = np.argwhere(np.abs(scores.values) > _LARGEST)
     if len(too_large):
-        system, metric, place = (int(one) for one in too_large[0])
+        system, metric, place = (int(index) for index in too_large[0])
         value = scores.values[system, metric, place]
-        told = "infinite" if np.isinf(value) else f"{value:.3g}, too large to sum,"
+        reason = "infinite" if np.isinf(value) else f"{value:.3g}, too large to sum,"
         raise InputError(
-            f"{scores.metrics[metric]} of {scores.systems[system]} is {told} for user "
+            f"{scores.metrics[metric]} of {scores.systems[system]} is {reason} for user "
             f"{scores.user_ids.ids([scores.users[place]])[0]}",
             remedy="mend the value, or leave it out as NaN",
         )
@@ -298,12 +298,12 @@ class _Notes:
         ]
         uncovered = (~self._scores.covered).sum(axis=1)
         if uncovered.any():
-            told = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
+            counts = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
             rule = f"compared {population(self._scores, self._averaging)}"
             if self._averaging.coverage == "full":
                 rule = "these count what an empty list scores"
             without = "users without a list" if self._scores.unit == "user" else "lists not given"
-            said.append(f"{without}: {told}; {rule}")
+            said.append(f"{without}: {counts}; {rule}")
         lists, users = self._scores.n_lists, len(np.unique(self._scores.users))
         if lists != users:
             how = "averaged by user first" if self._averaging.by == "user" else "each counted as independent"

@@ -85,10 +85,10 @@ class Lead:
         self.interval = sorted(sign * row[end] for end in ("lower", "upper"))
         ratios = [1 + row[name] for name in ("relative", "relative_lower", "relative_upper")]
         if not forward:
-            ratios = [1 / one if one > 0 else np.nan for one in ratios]
+            ratios = [1 / ratio if ratio > 0 else np.nan for ratio in ratios]
         better = -1 if lower_is_better else 1
         self.share = better * (ratios[0] - 1)
-        self.share_interval = sorted(better * (one - 1) for one in ratios[1:])
+        self.share_interval = sorted(better * (ratio - 1) for ratio in ratios[1:])
 
     def __str__(self) -> str:
         share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
@@ -115,10 +115,10 @@ class Lead:
 def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | None = None) -> list[str]:
     """Return the verdict: over several metrics one sentence first, then what there is to say of each, or of the first.
 
-    The first sentence is over all metrics, however many are told one by one.
+    The first sentence is over all metrics, however many are described one by one.
     """
-    said = [_of_metric(one, baseline) for one in metrics[:most]]
-    known = [one for one in metrics if not one.nothing]
+    said = [_of_metric(metric, baseline) for metric in metrics[:most]]
+    known = [metric for metric in metrics if not metric.nothing]
     return said if len(known) < 2 else [_overall(known, baseline), *said]
 
 
@@ -130,10 +130,10 @@ def trained_once(systems: Sequence[str]) -> str:
     >>> trained_once(["mf"])
     'mf draws at random and was trained once: what another seed would change is not in intervals and p-values.'
     """
-    one = len(systems) == 1
+    single = len(systems) == 1
     return (
-        f"{_names(systems)} {'draws' if one else 'draw'} at random and {'was' if one else 'were'} trained once: what "
-        "another seed would change is not in intervals and p-values."
+        f"{_names(systems)} {'draws' if single else 'draw'} at random and {'was' if single else 'were'} trained once: "
+        "what another seed would change is not in intervals and p-values."
     )
 
 
@@ -216,7 +216,7 @@ def _of_two(metric: MetricFacts) -> str:
     if row["better"] is not None:  # a test of ranks may find the other one better
         first, second = row["better"], row["system_a"] if row["better"] == row["system_b"] else row["system_b"]
     lead = metric.pair(first, second)
-    names = [f"{one} ({metric.means[one]:.4f})" for one in (first, second)]
+    names = [f"{system} ({metric.means[system]:.4f})" for system in (first, second)]
     wins, losses = ("wins", "losses") if first == row["system_a"] else ("losses", "wins")
     p, better, worse = _p(row), f"better for {row[wins]:,}", f"worse for {row[losses]:,}"
     if row["significant"]:
@@ -226,63 +226,61 @@ def _of_two(metric: MetricFacts) -> str:
 
 
 def _of_many(metric: MetricFacts) -> str:
-    found = metric.tiers
-    said = [_top(metric, found)]
-    if found.beaten:
-        said.append(_beats(metric, found))
-    if found.between:
-        said.append(f"{_names(found.between)} {_is(found.between)} level with some of them only")
+    standing = metric.tiers
+    said = [_top(metric, standing)]
+    if standing.beaten:
+        said.append(_beats(metric, standing))
+    if standing.between:
+        said.append(f"{_names(standing.between)} {_is(standing.between)} level with some of them only")
     text = "; ".join(said) + "."
-    if len(found.top) == 1:
+    if len(standing.top) == 1:
         return text
-    largest = _largest(metric, found.top)
+    largest = _largest(metric, standing.top)
     between = f"between {' and '.join(largest.systems)}: {largest}"
     return f"{text} The largest difference, {between} ({_p(largest.row)}; {largest.could_show})."
 
 
-def _top(metric: MetricFacts, found: Tiers) -> str:
-    best = found.top[0]
-    if len(found.top) == 1:
+def _top(metric: MetricFacts, standing: Tiers) -> str:
+    best = standing.top[0]
+    if len(standing.top) == 1:
         return f"{best} is best ({metric.means[best]:.4f})"
-    largest = f"largest difference {_largest(metric, found.top).short}"
-    if not found.beaten and not found.between:
+    largest = f"largest difference {_largest(metric, standing.top).short}"
+    if not standing.beaten and not standing.between:
         if len(set(metric.means.values())) == 1:
-            return f"all {len(found.top)} systems have the same average, {metric.means[best]:.4f}"
+            return f"all {len(standing.top)} systems have the same average, {metric.means[best]:.4f}"
         average = f"{best} has the best average, {metric.means[best]:.4f}"
-        return f"all {len(found.top)} systems are level ({largest}; {average})"
-    return f"{_names(found.top)} are level at the top ({metric.means[best]:.4f}; {largest})"
+        return f"all {len(standing.top)} systems are level ({largest}; {average})"
+    return f"{_names(standing.top)} are level at the top ({metric.means[best]:.4f}; {largest})"
 
 
 def _largest(metric: MetricFacts, systems: Sequence[str]) -> Lead:
     """Return the largest difference among systems, by the averages over the users of each pair."""
     pairs = [metric.pair(a, b) for place, a in enumerate(systems) for b in systems[place + 1 :]]
-    return max(pairs, key=lambda one: abs(np.nan_to_num(one.gain)))
+    return max(pairs, key=lambda lead: abs(np.nan_to_num(lead.gain)))
 
 
-def _beats(metric: MetricFacts, found: Tiers) -> str:
-    leads = [metric.pair(one, other) for one in found.top for other in found.beaten]
-    least = min(leads, key=lambda one: one.gain)
-    who = "it beats" if len(found.top) == 1 else "they beat"
-    others = len(found.beaten)
-    whom = _names(found.beaten) if others <= _MOST_NAMES else f"the other {others}"
+def _beats(metric: MetricFacts, standing: Tiers) -> str:
+    leads = [metric.pair(leader, other) for leader in standing.top for other in standing.beaten]
+    least = min(leads, key=lambda lead: lead.gain)
+    who = "it beats" if len(standing.top) == 1 else "they beat"
+    others = len(standing.beaten)
+    whom = _names(standing.beaten) if others <= _MOST_NAMES else f"the other {others}"
     return f"{who} {whom} by {'at least ' if len(leads) > 1 else ''}{least}"
 
 
 def _against(metric: MetricFacts, baseline: str) -> str:
     pairs = {row["system_a"]: row for row in metric.rows}
-    better = [one for one, row in pairs.items() if row["better"] == one]
-    worse = [one for one, row in pairs.items() if row["better"] == baseline]
-    level = [one for one in pairs if one not in better and one not in worse]
+    better = [system for system, row in pairs.items() if row["better"] == system]
+    worse = [system for system, row in pairs.items() if row["better"] == baseline]
+    level = [system for system in pairs if system not in better and system not in worse]
     said = [f"of {len(pairs)} systems {len(better)} are better than {baseline} and {len(worse)} worse"]
     for word, group in (("better", better), ("worse", worse)):
-        named = [f"{one} ({metric.pair(one, baseline)}, {_p(pairs[one])})" for one in group]
+        named = [f"{system} ({metric.pair(system, baseline)}, {_p(pairs[system])})" for system in group]
         if named:
             said.append(f"{word}: {_names(named)}")
     if level:
-        named = [
-            f"{one} ({metric.pair(one, baseline)}, {_p(pairs[one])}; {metric.pair(one, baseline).could_show})"
-            for one in level
-        ]
+        leads = {system: metric.pair(system, baseline) for system in level}
+        named = [f"{system} ({lead}, {_p(pairs[system])}; {lead.could_show})" for system, lead in leads.items()]
         said.append(f"level with it: {_names(named)}")
     return "; ".join(said) + "."
 
@@ -291,22 +289,22 @@ def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
     """Return one sentence over several metrics: who is first by how many, level by which, behind by which."""
     if baseline is not None:
         return _overall_against(metrics, baseline)
-    found = {one.name: one.tiers.top for one in metrics}
-    leaders = [one for one in metrics[0].means if all(one in top for top in found.values())]
+    tops = {metric.name: metric.tiers.top for metric in metrics}
+    leaders = [system for system in metrics[0].means if all(system in top for top in tops.values())]
     if len(leaders) > 1:
         return f"{_names(leaders)} are level at the top by {_all(metrics)}."
-    alone = {one: sum(top == (one,) for top in found.values()) for one in metrics[0].means}
-    level = {one: sum(one in top for top in found.values()) for one in metrics[0].means}
-    best = max(alone, key=lambda one: (level[one], alone[one]))
+    alone = {system: sum(top == (system,) for top in tops.values()) for system in metrics[0].means}
+    level = {system: sum(system in top for top in tops.values()) for system in metrics[0].means}
+    best = max(alone, key=lambda system: (level[system], alone[system]))
     if alone[best] == len(metrics):
         return f"{best} is best by {_all(metrics)}."
     said = [f"{best} is first by {alone[best]} of {len(metrics)} metrics"]
     with_whom: dict[tuple[str, ...], list[str]] = {}
-    for name, top in found.items():
+    for name, top in tops.items():
         if best in top and len(top) > 1:
-            with_whom.setdefault(tuple(one for one in top if one != best), []).append(name)
+            with_whom.setdefault(tuple(system for system in top if system != best), []).append(name)
     said += [f"level with {_names(others)} by {_names(names)}" for others, names in with_whom.items()]
-    behind = [name for name, top in found.items() if best not in top]
+    behind = [name for name, top in tops.items() if best not in top]
     if behind:
         said.append(f"and not at the top by {_names(behind)}")
     return ", ".join(said) + "."
@@ -319,7 +317,7 @@ def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
             count = counts.setdefault(row["system_a"], [0, 0])
             count[0] += row["better"] == row["system_a"]
             count[1] += row["better"] == baseline
-    named = [f"{one} by {better} (worse by {worse})" for one, (better, worse) in counts.items()]
+    named = [f"{system} by {better} (worse by {worse})" for system, (better, worse) in counts.items()]
     return f"better than {baseline}, of {len(metrics)} metrics: {_names(named)}."
 
 

@@ -41,8 +41,10 @@ def tiers(rows: Sequence[Row], order: Sequence[str]) -> Tiers:
     pairs = {frozenset((row["system_a"], row["system_b"])): row for row in rows}
     top: list[str] = []
     for system in order:
-        if not any(pairs[frozenset((system, one))]["significant"] for one in top):
+        if not any(pairs[frozenset((system, leader))]["significant"] for leader in top):
             top.append(system)
     others = [system for system in order if system not in top]
-    beaten = [one for one in others if all(pairs[frozenset((one, leader))]["better"] == leader for leader in top)]
-    return Tiers(tuple(top), tuple(beaten), tuple(one for one in others if one not in beaten))
+    beaten = [
+        system for system in others if all(pairs[frozenset((system, leader))]["better"] == leader for leader in top)
+    ]
+    return Tiers(tuple(top), tuple(beaten), tuple(system for system in others if system not in beaten))

@@ -49,9 +49,9 @@ def _ranges(tables: Sequence[Floats], n_samples: int, seed: int) -> list[Floats]
     spreads = [np.empty(n_samples) for _ in tables]
     with progress("Shuffling", total=n_samples, unit="samples") as bar:
         for k in range(n_samples):
-            where = _shuffled(draws, n_users, n_systems)
+            shuffled = _shuffled(draws, n_users, n_systems)
             for table, spread in zip(tables, spreads):
-                means = table.ravel()[where].mean(axis=0)
+                means = table.ravel()[shuffled].mean(axis=0)
                 spread[k] = means.max() - means.min()
             bar.advance()
     return spreads

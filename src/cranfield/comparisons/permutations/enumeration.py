@@ -8,7 +8,7 @@ import numpy as np
 
 from cranfield.comparisons.sample import ROUNDING, Floats
 
-# Sums that lie this many times further apart than rounding moves them, and none nearer, are told apart for certain.
+# Sums that lie this many times further apart than rounding moves them, and none nearer, are certainly different.
 _CLEAR = 100
 # A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^17 of them; what cannot be
 # merged may hold 2^20.

@@ -16,7 +16,7 @@ from cranfield.comparisons.sample import Differences, Floats, Sample
 from cranfield.comparisons.verdict import Verdict
 
 TINY = 1e-11
-"""Below this, inversion's absolute error is no longer small beside the p-value, and the saddlepoint takes over."""
+"""Below this, inversion's absolute error stops being small beside the p-value, and the saddlepoint takes over."""
 
 # Up to 64 differences with at most 2^32 sign patterns are enumerated at once; more only where inversion falls short.
 _FEW, _EASY = 64, 32.0
@@ -96,7 +96,7 @@ class _Block:
         return self
 
     def _open(self) -> NDArray[np.bool_]:
-        return np.array([one is None for one in self.method], dtype=bool)
+        return np.array([method is None for method in self.method], dtype=bool)
 
     def _settle(self, pair: np.intp | NDArray[np.intp], p: float | Floats, error: float | Floats, method: str) -> None:
         self.p[pair], self.error[pair], self.method[pair] = p, error, method
@@ -117,8 +117,8 @@ class _Block:
 
     def _own_step(self, pair: np.intp) -> float:
         """Return the common step of the differences of one pair, which may be wider than that of all values."""
-        some = self.d[pair] > 0
-        d, noise = self.d[pair][some], self.noise[pair][some]
+        differing = self.d[pair] > 0
+        d, noise = self.d[pair][differing], self.noise[pair][differing]
         if self.step:
             return self.step * int(np.gcd.reduce(np.rint(d / self.step).astype(np.int64)))
         return (common_step(d, noise) or 0.0) if common_step(d[:_A_LOOK], noise[:_A_LOOK]) else 0.0

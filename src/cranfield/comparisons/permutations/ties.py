@@ -35,8 +35,8 @@ def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
     """
     for users in _USERS:
         if users < len(ordered):
-            some = ordered[np.linspace(0, len(ordered) - 1, users).astype(np.intp)]
-            if _met(some, slack, step) == 0.0:
+            drawn = ordered[np.linspace(0, len(ordered) - 1, users).astype(np.intp)]
+            if _met(drawn, slack, step) == 0.0:
                 return 0.0
     return _met(ordered, slack, step)
 
