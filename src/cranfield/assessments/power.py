@@ -213,7 +213,7 @@ def _bootstrapped(
     scores: Scores, averaging: Averaging, metrics: Sequence[str] | None, resamples: int, alpha: float, seed: int
 ) -> list[pl.Series]:
     """Return, for each metric, Sakai's share of significant pairs and the required difference."""
-    data, _ = make_samples(scores, averaging, metrics=metrics)
+    data = [sample.of_common_users() for sample in make_samples(scores, averaging, metrics=metrics)[0]]
     place = max(1, int(resamples * alpha + 1e-9))  # 100 times 0.29 is 29
     shares, required = [], []
     for sample, (shift, t, observed, _) in zip(data, resampled(data, resamples, seed)):
