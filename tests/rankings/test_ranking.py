@@ -32,7 +32,7 @@ def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_the
     ("options", "said"),
     [
         ({"fill": "populrity"}, "fill='populrity': there is no system 'populrity'; did you mean 'popularity'?"),
-        ({"fill": 5}, "5 is no system"),
+        ({"fill": 5}, "5 is not a system"),
         ({"length": 0}, "length=0 is neither 'all' nor a whole number of at least 1"),
         ({"nonrelevant": "some"}, "nonrelevant='some' is neither 'all' nor a whole number"),
         ({"unrated": -1}, "unrated=-1 is neither 'all' nor a whole number of at least 0"),

@@ -61,7 +61,7 @@ def test_a_tensor_of_pytorch_is_taken_as_scores():
 
 @pytest.mark.parametrize("wrong", [3, None, Own])
 def test_what_is_no_system_is_refused(wrong):
-    with pytest.raises(SettingError, match="is no system"):
+    with pytest.raises(SettingError, match="is not a system"):
         as_recommender(wrong)
 
 

@@ -128,7 +128,7 @@ def times(column: pl.Series) -> NDArray[np.int64]:
         return _since_1970(column)
     if not column.dtype.is_numeric():
         raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
-    # What is no whole number or too large for one becomes null.
+    # What is not a whole number, or is too large for one, becomes null.
     whole = (column if column.dtype.is_integer() else _in_bounds(column.floor())).cast(pl.Int64, strict=False)
     if whole.null_count():
         row = _first(whole.is_null())

@@ -52,7 +52,7 @@ class Lists:
 def check_ties(ties: str) -> None:
     """Refuse a rule for ties that does not exist."""
     if ties not in get_args(Ties):
-        raise SettingError(f"ties={ties!r} is no rule for ties{nearest(str(ties), get_args(Ties))}")
+        raise SettingError(f"ties={ties!r} is not a rule for ties{nearest(str(ties), get_args(Ties))}")
 
 
 def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ties: Ties = "trec_eval") -> Lists:

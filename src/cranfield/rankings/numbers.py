@@ -14,7 +14,7 @@ _MISSING = ("", "nan", "na", "n/a", "null", "none")
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
-    """Return a column as float64, NaN where it holds nothing; text that is no number is a fault with its row.
+    """Return a column as float64, NaN where it holds nothing; text that is not a number is a fault with its row.
 
     Examples
     --------

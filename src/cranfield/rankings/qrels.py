@@ -101,7 +101,7 @@ def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
         return None
     try:
         ids = {name: encode(source[name]) for name in names}
-        # The empty text, which is no id, would be the first.
+        # The empty text would be the first, and it is not an id.
         if any(known.dtype != pl.String or known.all[0] == "" or codes.min() < 0 for known, codes in ids.values()):
             return None
         columns = {name: ids[name][1] if name in ids else source[name] for name in source.columns}

@@ -82,7 +82,7 @@ def recommend(
 
 
 RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
-"""What is written now for words of `recommend` that are no more."""
+"""What replaces the old words of `recommend`."""
 
 
 @takes_decisions(Serving, Ranking)

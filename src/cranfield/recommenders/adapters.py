@@ -147,7 +147,7 @@ def as_recommender(system: Any, seed: int | None = None) -> Recommender:
     if callable(system) and not isinstance(system, type):
         return Function(system)
     raise SettingError(
-        f"{system!r} is no system; give a name such as 'knn(k=100)', an object with fit(train) and score(users), "
+        f"{system!r} is not a system; give a name such as 'knn(k=100)', an object with fit(train) and score(users), "
         "a model of implicit or scikit-learn, or a function of (train, users)"
     )
 

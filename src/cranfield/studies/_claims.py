@@ -185,7 +185,7 @@ def finding(said: Saying, systems: int) -> Finding:
     >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
     'cannot tell'
     """
-    margin = np.round(said.margin, 12)  # what is left of rounding is no margin
+    margin = np.round(said.margin, 12)  # what rounding leaves is not a margin
     found = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
     return found if systems >= FEWEST_SYSTEMS else replace(found, verdict="cannot tell")
 

@@ -72,7 +72,7 @@ def list_values(
     - ``nDCG@n``: :math:`\sum_{k \le n} g_k / \log_2(k + 1)` over the same for the best possible list; the gain is the
       grade itself, 0 for a grade below 0.
 
-    Excluded items are no candidates: they have neither relevance nor gain. NaN where a user has no relevant
+    Excluded items are not candidates: they have neither relevance nor gain. NaN where a user has no relevant
     candidate (Recall) or no gain to be had (nDCG).
     """
     cutoff = metric.cutoff or 0
