@@ -34,6 +34,8 @@ REGISTRIES = (
     corrections,
 )
 
+SETTINGS = dict(vars(cranfield.settings))
+
 settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("cranfield")
 
@@ -72,9 +74,10 @@ def _files_in_memory():
 @pytest.fixture(autouse=True)
 def _own_settings():
     """Give back the settings of the process as they were: commands that run in it change them."""
-    before = dict(vars(cranfield.settings))
+    # What a fixture of a whole file ran may have changed them too.
+    vars(cranfield.settings).update(SETTINGS)
     yield
-    vars(cranfield.settings).update(before)
+    vars(cranfield.settings).update(SETTINGS)
 
 
 @pytest.fixture(autouse=True)

@@ -164,7 +164,7 @@ def _check_fresh(name: str, folder: Path) -> None:
 
 
 def _attribute(module_name: str, attribute: str) -> Any:
-    thing: Any = importlib.import_module(module_name)
+    thing: Any = _module(module_name)
     for part in attribute.split("."):
         if not hasattr(thing, part):
             known = (
@@ -174,6 +174,19 @@ def _attribute(module_name: str, attribute: str) -> Any:
             raise SettingError(f"{owner} has no {part!r}{nearest(part, known)}")
         thing = getattr(thing, part)
     return thing
+
+
+def _module(name: str) -> ModuleType:
+    """Import a module without keeping its bytecode.
+
+    Python knows bytecode by the second and the length of its source: that of a source that has just been changed could
+    be taken for it.
+    """
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _missing(module: str, folder: Path) -> SettingError:

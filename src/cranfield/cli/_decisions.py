@@ -62,7 +62,7 @@ def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Call
     ... @decision_options(Ranking, length={"default": 10})
     ... def command(**decisions):
     ...     pass
-    >>> lists, length = command.params[1], command.params[6]
+    >>> lists, length = command.params[1], command.params[7]
     >>> lists.opts, list(lists.type.choices), lists.default, length.default
     (['--lists'], ['full', 'condensed'], 'full', 10)
     """

@@ -18,6 +18,7 @@ _MOST_BLOCKS = 10_000
 # Signs are made for about this many users and flips at a time, and statistics of about as many pairs and flips.
 _BLOCK = 1 << 22
 # Of so many pairs at once, where the users differ from pair to pair.
+_LARGE = 1e9
 _PAIRS_AT_ONCE = 256
 
 
@@ -37,6 +38,7 @@ def pair_level(sample: Sample, alpha: float, seed: int) -> float:
     largest = np.zeros(_FLIPS)
     for largest_of_pairs in _largest(sample, seed):
         np.maximum(largest, largest_of_pairs, out=largest)
+    np.minimum(largest, _LARGE, out=largest)  # among few users a flip may leave no spread, and |t| is infinite
     # Sums of matrices on several threads may differ in their last digits.
     critical = round(float(np.quantile(largest, 1 - alpha)), 6)
     level = 2 * float(stdtr(max(int(sample.n.max()) - 1, 1), -critical))

@@ -29,20 +29,20 @@ FEWEST_SYSTEMS = 5
 
 
 @dataclass(frozen=True)
-class Rule:
+class ClaimRule:
     """When a claim holds, in words, and what the shares behind a verdict are of."""
 
     text: str
     drawn: str
 
 
-OF_SYSTEMS = Rule(
+OF_SYSTEMS = ClaimRule(
     f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
     "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
     "nothing is told.",
     "draws of systems",
 )
-OF_SPLITS = Rule(
+OF_SPLITS = ClaimRule(
     f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was measured "
     "on; it does not hold if it is below 0 in as many; otherwise it cannot be told.",
     "splits",

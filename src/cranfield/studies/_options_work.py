@@ -236,7 +236,7 @@ def _depths(scores: Scores, metrics: Sequence[str]) -> Rows:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class SplitMeasurement:
     """One artifact: a name, what it is made of, what makes its rows, and how many systems it trains."""
 
     name: str
@@ -245,7 +245,7 @@ class Measurement:
     trainings: int
 
 
-def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequence[int]) -> list[Measurement]:
+def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequence[int]) -> list[SplitMeasurement]:
     """Return all that is measured for a panel; ``curve_seeds`` are those of other splits than the starting point."""
     common = {
         "data": work.data.fingerprint,
@@ -253,10 +253,10 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
         "threshold": work.threshold,
     }
 
-    def unit(part: str, seed: int, make: Callable[[], Rows], trainings: int, **more: Any) -> Measurement:
+    def unit(part: str, seed: int, make: Callable[[], Rows], trainings: int, **more: Any) -> SplitMeasurement:
         of = {**common, "part": part, "seed": seed, "mf": factors(seed), **more}
         tail = "".join(f"-{value:g}" for value in more.values())
-        return Measurement(f"{panel}/{part}{tail}/split-{seed}", of, make, trainings)
+        return SplitMeasurement(f"{panel}/{part}{tail}/split-{seed}", of, make, trainings)
 
     made = [unit("start", seed, partial(work.starting_point, seed), 2) for seed in seeds]
     for seed in curve_seeds:
@@ -268,7 +268,7 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
     return made
 
 
-def measured(store: Store, panels: Mapping[str, Sequence[Measurement]]) -> dict[str, pl.DataFrame]:
+def measured(store: Store, panels: Mapping[str, Sequence[SplitMeasurement]]) -> dict[str, pl.DataFrame]:
     """Make what is missing, and return the numbers of each panel, with a column ``seed``."""
     total = sum(unit.trainings for own in panels.values() for unit in own)
     frames: dict[str, list[pl.DataFrame]] = {panel: [] for panel in panels}
@@ -287,7 +287,7 @@ def measured(store: Store, panels: Mapping[str, Sequence[Measurement]]) -> dict[
     return {panel: pl.concat(own) for panel, own in frames.items()}
 
 
-def _write(unit: Measurement, place: Path) -> Made:
+def _write(unit: SplitMeasurement, place: Path) -> Made:
     frame = pl.DataFrame(unit.make(), schema=SCHEMA, orient="row")
     return [write_table(frame, place / "numbers.parquet")], {"trainings": unit.trainings}
 

@@ -11,7 +11,7 @@ import polars as pl
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.data import Description
-from cranfield.studies._claims import Finding, Rule
+from cranfield.studies._claims import ClaimRule, Finding
 
 SYSTEMS = (
     "random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub",
@@ -138,5 +138,5 @@ class PanelStudy:
     reference: str
     options: tuple[str, ...]
     several: bool
-    rule: Rule
+    rule: ClaimRule
     work: Callable[..., PanelResults]

@@ -20,7 +20,7 @@ from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.card import card
-from cranfield.studies._claims import Finding, Rule, frame_of
+from cranfield.studies._claims import ClaimRule, Finding, frame_of
 from cranfield.studies._study import Exhibit
 from cranfield.studies.replication import Replication
 
@@ -60,7 +60,7 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(name for name, kind in frame.schema.items() if not kind.is_nested())
 
 
-def _write_claims(folder: Path, claims: Sequence[Finding], rule: Rule) -> None:
+def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> None:
     plain = [
         {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -72,7 +72,7 @@ def _write_claims(folder: Path, claims: Sequence[Finding], rule: Rule) -> None:
     _put(folder / "claims.md", claims_table(claims, rule).markdown())
 
 
-def claims_table(claims: Sequence[Finding], rule: Rule) -> Table:
+def claims_table(claims: Sequence[Finding], rule: ClaimRule) -> Table:
     """Return the claims with their evidence as a table for people."""
     rows = [
         [one.claim, one.where, one.verdict, percent(one.sure), percent(one.against), one.evidence] for one in claims
@@ -96,7 +96,7 @@ def _said(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _claims_section(claims: Sequence[Finding], rule: Rule) -> Section:
+def _claims_section(claims: Sequence[Finding], rule: ClaimRule) -> Section:
     markup = paragraphs([rule.text])
     for verdict, heading in _HEADINGS.items():
         own = [one for one in claims if one.verdict == verdict]
@@ -107,7 +107,7 @@ def _claims_section(claims: Sequence[Finding], rule: Rule) -> Section:
 _HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be told here"}
 
 
-def _claim(one: Finding, rule: Rule) -> str:
+def _claim(one: Finding, rule: ClaimRule) -> str:
     drawn = one.sure is not None and one.against is not None
     sure = f"; so in {percent(one.sure)} of the {rule.drawn}, the opposite in {percent(one.against)}" if drawn else ""
     told = f"{text(one.claim)} <small>({text(_place(one.where))}{sure})</small>"

@@ -14,7 +14,7 @@ from cranfield._spelling import nearest
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.reports.markup import percent
-from cranfield.studies._claims import OF_SYSTEMS, SURE, Finding, Rule, frame_of
+from cranfield.studies._claims import OF_SYSTEMS, SURE, ClaimRule, Finding, frame_of
 from cranfield.studies._study import Exhibit
 
 
@@ -49,7 +49,7 @@ class Replication:
     assessment: Assessment | None
     folder: Path
     step: Step
-    rule: Rule = OF_SYSTEMS
+    rule: ClaimRule = OF_SYSTEMS
 
     def frame(self) -> pl.DataFrame:
         """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
