@@ -115,6 +115,12 @@ def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_starting_point_with_an_average_of_all_systems_cannot_be_audited(tiny):
+    for average in ("standardised", "urisk(baseline=popular)"):
+        with pytest.raises(SettingError, match="is not computed in an audit"):
+            menu_of(tiny(decisions=Decisions(average=average), audit={"vary": {"cutoff": [5, 10]}}))
+
+
 def test_one_system_cannot_be_audited(tiny):
     with pytest.raises(SettingError, match="at least two systems"):
         tiny(systems=(System("one", "popularity"),), audit={})

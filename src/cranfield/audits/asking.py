@@ -10,7 +10,15 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import KINDS, Kind, Opened
-from cranfield.audits.options import FEWEST_SEEDS, SYSTEMS, Openable, metric_definition, openable, split_parameter
+from cranfield.audits.options import (
+    FEWEST_SEEDS,
+    SYSTEMS,
+    Openable,
+    checked_average,
+    metric_definition,
+    openable,
+    split_parameter,
+)
 from cranfield.audits.presets import USUAL, preset_options
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS
@@ -92,6 +100,7 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
     table = experiment.audit or {}
     if len(experiment.systems) < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")
+    checked_average(experiment, experiment.decisions.average)  # also where it is not opened
     options = _options(experiment, table)
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))

@@ -69,7 +69,8 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
     return checked_value(name, value)
 
 
-def _average(_: Experiment, value: Any) -> str:
+def checked_average(_: Experiment, value: Any) -> str:
+    """Return an average in its one form, or say that an audit does not compute it."""
     kind = Average.of(checked_value("average", value))
     if kind.of_all is not None or kind.weights not in (None, *WEIGHTS):
         raise SettingError(
@@ -108,7 +109,10 @@ def _decisions() -> list[Openable]:
     kinds: dict[str, Kind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
     return [
         Openable(
-            name, kinds[name], declared.metadata["says"], _average if name == "average" else partial(_decision, name)
+            name,
+            kinds[name],
+            declared.metadata["says"],
+            checked_average if name == "average" else partial(_decision, name),
         )
         for name, declared in DECISIONS.items()
         if name not in _CLOSED and name != "metrics"
