@@ -234,7 +234,7 @@ def test_what_is_no_source_or_setting_is_refused():
         read_run(3)
     with pytest.raises(SettingError, match="did you mean 'rectools'"):
         read_run(FRAME, format="rectool")
-    with pytest.raises(SettingError, match="no rule for ties"):
+    with pytest.raises(SettingError, match="not a rule for ties"):
         read_run(FRAME, ties="random")
     with pytest.raises(SettingError, match="no tag"):
         read_run(FRAME, tag=True)
