@@ -264,6 +264,9 @@ def test_tukey_is_not_corrected_twice():
     result = compare(scores_of(_world(3, 1)), significance="tukey(resamples=200)")
     assert result.correction == "none"
     assert result.frame()["p"].to_list() == result.frame()["p_corrected"].to_list()
+    for correction in ("holm", "bonferroni"):
+        with pytest.raises(SettingError, match="would correct twice"):
+            compare(scores_of(_world(3, 1)), significance="tukey(resamples=20)", correction=correction)
 
 
 class TestDisplay:

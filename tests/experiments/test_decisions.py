@@ -151,7 +151,7 @@ def test_a_spelling_has_one_form():
             "another average",
         ),
         ({"average": "median"}, "set significance='sign'"),
-        ({"significance": "tukey"}, "would correct twice; set correction='none'"),
+        ({"significance": "tukey", "correction": "bonferroni"}, "would correct twice; set correction='none'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):

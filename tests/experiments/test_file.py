@@ -214,3 +214,12 @@ def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_s
     assert [one.name for one in listed.systems] == ["item mean", "knn"]
     named = _read(tmp_path, "[systems]\nmine = 'average'")
     assert [one.name for one in named.systems] == ["mine"]
+
+
+def test_tukeys_test_needs_no_correction_and_refuses_one_as_compare_does(tmp_path):
+    path = tmp_path / "tukey.toml"
+    path.write_text('[decisions]\nsignificance = "tukey"\n')
+    assert read_experiment(path).decisions.comparing.correction == "none"
+    path.write_text('[decisions]\nsignificance = "tukey"\ncorrection = "holm"\n')
+    with pytest.raises(CranfieldError, match="correction='holm' would correct twice; set correction='none', or leave"):
+        read_experiment(path)

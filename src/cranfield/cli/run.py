@@ -56,7 +56,6 @@ def command(
         refuse_idle("with --no-report", "show")
     asked = seed if is_given("seed") else None
     if dry_run:
-        refuse_idle("with --dry-run", "allow_code")
         say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted))
         return
     results = run(

@@ -52,8 +52,25 @@ def _baseline(name: str, value: Any) -> str:
     return value
 
 
+def check_correction(significance: str, correction: str) -> None:
+    """Refuse to correct the p-values of a test that corrects them by itself.
+
+    Examples
+    --------
+    >>> check_correction("student", "holm")
+    """
+    if parse(significance).name == "tukey" and correction != "none":
+        raise SettingError(
+            f"significance='tukey' looks at all systems at once, so correction='{correction}' would correct twice; set "
+            "correction='none', or leave it out"
+        )
+
+
 NO_BASELINE = "none"
 """What stands for comparing every pair."""
+
+CORRECTION = "holm"
+"""The correction, where nobody says another."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +82,8 @@ class Comparing(Decided):
     significance
         The paired test, as it is spelled: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
     correction
-        ``none``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric.
+        ``none``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric. Tukey's test
+        corrects by itself: the default is ``none`` there, and others are refused.
     alpha
         The level of significance.
     baseline
@@ -77,6 +95,8 @@ class Comparing(Decided):
     --------
     >>> Comparing(significance="t").significance, Comparing().significance
     ('student', 'permutation')
+    >>> Comparing(significance="tukey").correction
+    'none'
     """
 
     significance: Any = decision(
@@ -88,10 +108,10 @@ class Comparing(Decided):
     )
     correction: Any = decision(
         "D",
-        "holm",
+        CORRECTION,
         "for many pairs: none, bonferroni, holm or benjamini_hochberg",
         check=_correction,
-        phrase=unless("holm", "correction {}"),
+        phrase=unless(CORRECTION, "correction {}"),
     )
     alpha: Any = decision(
         "D", 0.05, "the level of significance", check=_checks.share, phrase=unless(0.05, "alpha {!r}")
@@ -105,6 +125,11 @@ class Comparing(Decided):
     )
     subsets: Any = borrowed(0, partial(_checks.whole, at_least=0))
     subset_size: Any = borrowed(0.5, _checks.share)
+
+    def _check_together(self) -> None:
+        if parse(self.significance).name == "tukey" and self.correction == CORRECTION:
+            object.__setattr__(self, "correction", "none")
+        check_correction(self.significance, self.correction)
 
     @property
     def base(self) -> str | None:
@@ -157,7 +182,7 @@ def compare(
         A system that each of the others is compared with. Without it every pair is.
     correction
         ``none``, ``bonferroni``, ``holm`` (the default) or ``benjamini_hochberg``, over the pairs of each metric.
-        Tukey's test is corrected by itself, so its default is ``none``.
+        Tukey's test corrects by itself: its default is ``none``, and others are refused.
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
@@ -196,9 +221,10 @@ def compare(
     """
     comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
-    name = parse(significance).name
-    usual_correction = "none" if name == "tukey" else Comparing.correction
-    comparing = comparing.with_(significance=significance, correction=correction or usual_correction, baseline=baseline)
+    comparing = comparing.with_(significance=significance, baseline=baseline)
+    if correction is not None:
+        comparing = comparing.with_(correction=correction)
+        check_correction(significance, _correction("correction", correction))
     averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics

@@ -35,6 +35,7 @@ from cranfield.comparisons.sentences import (
     verdict,
 )
 from cranfield.measures.phrases import averaging_phrases
+from cranfield.recommenders.registry import system_among
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -288,10 +289,9 @@ class Comparison:
         base = than or self.baseline
         if base is None:
             raise SettingError("a gate needs the system to measure against; name it, as in than='old'")
+        base = self._named(base)
         systems = [known for known in self.systems if known != base] if system is None else _listed(system)
-        for compared in (*systems, base):
-            if compared not in self.systems:
-                raise SettingError(f"there is no system {compared!r}{nearest(str(compared), self.systems)}")
+        systems = [self._named(name) for name in systems]
         if base in systems or not systems:
             raise SettingError(f"{base!r} cannot be measured against itself; name another system")
         names = self.metrics if metrics is None else _listed(metrics)
@@ -304,6 +304,13 @@ class Comparison:
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
         return gate(data, test, spelling, self.alpha, margin)
+
+    def _named(self, name: str) -> str:
+        """Return the system that a name means, be it spelled or displayed."""
+        system = system_among(name, self.systems) if isinstance(name, str) else None
+        if system is None:
+            raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
+        return system
 
     @cached_property
     def verdict(self) -> list[str]:

@@ -15,6 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
+from cranfield.comparisons.comparing import check_correction
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
@@ -142,7 +143,10 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
     _known("decisions", table, DECISIONS)
     try:
         stated: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items()}
-        return Decisions(**stated)
+        decisions = Decisions(**stated)
+        if "correction" in stated:
+            check_correction(decisions.significance, stated["correction"])
+        return decisions
     except SettingError as error:
         raise SettingError(f"decisions: {error}") from error
 

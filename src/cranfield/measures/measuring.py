@@ -145,9 +145,9 @@ def measure(
         As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
         once.
     threshold
-        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings: 4 of 5, the upper quarter
-        of other scales up to 10, and 1 for clicks, counts and TREC qrels; see
-        `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
+        where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
+        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -203,7 +203,7 @@ def as_judged(
         runs = as_runs(runs, ties)
         if len({run.one_relevant for run in runs}) > 1:
             raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
-        judgments = as_judgments(test, threshold, negative_grades)
+        judgments = as_judgments(test, threshold, negative_grades, context.train)
         judged = [judged_by(run, judgments, context, groups) for run in runs]
     first = judged[0]
     for lists in judged[1:]:
