@@ -328,6 +328,24 @@ def test_the_matrix_follows_the_chosen_metric(open_page):
     assert page.locator(".matrix caption").inner_text().startswith("RR@10: effect size d_z")
 
 
+def test_the_matrix_shows_relative_differences_with_their_intervals_from_either_side(open_page, measured):
+    page = open_page()
+    page.locator("#pairs-show").select_option(label="relative difference, with its interval")
+    cells = page.locator(".matrix tbody td").all_inner_texts()
+    rows = cf.compare(measured).frame().filter(metric=measured.metrics[0])
+    row = rows.sort(pl.col("relative").abs()).row(-1, named=True)
+    ratios = np.array([1 + row[name] for name in ("relative", "relative_lower", "relative_upper")])
+    for value, low, high in (ratios - 1, (1 / ratios - 1)[[0, 2, 1]]):
+        value, low, high = (_percent(number) for number in (value, low, high))
+        assert any(cell.split("\n") == [f"{value} %", f"[{low}, {high}]"] for cell in cells)
+
+
+def _percent(share: float) -> str:
+    """Write a share as the page does."""
+    text = f"{abs(100 * share):.{1 if abs(share) < 0.0995 else 0}f}"
+    return f"{'−' if share < 0 else '+'}{text}"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_follows_the_system_and_the_switch(open_page, scheme):
     page = open_page(color_scheme=scheme)

@@ -27,10 +27,10 @@ from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import (
     MetricFacts,
+    at_odds,
     not_crossed,
     p_text,
     repeated,
-    significant_beside_zero,
     trained_once,
     verdict,
 )
@@ -115,7 +115,7 @@ class Comparison:
         (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
         significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
         ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
-        intervals of a metric's pairs hold together (`pair_level`), else each holds for its pair alone. With repetitions
+        intervals of a metric's pairs hold together (`largest_statistics`), else each holds for its pair alone. With repetitions
         the test and the intervals are over users crossed with repetitions (`crossed`).
         """
         return self.rows
@@ -348,13 +348,18 @@ class Comparison:
 
     @property
     def _disagreements(self) -> list[str]:
-        """Say why a difference is significant although its interval includes 0, where there is one."""
-        rows = self.rows.filter(pl.col("significant") & (pl.col("lower") <= 0) & (pl.col("upper") >= 0))
-        pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
-        if not pairs:
-            return []
-        together = self.correction != "none" and len(self.rows) > len(self.metrics)
-        return [significant_beside_zero(pairs, self.significance, self.correction if together else "")]
+        """Say why a difference is significant although its interval includes 0, or is not although it does not."""
+        included = (pl.col("lower") <= 0) & (pl.col("upper") >= 0)
+        of_its_own = self.correction not in ("none", "max_t") and len(self.rows) > len(self.metrics)
+        remarks = []
+        for significant in (True, False):
+            rows = self.rows.filter(pl.col("significant") == significant, included == significant)
+            rows = rows.filter(pl.col("lower").is_not_nan(), pl.col("p").is_not_nan())
+            pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
+            if pairs:
+                correction = self.correction if of_its_own else ""
+                remarks.append(at_odds(pairs, significant=significant, test=self.significance, correction=correction))
+        return remarks
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -409,8 +414,12 @@ class Comparison:
             return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
         if self.correction == "none":
             return f"{level}, each for its pair alone"
-        several = len(self.rows) > len(self.metrics)
-        return f"{level}{' that hold for all pairs of a metric at once, as corrected p-values do' if several else ''}"
+        if len(self.rows) <= len(self.metrics):
+            return level
+        same = (
+            ", as corrected p-values do" if self.correction == "max_t" else f" (max-|t|; p-values: {self.correction})"
+        )
+        return f"{level} that hold for all pairs of a metric at once{same}"
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
@@ -424,8 +433,8 @@ class Comparison:
                     number_text(row["mean_a"]),
                     number_text(row["mean_b"]),
                     number_text(row["difference"], sign="+"),
-                    percent_text(row["relative"], " %", sign="+"),
-                    f"[{number_text(row['lower'], sign='+')}, {number_text(row['upper'], sign='+')}]",
+                    _ends(row["lower"], row["upper"]),
+                    _relative(row),
                     number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
@@ -441,8 +450,8 @@ class Comparison:
             "mean a",
             "mean b",
             "a - b",
-            "relative",
             interval,
+            "relative",
             "d_z",
             "better/equal/worse",
             "p",
@@ -520,6 +529,20 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
+
+
+def _ends(lower: float, upper: float, digits: int = 4) -> str:
+    """Return an interval in brackets; a dash where there is none."""
+    if np.isnan([lower, upper]).any():
+        return DASH
+    return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
+
+
+def _relative(row: dict[str, Any]) -> str:
+    """Return a relative difference with its interval, in percent."""
+    share = percent_text(row["relative"], " %", sign="+")
+    ends = _ends(100 * row["relative_lower"], 100 * row["relative_upper"], 1)
+    return share if ends == DASH else f"{share} {ends}"
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

@@ -94,7 +94,15 @@ class Lead:
         share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
         if np.isnan(self.interval).any():
             return f"{self.short} (too few users for an interval)"
-        return f"{self.gain:.4f} [{', '.join(number_text(end) for end in self.interval)}]{share}"
+        return f"{self.gain:.4f} {_brackets(self.interval)}{share}"
+
+    @property
+    def ends(self) -> str:
+        """The intervals of the lead alone, absolute and relative."""
+        if np.isnan(self.interval).any():
+            return "too few users for an interval"
+        share = "" if np.isnan(self.share) else _percents(self.share_interval)
+        return f"interval {_brackets(self.interval)}{f',{share} %' if share else ''}"
 
     @property
     def short(self) -> str:
@@ -173,27 +181,29 @@ def not_crossed(times: int) -> str:
     )
 
 
-def significant_beside_zero(pairs: Sequence[str], test: str, correction: str) -> str:
-    """Return why differences are significant although their intervals include 0.
+def at_odds(pairs: Sequence[str], *, significant: bool, test: str, correction: str) -> str:
+    """Return why differences are significant although their intervals include 0, or the other way round.
 
-    ``correction`` is that of the p-values where intervals hold for all pairs at once, else empty.
+    ``correction`` is that of the p-values where it is another than that of the intervals, else empty.
 
     Examples
     --------
-    >>> significant_beside_zero(["P@10: a and b"], "permutation", "holm")
-    'P@10: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which is \
-stricter than the correction (holm) of p-values.'
+    >>> at_odds(["P@10: a and b"], significant=True, test="permutation", correction="holm")
+    'P@10: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm.'
+    >>> at_odds(["P@10: a and b"], significant=False, test="sign", correction="")
+    "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the \
+p-value by the sign test."
     """
-    named, one = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
+    named, single = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
     if len(pairs) > _MOST_NAMES:
         named += f"; {len(pairs) - _MOST_NAMES} more"
-    why = f"{'it is' if one else 'they are'} by Student's t, the p-value by the {test} test"
-    if correction:
-        why = (
-            f"{'it holds' if one else 'they hold'} for all pairs at once, which is stricter than the correction "
-            f"({correction}) of p-values"
-        )
-    return f"{named} differ significantly although the {'interval includes' if one else 'intervals include'} 0: {why}."
+    ends = ("the interval", "includes", "it is") if single else ("the intervals", "include", "they are")
+    holds = ends[1] if significant else f"{'does' if single else 'do'} not include"
+    by, p_by = ("max-|t|", correction) if correction else ("Student's t", f"the {test} test")
+    return (
+        f"{named} {'' if significant else 'do not '}differ significantly although {ends[0]} {holds} 0: {ends[2]} by "
+        f"{by}, the p-value{'' if single else 's'} by {p_by}."
+    )
 
 
 def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
@@ -236,8 +246,8 @@ def _of_many(metric: MetricFacts) -> str:
     if len(standing.top) == 1:
         return text
     largest = _largest(metric, standing.top)
-    between = f"between {' and '.join(largest.systems)}: {largest}"
-    return f"{text} The largest difference, {between} ({_p(largest.row)}; {largest.could_show})."
+    between = f"between {' and '.join(largest.systems)}: {largest.ends}"
+    return f"{text} The largest difference is {between} ({_p(largest.row)}; {largest.could_show})."
 
 
 def _top(metric: MetricFacts, standing: Tiers) -> str:
@@ -334,6 +344,10 @@ def _percents(ends: Sequence[float]) -> str:
         return ""
     digits = 0 if max(abs(end) for end in ends) >= 0.0995 else 1
     return f" [{', '.join(f'{100 * end:.{digits}f}' for end in ends)}]"
+
+
+def _brackets(interval: Sequence[float]) -> str:
+    return f"[{', '.join(number_text(end) for end in interval)}]"
 
 
 def _names(names: Sequence[Any]) -> str:
