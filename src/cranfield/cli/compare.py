@@ -55,8 +55,8 @@ Examples:
     correction={
         "default": None,
         "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
-        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign and "
-        "log_student]",
+        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign "
+        "and log_student]",
     },
     baseline={
         "default": None,

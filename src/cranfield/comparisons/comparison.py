@@ -115,8 +115,8 @@ class Comparison:
         (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
         significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
         ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
-        intervals of a metric's pairs hold together (`largest_statistics`), else each holds for its pair alone. With repetitions
-        the test and the intervals are over users crossed with repetitions (`crossed`).
+        intervals of a metric's pairs hold together (`largest_statistics`), else each holds for its pair alone. With
+        repetitions the test and the intervals are over users crossed with repetitions (`crossed`).
         """
         return self.rows
 

@@ -64,8 +64,8 @@ class LargestStatistics:
         """Return corrected p-values of pairs: the share of flips whose largest |t| reaches that of the pair.
 
         ``p_of_t`` are the p-values of difference / standard error, from which |t| follows. The share is that of the
-        flips and the data, (1 + reached) / (1 + flips), and lies between the p-value of the pair alone and Bonferroni's,
-        with ``p``, that of the chosen test, where it is the larger one.
+        flips and the data, (1 + reached) / (1 + flips). It lies between the p-value of the pair alone and Bonferroni's,
+        both with ``p``, that of the chosen test, where it is the larger one.
         """
         from scipy.special import stdtrit
 
