@@ -34,6 +34,9 @@ Examples:
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@click.option(
+    "--strict", is_flag=True, help="Take given lists that can hardly be meant for errors, instead of warning of them."
+)
 @jobs_option
 @unpack_option
 @common_options
@@ -45,6 +48,7 @@ def command(
     wanted: bool,
     show: bool,
     allow_code: bool,
+    strict: bool,
     jobs: int | None,
     seed: int,
 ) -> None:
@@ -56,7 +60,7 @@ def command(
         refuse_idle("with --no-report", "show")
     asked = seed if is_given("seed") else None
     if dry_run:
-        say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted))
+        say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted, strict=strict))
         return
     results = run(
         experiment,
@@ -67,6 +71,7 @@ def command(
         further=(AUDITED,),
         report=_reporter(wanted),
         allow_code=allow_code,
+        strict=strict,
     )
     say(results)
     if results.experiment.audit is not None:

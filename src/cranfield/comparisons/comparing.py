@@ -300,7 +300,7 @@ def compare_scores(
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
+        shortfall=(*coverage_shortfall(scores, comparing, averaging, metrics, seed), *scores.made_for),
         warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )

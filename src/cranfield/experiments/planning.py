@@ -11,6 +11,7 @@ from typing import Any
 from cranfield._spelling import parse
 from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.given_runs import check_given_runs
 from cranfield.experiments.inputs import (
     about_ratings,
     check_inputs,
@@ -111,8 +112,11 @@ def plan(
     seed: int | None = None,
     further: Sequence[Stage[Any]] = (),
     report: bool = False,
+    strict: bool = False,
 ) -> Plan:
     """Say what `run` would do, with ``further`` stages and a ``report`` or without; nothing is written.
+
+    Files of ranked lists are looked at as `run` does, ``strict`` or not.
 
     What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
     folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
@@ -132,7 +136,8 @@ def plan(
         stage.check_experiment(experiment)
     check_folder(out)
     store = _Rehearsal(out)
-    line = Pipeline(experiment, store, (*STAGES, *further, *((Report(),) if report else ())))
+    last = (Report(),) if report else ()
+    line = Pipeline(experiment, store, (*STAGES, *further, *last), strict=strict)
     rehearse(line)
     line.go()
     for stage in line.stages:
@@ -197,12 +202,15 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
     scale = float(whole.values.min()), float(whole.values.max())
-    check_relevance(_tests(line, there, whole), line.decisions.on(*scale).measuring)
+    check_relevance((test for test, _ in _measured(line, there, whole)), line.decisions.on(*scale).measuring)
+    if any(system.run is not None for system in line.experiment.systems):
+        for test, train in _measured(line, there, whole):
+            check_given_runs(line, unit, test, train)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 
-def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[Ratings]:
-    """Yield the test ratings of the users who are served, of each repetition and fold."""
+def _measured(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
+    """Yield the test ratings of the users who are served, and the training ratings, of each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             splits = divided(line.experiment, whole, seed)
@@ -210,7 +218,7 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
             splits = predefined(parts["train"], parts["test"])
         for split in [splits] if isinstance(splits, Split) else splits:
             with named("min_ratings, sample"):
-                yield measured_ratings(split, line.decisions.serving, seed)
+                yield measured_ratings(split, line.decisions.serving, seed), split.train
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:

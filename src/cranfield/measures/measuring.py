@@ -22,7 +22,7 @@ from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metri
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.notes import notes_on
+from cranfield.measures.notes import notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
@@ -268,6 +268,7 @@ def measure_judged(
     measured = [_measure_system(view, wanted, bounds, longest) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
+    covered = np.stack([system.covered for system in measured])
     settings = {
         **measuring.as_dict(),
         "threshold": judgments.threshold,
@@ -279,7 +280,7 @@ def measure_judged(
         systems=tuple(system.name for system in systems),
         metrics=tuple(str(metric) for metric in wanted),
         values=np.stack([system.values for system in measured]),
-        covered=np.stack([system.covered for system in measured]),
+        covered=covered,
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
@@ -301,6 +302,7 @@ def measure_judged(
         highest_rating=judgments.top_grade,
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
+        made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
         notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
         warnings=warnings,
     )

@@ -91,6 +91,8 @@ class Scores:
         count that a system gives.
     trained_once
         Systems that draw at random and were trained once, where that is known.
+    made_for
+        For whom lists were made, in sentences, where the record of a run says that users were left out.
     highest_rating
         The highest rating of the test set, where it is known.
     repetitions
@@ -128,6 +130,7 @@ class Scores:
     trained: NDArray[np.int64] | None = None
     trained_once: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    made_for: tuple[str, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
