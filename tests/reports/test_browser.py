@@ -212,6 +212,7 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
     coverage = "full" if policy == "count as 0" else "reduced"
     options = {
         "significance": "student",
+        "correction": "holm",
         "baseline": best,
         "average": average,
         "coverage": coverage,
@@ -274,7 +275,7 @@ def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path
     means = dict(zip(SYSTEMS, measured.average()[:, 0]))
     assert back["average"].to_list() == pytest.approx([means[one] for one in order(page)], rel=1e-6)
     best = order(page)[0]
-    found = cf.compare(measured, significance="student", baseline=best, metrics=["P@5"]).frame()
+    found = cf.compare(measured, significance="student", correction="holm", baseline=best, metrics=["P@5"]).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
     assert back["p_against_best"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
     assert back["metric"].unique().to_list() == ["P"]

@@ -21,7 +21,7 @@ from cranfield._table import Cell, Table, places
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.counting import Counted, counted
+from cranfield.measures.counting import Counted, counted, defined_for_all
 from cranfield.measures.crossed import cells_of, crossed
 from cranfield.measures.phrases import averaging_phrases, legend, relevance_phrase
 from cranfield.measures.user_columns import column_of
@@ -87,7 +87,8 @@ class Scores:
         systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
         system. `Scores.join` needs them.
     reduced_to
-        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
+        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`, which has
+        undefined values left out of the averages of all systems, too. None: those
         count that a system gives.
     trained_once
         Systems that draw at random and were trained once, where that is known.
@@ -155,10 +156,11 @@ class Scores:
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
 
     def over_common_lists(self) -> Scores:
-        """Return the same scores with reduced averages over the lists that every system gives.
+        """Return the same scores with averages over the same lists for every system.
 
-        Averages of different systems are compared over the same users, or not at all; what a system reaches over the
-        users that it serves itself is another question. Full averages stay as they are.
+        Reduced averages are over the lists that every system gives, and averages that leave undefined values out over
+        the lists for which the metric is defined for every system: as `compare` does. What a system reaches over the
+        users that it serves itself is another question. Other averages stay as they are.
         """
         return replace(self, reduced_to=np.logical_and.reduce(self.covered, axis=0))
 
@@ -222,7 +224,7 @@ class Scores:
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = scores._counted(scores.values[s, m], s, m, averaging).mean
+                result[s, m] = scores._counted(scores._values(s, m, averaging), s, m, averaging).mean
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
 
     def on_scale(self, averaging: Averaging) -> Scores:
@@ -279,7 +281,7 @@ class Scores:
         if self.overall is not None and not np.isnan(self.overall[s, m]):
             name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
             return {**row, "mean": float(self.overall[s, m]), "average": name, "lists": self.n_lists}
-        kind, values, weights, missing = self._counted(self.values[s, m], s, m, averaging)
+        kind, values, weights, missing = self._counted(self._values(s, m, averaging), s, m, averaging)
         method = kind.method
         if interval == "bootstrap":
             lower, upper = kind.bootstrap(values, weights, level, seed)
@@ -314,12 +316,12 @@ class Scores:
         is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
         if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
             parts = [self._of_lists(self.repetitions == r) for r in range(int(self.repetitions.max()) + 1)]
-            means = [part._counted(part.values[s, m], s, m, averaging).mean for part in parts]
+            means = [part._counted(part._values(s, m, averaging), s, m, averaging).mean for part in parts]
             return float(np.std(means, ddof=1)), None
         kept = self._kept(s, m, averaging)
         values = np.where(kept, np.nan_to_num(self.values[s, m]), np.nan)
         estimate = crossed(cells_of(values[None], self.users, self.repetitions))
-        middle = self._counted(self.values[s, m], s, m, averaging).mean
+        middle = self._counted(self._values(s, m, averaging), s, m, averaging).mean
         reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
         return float(estimate.spread[0]), (middle - reach, middle + reach)
 
@@ -327,7 +329,29 @@ class Scores:
         """Return which lists count in the average of a system."""
         covered = self.covered[s] if self.reduced_to is None else self.reduced_to
         kept = covered if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
-        return kept if self.counts_zero(m, averaging.undefined) else kept & ~np.isnan(self.values[s, m])
+        return kept if self.counts_zero(m, averaging.undefined) else kept & ~np.isnan(self._values(s, m, averaging))
+
+    def _values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
+        """Return the values of a system, NaN where its lists do not count: see `over_common_lists`."""
+        values: NDArray[np.float64] = self.values[s, m]
+        if self.reduced_to is None or self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
+            return values
+        return np.where(self._common(m, averaging.coverage == "reduced"), values, np.nan)
+
+    def _common(self, m: int, is_reduced: bool) -> NDArray[np.bool_]:
+        """Return for which of the lists that count a metric is defined for every system."""
+        key = m, is_reduced
+        if key not in self._common_lists:
+            values = self.values[:, m]
+            if is_reduced and self.reduced_to is not None:
+                values = np.where(self.reduced_to, values, np.nan)
+            self._common_lists[key] = defined_for_all(values)
+        return self._common_lists[key]
+
+    @cached_property
+    def _common_lists(self) -> dict[tuple[int, bool], NDArray[np.bool_]]:
+        """What `_common` has found."""
+        return {}
 
     def _bounds_of(self, s: int, m: int, averaging: Averaging) -> dict[str, float]:
         """Return the averages of the bounds, where these were measured and the metric has any."""
@@ -544,8 +568,30 @@ class Scores:
             methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
             caption += f"; interval: {', '.join(methods) or 'none'}"
         meaning = legend(header)
-        return Table(
-            header, _best_first(cells, means, lowest_first), caption, (*self.notes, *([meaning] if meaning else []))
+        notes = (*self.notes, *self.on_left_out(averaging), *([meaning] if meaning else []))
+        return Table(header, _best_first(cells, means, lowest_first), caption, notes)
+
+    def on_left_out(self, averaging: Averaging) -> list[str]:
+        """Say over whom metrics are averaged whose undefined values are left out, where these are not all."""
+        counts: dict[tuple[int, ...], list[str]] = {}
+        for m, metric in enumerate(self.metrics):
+            if self.counts_zero(m, averaging.undefined) or not np.isnan(self.values[:, m]).any():
+                continue
+            values = [self._values(s, m, averaging) for s in range(len(self.systems))]
+            parts = [self._counted(row, s, m, averaging) for s, row in enumerate(values)]
+            if any(part.missing for part in parts) and any(len(part.values) for part in parts):
+                counts.setdefault(tuple(len(part.values) for part in parts), []).append(metric)
+        return [f"{', '.join(metrics)}: {self._whom(users)}" for users, metrics in counts.items()]
+
+    def _whom(self, counts: Sequence[int]) -> str:
+        """Say over how many users each system is averaged."""
+        if self.reduced_to is not None or len(self.systems) == 1:
+            whose = "the system" if len(self.systems) == 1 else "every system"
+            return f"over the {self._units(max(counts))} for whom {whose} has a value"
+        each = ", ".join(f"{system} {count:,}" for system, count in zip(self.systems, counts))
+        return (
+            f"each system over the {self.unit}s for whom it has a value ({each}); a comparison is over those for whom "
+            "every system has one"
         )
 
     def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:

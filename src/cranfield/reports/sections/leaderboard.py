@@ -63,7 +63,8 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
+    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn
+    markup += notes([*scores.notes, *scores.on_left_out(averaging)])
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
