@@ -121,7 +121,6 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[systems]\na = { run = 'x.tsv' }", "it may have seen the test part"),
         ("[decisions]\nbaseline = 'knn'\n[systems]\nknm = 'knn'", "baseline='knn' is not one of the systems; did you"),
         ("[decisions]\naverage = 'urisk(baseline=knn)'\n[systems]\nknm = 'knn'", "names no system as its baseline"),
-        ("[decisions]\naverage = 'weighted(by=a.csv:b)'", "weighs by a column of a file, which an experiment does not"),
         ("[systems]\na = { system = 'knm' }", "systems.a: there is no system 'knm'"),
         ("[systems]\na = { system = 'knn', search = { kk = [1] } }", "knn has no parameter 'kk'; did you mean 'k'?"),
         ("[systems]\na = { system = 'knn', search = { k = [1, 0] } }", "systems.a: search: k=0 of knn is out of range"),

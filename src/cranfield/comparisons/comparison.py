@@ -302,6 +302,11 @@ class Comparison:
         data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
         # Student's test of the logarithms is that of the values of a sample that has logarithms already.
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
+        if self.spread and not self.is_crossed:
+            raise SettingError(
+                f"a gate over {self.repetitions} repetitions needs a test that includes the spread between them, and "
+                f"significance='{self.significance}' does not; use significance='permutation' or 'student'"
+            )
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
         return gate(data, test, spelling, self.alpha, margin)
 
@@ -340,7 +345,7 @@ class Comparison:
             spread = dict(zip(self.systems, self.spread[0]))
             is_tukey = parse(self.significance).name == "tukey"
             remarks.append(
-                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self._crossed)
+                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self.is_crossed)
             )
         elif self.repetitions > 1:
             remarks.append(not_crossed(self.repetitions))
@@ -394,15 +399,17 @@ class Comparison:
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
         test = self.significance
-        if self.spread and self._crossed:
+        if self.spread and self.is_crossed:
             test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
+        elif self.spread:
+            test = f"{test}, over users alone, not over the {self.repetitions} repetitions"
         said = [f"test: {test}", correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
         if self.relevance:
             said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property
-    def _crossed(self) -> bool:
+    def is_crossed(self) -> bool:
         """Whether the test is over users crossed with repetitions, where there are some."""
         return parse(self.significance).name in OF_AVERAGES
 

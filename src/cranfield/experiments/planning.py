@@ -29,6 +29,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
+from cranfield.experiments.weights import check_weights
 from cranfield.measures.measuring import check_relevance
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined
@@ -132,6 +133,7 @@ def plan(
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     check_inputs(experiment)
+    check_weights(experiment)
     for stage in further:
         stage.check_experiment(experiment)
     check_folder(out)

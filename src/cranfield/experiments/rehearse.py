@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
@@ -20,6 +21,7 @@ from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.searching import Range, search
 from cranfield.experiments.stages.assess import options_of
 from cranfield.measures import Scores, measure
+from cranfield.measures.averages import Average
 from cranfield.rankings import recommend
 from cranfield.splits import Split, random
 
@@ -72,7 +74,9 @@ def _two(decisions: Decisions) -> Scores:
     """Return the scores of two systems, one of them the baseline of the average, if that has one."""
     base = str(dict(parse(decisions.average).parameters).get("baseline", "a"))
     scores = as_scores({base: [0.1, 0.5, 0.3, 0.2], f"not {base}": [0.2, 0.1, 0.4, 0.3]})
-    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64))
+    column = pl.DataFrame({"user": [str(user) for user in range(scores.n_lists)], "value": [1.0] * scores.n_lists})
+    weights = Average.of(decisions.average).weights or ""
+    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64), user_columns={weights: column})
 
 
 def _few() -> Split:

@@ -22,6 +22,7 @@ from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
 from cranfield.experiments.user_code import allowed_code
+from cranfield.experiments.weights import check_weights
 
 
 def run(
@@ -81,6 +82,7 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
+    check_weights(experiment)
     if experiment.audit is not None and not further:
         warnings.warn(
             "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2

@@ -94,6 +94,9 @@ class Scores:
         Systems that draw at random and were trained once, where that is known.
     made_for
         For whom lists were made, in sentences, where the record of a run says that users were left out.
+    user_columns
+        Columns of files with one row per user that were read for weights, by ``FILE:COLUMN``; others are read when an
+        average needs them.
     highest_rating
         The highest rating of the test set, where it is known.
     repetitions
@@ -132,6 +135,7 @@ class Scores:
     trained_once: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     made_for: tuple[str, ...] = ()
+    user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -383,10 +387,14 @@ class Scores:
             return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
         if kind.weights == "train" and self.trained is None:
             raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
-        weights = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
+        weights = self.trained if kind.weights == "train" else self._column(kind.weights)
         assert weights is not None
         shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]
         return shared
+
+    def _column(self, place: str) -> NDArray[np.float64]:
+        """Return what a column of a file says of each list's user."""
+        return column_of(place, self.user_ids.ids(self.users), self.user_columns)
 
     def grouped_by(self) -> NDArray[np.int16]:
         """Return the group of each list, or say that there are none."""
