@@ -183,3 +183,30 @@ def test_level_systems_have_the_size_of_their_largest_difference_once():
     size = said.partition("largest difference ")[2].partition(",")[0]
     assert said.count(size) == 1
     assert ". The largest difference is between " in said
+
+
+def test_where_nobody_is_first_alone_the_first_sentence_says_so():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    rng = np.random.default_rng(4)
+    user = rng.beta(2, 5, (1, 400))
+    first = np.concatenate([user, user, user - 0.1]) + rng.normal(0, 0.01, (3, 400))
+    second = np.concatenate([user, user - 0.1, user]) + rng.normal(0, 0.01, (3, 400))
+    scores = replace(
+        as_scores(dict(zip("abc", first))),
+        metrics=("P@10", "RR"),
+        values=np.stack([first, second], axis=1),
+        lower_is_better=(False, False),
+    )
+    said = compare(scores).verdict[0]
+    assert said == "by none of 2 metrics is a system first alone: a is level with b by P@10, level with c by RR."
+
+
+def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
+    from cranfield.comparisons.relative import Relative
+
+    wide = Relative(np.array([1.0, 1.0]), np.array([0.5, 0.5]), np.array([1.6, 1.6])).widened(np.array([2.0, 60.0]))
+    assert not np.isnan(wide.upper[0])
+    assert np.isnan([wide.lower[1], wide.upper[1]]).all()

@@ -211,8 +211,8 @@ def test_a_table_of_opened_decisions_reads_back_as_it_was():
 def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_spelled(tmp_path):
     listed = _read(tmp_path, "systems = ['average', 'knn']\n[decisions]\nbaseline = 'average'")
     assert [one.name for one in listed.systems] == ["item mean", "knn"]
-    named = _read(tmp_path, "[systems]\nmine = 'average'")
-    assert [one.name for one in named.systems] == ["mine"]
+    named = _read(tmp_path, "[systems]\nmine = 'average'\naverage = 'average'\n[decisions]\nbaseline = 'average'")
+    assert [one.name for one in named.systems] == ["mine", "item mean"]
 
 
 def test_tukeys_test_needs_no_correction_and_refuses_one_as_compare_does(tmp_path):

@@ -50,6 +50,8 @@ def test_an_experiment_has_results_by_segment(done):
     assert names == [("new", "light", "heavy"), ("old", "young", "unknown"), ("1", "2")]
     tables = {path.name for path in (done.parent / "by" / "tables").iterdir()}
     assert {"mine-segments.csv", "mine-segments.md", "mine-segment-interactions.csv"} <= tables
+    latex = (done.parent / "by" / "tables" / "mine-segments.tex").read_text()
+    assert latex.count(r"\caption{mine: ") == latex.count(r"\label{tab:mine-segments-") == 3
 
 
 def test_only_the_segments_are_made_again_when_their_file_changes(done, tmp_path):

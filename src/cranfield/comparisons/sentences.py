@@ -309,6 +309,8 @@ def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
     if alone[best] == len(metrics):
         return f"{best} is best by {_all(metrics)}."
     said = [f"{best} is first by {alone[best]} of {len(metrics)} metrics"]
+    if not alone[best]:
+        said = [f"by none of {len(metrics)} metrics is a system first alone: {best} is"]
     with_whom: dict[tuple[str, ...], list[str]] = {}
     for name, top in tops.items():
         if best in top and len(top) > 1:
@@ -317,7 +319,7 @@ def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
     behind = [name for name, top in tops.items() if best not in top]
     if behind:
         said.append(f"and not at the top by {_names(behind)}")
-    return ", ".join(said) + "."
+    return (", " if alone[best] else " ").join((said[0], ", ".join(said[1:]))) + "."
 
 
 def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:

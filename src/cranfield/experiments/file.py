@@ -166,7 +166,9 @@ def _systems(stated: object) -> Iterator[System]:
             yield System(str(parse(one)).partition(":")[2] if names_code(one) else displayed_name(one), one)
         return
     for name, one in _table("systems", stated).items():
-        yield _system(name, one) if isinstance(one, dict) else System(name, one)
+        # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
+        called = displayed_name(name) if name == one else name
+        yield _system(name, one) if isinstance(one, dict) else System(called, one)
 
 
 def _system(name: str, table: Mapping[str, Any]) -> System:

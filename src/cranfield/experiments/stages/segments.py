@@ -71,8 +71,10 @@ class _Segments(Stage[Results]):
         paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
         paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
         shown = [segment.averaged.table(averaging) for segment in results]
+        words = str(line.decisions)
+        titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
         for ending, texts in (
-            ("tex", [table.latex() for table in shown]),
+            ("tex", [table.latex() for table in titled]),
             ("md", [table.markdown() for table in shown]),
         ):
             paths.append(tables / f"{unit.source.name}-segments.{ending}")
