@@ -106,7 +106,13 @@ def read_experiment(path: str | Path) -> Experiment:
     except (ValueError, RecursionError) as error:  # tomllib lets slip numbers that are too long and tables too deep
         raise InputError(f"it is not TOML: {error}", source=path, remedy="mend that line") from error
     try:
-        return experiment_of(table, base=path.parent)
+        experiment = experiment_of(table, base=path.parent)
+        # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
+        systems = [
+            replace(system, name=displayed_name(system.name)) if system.name == system.spelling else system
+            for system in experiment.systems
+        ]
+        return replace(experiment, systems=tuple(systems))
     except SettingError as error:
         raise SettingError(f"{path}, {error}") from error
 
@@ -166,9 +172,7 @@ def _systems(stated: object) -> Iterator[System]:
             yield System(str(parse(one)).partition(":")[2] if names_code(one) else displayed_name(one), one)
         return
     for name, one in _table("systems", stated).items():
-        # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
-        called = displayed_name(name) if name == one else name
-        yield _system(name, one) if isinstance(one, dict) else System(called, one)
+        yield _system(name, one) if isinstance(one, dict) else System(name, one)
 
 
 def _system(name: str, table: Mapping[str, Any]) -> System:

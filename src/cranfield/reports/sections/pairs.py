@@ -46,7 +46,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         f'<option value="{value}">{label}</option>'
         for value, label in (
             ("p", "p-value" if comparison.correction == "none" else "p-value, corrected for all pairs"),
-            ("difference", "difference of averages, with its interval"),
+            ("difference", "difference, with its interval"),
             ("relative", "relative difference, with its interval"),
             ("effect", "effect size d_z"),
         )
