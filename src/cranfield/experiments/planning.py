@@ -60,9 +60,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would do, in order."""
+    """What a run would do, in order, and what is known of its results already: metrics without any value."""
 
     tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -88,7 +89,7 @@ class Plan:
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
-        return "\n".join([*lines, f"roughly {about(self.seconds)}"])
+        return "\n".join([*lines, f"roughly {about(self.seconds)}", *self.notes])
 
 
 class _Rehearsal(Store):
@@ -99,6 +100,7 @@ class _Rehearsal(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.seen: dict[str, State] = {}
+        self.notes: list[str] = []
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
         """Note what would become of an artifact, and let it be."""
@@ -147,7 +149,7 @@ def plan(
             name = stage.name_for(unit)
             if stage.exported and store.seen[name] == "kept" and line.exports.damaged(line.artifacts[name]):
                 store.seen[name] = "damaged"
-    return Plan(tuple(_tasks(line, store)))
+    return Plan(tuple(_tasks(line, store)), tuple(store.notes))
 
 
 def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
@@ -178,7 +180,8 @@ def _sizes(line: Pipeline, store: _Rehearsal) -> dict[str, Size]:
     sizes = {}
     for unit in line.units("source"):
         divisions = [SPLITS.name_for(division) for division in line.units("division", unit)]
-        sizes[unit.place] = _size(line, unit, kept=all(store.seen[name] == "kept" for name in divisions))
+        kept = all(store.seen[name] == "kept" for name in divisions)
+        sizes[unit.place] = _size(line, unit, store.notes, kept=kept)
     return sizes
 
 
@@ -186,10 +189,11 @@ def _sum(sizes: Mapping[str, Size]) -> Size:
     return Size(*(sum(column) for column in zip(*sizes.values())))
 
 
-def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
+def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
     """Return the users, items and ratings of a source, as far as can be known soon.
 
-    Unless they are ``kept`` as they were divided, what the ratings do not admit is told now, if they are few.
+    Unless they are ``kept`` as they were divided, what the ratings do not admit is found out now, if they are few:
+    it is an error, or one of the ``notes``.
     """
     source, data = unit.source, line.artifact(DATA, unit)
     if kept and data.home is not None:
@@ -204,7 +208,9 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
     scale = float(whole.values.min()), float(whole.values.max())
-    check_relevance((test for test, _ in _measured(line, there, whole)), line.decisions.on(*scale).measuring)
+    tests = (test for test, _ in _measured(line, there, whole))
+    if without := check_relevance(tests, line.decisions.on(*scale).measuring):
+        notes.append(f"{source.name}: {without}")
     if any(system.run is not None for system in line.experiment.systems):
         for test, train in _measured(line, there, whole):
             check_given_runs(line, unit, test, train)

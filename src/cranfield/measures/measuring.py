@@ -49,22 +49,25 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(metric if isinstance(metric, Metric) else name for name, metric in distinct.items())
 
 
-def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
+def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
     """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
 
-    All test sets are looked at, so that what is wrong with one of them is found out too.
+    All test sets are looked at, so that what is wrong with one of them is found out too. Returned is which metrics have
+    no value, and why, in a sentence; it is empty where something is relevant.
     """
     any_relevant, test = False, None
     for test in tests:
         any_relevant = any_relevant or bool((test.values >= threshold_on(test, measuring.threshold)).any())
     if any_relevant or test is None:
-        return
+        return ""
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
     try:
         scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
     except CranfieldError:  # a metric needs more than this list, and may well have a value
-        return
+        return ""
     scores.check_measured()
+    without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
+    return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
 
 
 @dataclass(frozen=True)
