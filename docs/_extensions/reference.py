@@ -1,7 +1,7 @@
 """The reference pages of the site, made from the registries, the decisions, the commands and the public objects.
 
-Nothing in the reference is listed by hand: what is registered has an entry, with its docstring. The pages are written to
-``docs/reference`` before Sphinx reads its sources, and are not kept in the repository.
+Nothing in the reference is listed by hand: what is registered has an entry, with its docstring. The pages are written
+to ``docs/reference`` before Sphinx reads its sources, and are not kept in the repository.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Kind:
     title: str
     opening: str
     entries: Callable[[], Mapping[str, Entry[Any]]]
-    about: Callable[[Entry[Any]], Iterable[str]] = lambda entry: ()
+    about: Callable[[Entry[Any]], Iterable[str]] = lambda _: ()
 
 
 def _kinds() -> list[Kind]:
     """Return the kinds of registered things, in the order of an evaluation."""
     from cranfield.assessments.scenarios import SCENARIOS
-    from cranfield.comparisons.verdict import significance_tests
     from cranfield.comparisons.corrections import corrections
+    from cranfield.comparisons.verdict import significance_tests
     from cranfield.data import filters
     from cranfield.experiments.source import SIMULATIONS
     from cranfield.measures.averages import AVERAGES
@@ -186,11 +186,14 @@ def _as_rst(docstring: str) -> str:
 
     The bars of a formula such as |U_i| are no substitutions, and a name in backticks may have an ending: `Run`s.
     """
-    paragraphs = docstring.split("\n\n")
     return "\n\n".join(
-        paragraph if paragraph.lstrip().startswith(">>>") else _BARS.sub(_escaped_bar, _PLURAL.sub(r"\1\\ s", paragraph))
-        for paragraph in paragraphs
+        paragraph if paragraph.lstrip().startswith(">>>") else _without_marks(paragraph)
+        for paragraph in docstring.split("\n\n")
     )
+
+
+def _without_marks(paragraph: str) -> str:
+    return _BARS.sub(_escaped_bar, _PLURAL.sub(r"\1\\ s", paragraph))
 
 
 def _escaped_bar(match: re.Match[str]) -> str:
@@ -225,8 +228,10 @@ def _cell(text: str) -> str:
 
 
 def _dialects_page() -> str:
-    import cranfield.measures.dialects  # registers the tools
+    from cranfield.measures import dialects
     from cranfield.measures.dialects.peers import TOOLS
+
+    assert dialects.across_tools  # importing the package registers its tools
 
     parts = ["# Dialects", "", "What other tools mean by the name of a metric. See [dialects](../dialects.md).", ""]
     for tool in TOOLS.values():
@@ -245,8 +250,8 @@ def _decisions_page() -> str:
     parts = [
         "# Decisions",
         "",
-        "What an experiment file states in `[decisions]`, and functions and commands take as arguments. The letters are",
-        "those of Cañamares, Castells and Moffat (2020). See [experiments](../experiment.md).",
+        "What an experiment file states in `[decisions]`, and functions and commands take as arguments. The letters",
+        "are those of Cañamares, Castells and Moffat (2020). See [experiments](../experiment.md).",
         "",
         "| letter | decision | default | what it decides | words |",
         "|---|---|---|---|---|",
@@ -299,7 +304,7 @@ def _command_parts(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _help_parts(text: str) -> list[str]:
-    """Return help as Markdown: what Click must not wrap, which follows a \\b, is shown as it is."""
+    """Return help as Markdown: what Click must not wrap, marked by a backspace, is shown as it is."""
     parts = []
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         if paragraph.startswith("\b"):
@@ -359,7 +364,12 @@ def _python_page(name: str, thing: Any) -> str:
 def _directive(path: str, thing: Any) -> list[str]:
     if inspect.ismodule(thing):
         # What is public at the top as well has a page of its own.
-        return [f".. automodule:: {thing.__name__}", "   :members:", f"   :exclude-members: {', '.join(cf.__all__)}", ""]
+        return [
+            f".. automodule:: {thing.__name__}",
+            "   :members:",
+            f"   :exclude-members: {', '.join(cf.__all__)}",
+            "",
+        ]
     if inspect.isclass(thing):
         return [f".. autoclass:: {path}", "   :members:", ""]
     if callable(thing):
@@ -371,12 +381,14 @@ def _write(app: Sphinx) -> None:
     write_pages(Path(app.srcdir) / "reference")
 
 
-def _escape(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def _escape(*event: Any) -> None:
+    """Rewrite the lines of a docstring, the last argument of the event, in place."""
+    lines: list[str] = event[-1]
     lines[:] = _as_rst("\n".join(lines)).split("\n")
 
 
 def _write_versions(app: Sphinx, failure: Exception | None) -> None:
-    """Write the list of versions for the switcher: the released ones, each in a folder beside this one, and this one."""
+    """Write the versions for the switcher: this one, and the released ones in folders beside it."""
     released = re.findall(r"^## (\d+\.\d+\.\d+)", (Path(app.srcdir).parent / "CHANGELOG.md").read_text("utf-8"), re.M)
     versions = [{"version": version, "url": f"../{version}/"} for version in dict.fromkeys([cf.__version__, *released])]
     if failure is None and app.builder.format == "html":
