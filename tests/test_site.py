@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,13 @@ def pages(tmp_path_factory):
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setitem(sys.modules, "reference", module)  # dataclasses look their module up
     spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("reference")
     module.write_pages(folder)
-    return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    yield {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    monkeypatch.undo()
 
 
 @pytest.mark.parametrize(("page", "names"), [("metrics", cf.known_metrics), ("systems", lambda: SYSTEMS)])
