@@ -19,8 +19,8 @@ def discovery(known: Ratings, judged: Ratings, variant: Variant, threshold: floa
     """Return users × items: with which probability a user comes to know an item in a variant of the paper.
 
     Both are over one vocabulary. *Relevance-independent* (c): each item takes the share of its judgments that were
-    known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant) and
-    P(known | not relevant) over all pairs, a pair without a judgment being not relevant.
+    known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant)
+    and P(known | not relevant) over all pairs, a pair without a judgment being not relevant.
     """
     shape = (judged.n_users, judged.n_items)
     if variant == "relevance-independent":

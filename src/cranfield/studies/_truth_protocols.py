@@ -22,7 +22,8 @@ Floats = NDArray[np.float64]
 
 FULL = (
     "P@10", "Recall@10", "nDCG@10", "nDCG(gain=exprelevant)@10", "AP@100", "RR@100", "bpref@100", "infAP@100",
-    "AntiP@10", "Fallout@10", "AntiRR@100", "NDCL@10", "StratRecall@10", "IPS@10", "SNIPS@10", "RScore(popularity=inverse)@10",
+    "AntiP@10", "Fallout@10", "AntiRR@100", "NDCL@10", "StratRecall@10", "IPS@10", "SNIPS@10",
+    "RScore(popularity=inverse)@10",
 )  # fmt: skip
 """What is measured on full lists."""
 CONDENSED = ("P@10", "nDCG@10", "AntiP@10")

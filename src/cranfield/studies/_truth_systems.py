@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.rankings import Ranking, Run, Serving
 from cranfield.rankings.several import rank_with, rankers_for
@@ -19,8 +20,8 @@ PANEL = (
     "random", "popularity", "popularity(threshold={t})", "average(damping=10)", "average(threshold={t}, damping=5)",
     "svd", "puresvd", "wrmf(factors=20)", "bprmf(factors=20, epochs=100)", "knn", "itemknn",
     "knn(normalised=true, min_neighbours=3, ratings=truncated, threshold={t})", "slim(neighbours=50, sweeps=20)",
-    "ease", "plsa(topics=10, iterations=50)", "lda(topics=10, iterations=50)", "rm1", "rm2", "rw", "kld", "chi2", "lm-wsr-ub",
-    "lm-wsr-ib", "nncosngbr-ub", "nncosngbr-ib", "ht",
+    "ease", "plsa(topics=10, iterations=50)", "lda(topics=10, iterations=50)", "rm1", "rm2", "rw", "kld", "chi2",
+    "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub", "nncosngbr-ib", "ht",
 )  # fmt: skip
 """All our systems; ``{t}`` is the lowest rating of a relevant item."""
 
@@ -29,8 +30,13 @@ SERVED = Serving(min_ratings=1, sample="all")
 
 
 def panel_of(threshold: float, systems: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the spellings of the systems, with the threshold in its place."""
-    return tuple(name.replace("{t}", f"{threshold:g}") for name in (PANEL if systems is None else systems))
+    """Return the spellings of the systems, with the threshold in its place; a misspelled one is refused."""
+    names = tuple(name.replace("{t}", f"{threshold:g}") for name in (PANEL if systems is None else systems))
+    if len(set(names)) < 2:
+        raise SettingError("the study compares orders of systems; give at least two")
+    for name in names:
+        recommender(name)
+    return names
 
 
 class ItemScores:
