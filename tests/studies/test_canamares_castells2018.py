@@ -103,6 +103,15 @@ def test_every_protocol_is_scored_under_every_discovery(run_again):
     assert frame.filter(pl.col("tau").is_not_nan()).select((pl.col("tau").abs() <= 1).all()).item()
 
 
+def test_every_discovery_and_every_draw_has_numbers_of_its_own(run_again):
+    names = ("table-1-published", "table-2-relevance-independent", "table-2-item-independent")
+    frames = [run_again.exhibit(name).frame.filter(pl.col("number") == f"published {TRUE_NDCG}") for name in names]
+    values = {tuple(frame["value"].round(12)) for frame in frames}
+    assert len(values) == 3
+    margins = {finding.margin for finding in run_again.claims if "P@10 on full lists" in finding.claim}
+    assert len(margins) > 1
+
+
 def test_worlds_are_scored_and_drawn(run_again):
     frame = run_again.exhibit("figure-2-worlds").frame
     assert frame["knob"].unique().to_list() == ["popularity_bias"]

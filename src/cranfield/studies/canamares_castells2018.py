@@ -40,7 +40,8 @@ from cranfield.studies._truth_work import (
     half_sums,
     published_sums,
 )
-from cranfield.studies._truth_worlds import KNOBS, world_readings, world_scores
+from cranfield.studies._truth_worlds import BASE, KNOBS, world_readings, world_scores
+from cranfield.studies._truth_worlds import SYSTEMS as WORLD_SYSTEMS
 
 REPETITIONS = 10
 """How often the paper repeats its five folds."""
@@ -178,7 +179,8 @@ class _Study:
         for knob, values in KNOBS.items():
             for value in values:
                 for place in range(worlds):
-                    made_of = {"knob": knob, "value": value, "seed": self._seed + place}
+                    made_of: dict[str, Any] = {**BASE, "systems": list(WORLD_SYSTEMS)}
+                    made_of |= {"knob": knob, "value": value, "seed": self._seed + place}
                     make = partial(_write_world, knob, value, self._seed + place)
                     artifact = self._store.artifact(f"worlds/{knob}-{value:g}-{place}", made_of, make)
                     frames.append(read_parquet(artifact.path()))
@@ -194,11 +196,12 @@ class _Study:
     def _kept(self, name: str, make: Callable[[], Any], done: Callable[[], Any]) -> Mapping[str, Any]:
         """Return the arrays of a part: those of the store, or new ones."""
         made_of = {
+            "part": name,
             "known": self._known.fingerprint,
             "judged": self._judged.fingerprint,
             "threshold": self._threshold,
             "seed": self._seed,
-            "systems": list(self.systems),
+            "systems": [*self.systems, *TOIS.values()],
         }
         artifact = self._store.artifact(name, made_of, partial(_write_arrays, make))
         with np.load(artifact.path()) as file:
