@@ -16,19 +16,15 @@ from cranfield._errors import SettingError
 from cranfield._numbers import DASH
 from cranfield._random import stream
 from cranfield._table import Table
-from cranfield.data import Ratings, Vocabulary
+from cranfield.comparisons.unjudged_pairs import GROUPS, LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data.relevance import AUTO, threshold_on
-from cranfield.measures import Metric, judge, measure
+from cranfield.measures import Metric
 from cranfield.measures.inputs import as_metrics, as_runs, as_test
-from cranfield.measures.unjudged_bounds import has_bounds
 from cranfield.rankings import Run
-from cranfield.splits import popularity_groups
 
-Floats = NDArray[np.float64]
+Difference = Callable[[Sequence[Pairs]], float]
+"""By how much the winner leads if more pairs are liked."""
 
-_LINEAR = ("P", "DCG", "RBP")
-"""Metrics that are sums over the items of a list: what an unjudged item adds depends on nothing else."""
-_GROUPS = ("popular", "middle", "rare")
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _HALVINGS = 12
 
@@ -84,14 +80,14 @@ class TippingPoint:
         if self.share is None:
             none_of = "none" if self.base == 0 else f"{self.base:.0%}"
             return (
-                f"{self.metric}: even if all unjudged items of {self.loser} and {none_of} of {self.winner}'s were liked, "
-                f"{self.winner} would stay ahead."
+                f"{self.metric}: even if all unjudged items of {self.loser} and {none_of} of {self.winner}'s were "
+                f"liked, {self.winner} would stay ahead."
             )
         about = "" if self.error == 0 else f" (± {200 * self.error:.1g})"
         return (
             f"{self.metric}: if {100 * self.share:.3g} %{about} more of {self.loser}'s unjudged items than of "
-            f"{self.winner}'s are liked, the order turns round: {self.items:,} of the {self.unjudged_loser:,} that only "
-            f"{self.loser} lists."
+            f"{self.winner}'s are liked, the order turns round: {self.items:,} of the {self.unjudged_loser:,} that "
+            f"only {self.loser} lists."
         )
 
 
@@ -159,7 +155,7 @@ class TippingPoints:
         )
         zero = base.mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
         panels = (zero + line).properties(width=150, height=150)
-        order = ["all", *_GROUPS]
+        order = ["all", *GROUPS]
         return themed(
             panels.facet(column=alt.Column("group:N", sort=order, title=None), row=alt.Row("pair:N", title=None))
         )
@@ -217,11 +213,14 @@ def tipping_points(
     >>> import cranfield as cf
     >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 5])
     >>> lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
-    >>> print(tipping_points(lists, test, "P@2", threshold=4).points[0].sentence)
-    P@2: if 66.7 % more of b's unjudged items than of a's are liked, the order turns round: 2 of the 3 that only b lists.
+    >>> point = tipping_points(lists, test, "P@2", threshold=4).points[0]
+    >>> point.winner, point.items, point.unjudged_loser
+    ('a', 2, 3)
     """
     systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
-    wanted = _ranking_metrics(metrics)
+    wanted = as_metrics(metrics)
+    for metric in wanted:
+        check_metric(metric, "tipping point")
     base = check.number("base", base)
     if not 0 <= base < 1:
         raise SettingError(
@@ -230,23 +229,11 @@ def tipping_points(
     lowest = threshold_on(ratings, threshold)
     draws, seed = check.whole("draws", draws), check.whole("seed", seed, at_least=0)
     points = [
-        _Pair(first, second, ratings, lowest, base, seed).point(metric, draws)
+        _point(TwoSystems(first, second, ratings, lowest), metric, base, draws, seed)
         for metric in wanted
         for first, second in _pairs(systems, baseline)
     ]
     return TippingPoints(tuple(points))
-
-
-def _ranking_metrics(metrics: Any) -> list[Metric]:
-    wanted = list(as_metrics(metrics))
-    for metric in wanted:
-        if not has_bounds(metric) or metric.definition.lower_is_better:
-            raise SettingError(
-                f"{metric} has no tipping point; ask for a ranking metric in which more is better, such as P@10"
-            )
-        if metric.definition.condensed or dict(metric.parameters).get("condensed"):
-            raise SettingError(f"{metric} is measured on condensed lists, which hold no unjudged items; use P@10")
-    return wanted
 
 
 def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, Run]]:
@@ -262,170 +249,102 @@ def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, 
     yield from ((run, reference) for run in systems if run is not reference)
 
 
-@dataclass(frozen=True)
-class _Unjudged:
-    """Pairs of a user and an item, in the codes of the vocabularies that hold test and lists."""
+def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: int) -> TippingPoint:
+    """Return the tipping point of two systems by a metric."""
+    lead = systems.difference(metric)
+    ahead, behind, sign = (0, 1, 1.0) if lead >= 0 else (1, 0, -1.0)
+    kinds = systems.unjudged(metric)
+    winner, loser, shared = kinds[ahead], kinds[behind], kinds[2]
 
-    users: NDArray[np.int64]
-    items: NDArray[np.int64]
+    def difference(liked: Sequence[Pairs]) -> float:
+        return sign * systems.difference(metric, liked)
 
-    def __len__(self) -> int:
-        return len(self.users)
+    share: float | None = 0.0
+    error = 0.0
+    if lead != 0 and metric.definition.name in LINEAR:
+        share = _exact(abs(lead), difference, (winner, loser, shared), base)
+    elif lead != 0:
+        share, error = _simulated(difference, (winner, loser, shared), base, draws, seed)
+    names = (systems.runs[ahead].name, systems.runs[behind].name)
+    return TippingPoint(
+        metric=str(metric),
+        winner=names[0],
+        loser=names[1],
+        difference=abs(lead),
+        share=None if share is None or share > 1 - base else share,
+        error=error,
+        unjudged_winner=len(winner),
+        unjudged_loser=len(loser),
+        unjudged_both=len(shared),
+        base=base,
+        curve=_curve(metric, names, abs(lead), difference, (winner, loser), systems.popularity(), seed),
+    )
 
-    def only(self, mask: NDArray[np.bool_]) -> _Unjudged:
-        return _Unjudged(self.users[mask], self.items[mask])
+
+def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
+    """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
+    gained, lost, both = (difference([kind]) - lead for kind in kinds)
+    slope = -lost - both / 2
+    return None if slope <= 0 else (lead + base * (gained + lost + both)) / slope
 
 
-class _Pair:
-    """Two systems with one test set, and what they score if unjudged items are liked."""
+def _simulated(
+    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
+) -> tuple[float | None, float]:
+    """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
+    found = []
+    for draw in range(draws):
+        keys = [
+            stream(seed, "tipping point", draw, name).random(len(kind))
+            for name, kind in zip(("winner", "loser", "both"), kinds)
+        ]
+        share = _level(difference, kinds, keys, base)
+        if share is None:
+            return None, 0.0
+        found.append(share)
+    spread = float(np.std(found, ddof=1) / np.sqrt(draws)) if draws > 1 else 0.0
+    return float(np.mean(found)), spread
 
-    def __init__(self, first: Run, second: Run, test: Ratings, threshold: float, base: float, seed: int) -> None:
-        self._runs, self._test, self._threshold = (first, second), test, threshold
-        self._base, self._seed = base, seed
-        self._item_ids = Vocabulary.union([test.item_ids, first.item_ids, second.item_ids])
-        relevant = test.values[test.values >= threshold]
-        self._grade = float(relevant.mean()) if len(relevant) else threshold
 
-    def point(self, metric: Metric, draws: int) -> TippingPoint:
-        """Return the tipping point by a metric."""
-        lead = self._difference(metric, None)
-        ahead, behind = (0, 1) if lead >= 0 else (1, 0)
-        own = self._unjudged(metric)
-        sign = 1.0 if lead >= 0 else -1.0
-        shared, winner, loser = own[2], own[ahead], own[behind]
+def _level(
+    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
+) -> float | None:
+    """Return by halving where the two are level, an item being liked if its key is below its rate; None if nowhere."""
 
-        def difference(liked: Sequence[_Unjudged]) -> float:
-            return sign * self._difference(metric, liked)
+    def at(more: float) -> float:
+        rates = (base, base + more, base + more / 2)
+        return difference([kind.only(key < rate) for kind, key, rate in zip(kinds, keys, rates)])
 
-        if lead == 0:
-            share, error = 0.0, 0.0
-        elif metric.definition.name in _LINEAR:
-            share, error = self._exact(abs(lead), difference, winner, loser, shared), 0.0
-        else:
-            share, error = self._simulated(difference, winner, loser, shared, draws)
-        names = (self._runs[ahead].name, self._runs[behind].name)
-        return TippingPoint(
-            metric=str(metric),
-            winner=names[0],
-            loser=names[1],
-            difference=abs(lead),
-            share=None if share is None or share > 1 - self._base else share,
-            error=error,
-            unjudged_winner=len(winner),
-            unjudged_loser=len(loser),
-            unjudged_both=len(shared),
-            base=self._base,
-            curve=self._curve(str(metric), names, abs(lead), difference, (winner, loser)),
-        )
+    low, high = 0.0, 1.0 - base
+    if at(high) > 0:
+        return None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
-    def _exact(
-        self,
-        lead: float,
-        difference: Callable[[Sequence[_Unjudged]], float],
-        winner: _Unjudged,
-        loser: _Unjudged,
-        shared: _Unjudged,
-    ) -> float | None:
-        """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
-        gained, lost, both = (
-            factor * (difference([kind]) - lead) for factor, kind in ((1, winner), (-1, loser), (1, shared))
-        )
-        slope = lost - both / 2
-        return None if slope <= 0 else (lead + self._base * (gained - lost + both)) / slope
 
-    def _simulated(
-        self,
-        difference: Callable[[Sequence[_Unjudged]], float],
-        winner: _Unjudged,
-        loser: _Unjudged,
-        shared: _Unjudged,
-        draws: int,
-    ) -> tuple[float | None, float]:
-        """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
-        found = []
-        for draw in range(draws):
-            keys = [
-                stream(self._seed, "tipping point", draw, name).random(len(kind))
-                for name, kind in (("winner", winner), ("loser", loser), ("both", shared))
-            ]
-
-            def at(more: float, keys: list[Floats] = keys) -> float:
-                rates = (self._base, self._base + more, self._base + more / 2)
-                return difference(
-                    [kind.only(key < rate) for kind, key, rate in zip((winner, loser, shared), keys, rates)]
-                )
-
-            low, high = 0.0, 1.0 - self._base
-            if at(high) > 0:
-                return None, 0.0
-            for _ in range(_HALVINGS):
-                middle = (low + high) / 2
-                low, high = (middle, high) if at(middle) > 0 else (low, middle)
-            found.append((low + high) / 2)
-        spread = float(np.std(found, ddof=1)) / np.sqrt(draws) if draws > 1 else 0.0
-        return float(np.mean(found)), float(spread)
-
-    def _curve(
-        self,
-        metric: str,
-        names: tuple[str, str],
-        lead: float,
-        difference: Callable[[Sequence[_Unjudged]], float],
-        own: tuple[_Unjudged, _Unjudged],
-    ) -> pl.DataFrame:
-        """Return the difference if a share of one system's own unjudged items is liked, by popularity group."""
-        groups = self._popularity()
-        rows = []
-        for group, number in (("all", None), *((name, place) for place, name in enumerate(_GROUPS))):
-            for name, kind in zip(names, own):
-                part = kind if number is None else kind.only(groups[kind.items] == number)
-                keys = stream(self._seed, "tipping point", "curve", name, group).random(len(part))
-                for rate in _RATES:
-                    value = lead if rate == 0 or not len(part) else difference([part.only(keys < rate)])
-                    rows.append((metric, *names, group, name, rate, value))
-        columns = ["metric", "winner", "loser", "group", "system", "assumed", "difference"]
-        return pl.DataFrame(rows, schema=columns, orient="row")
-
-    def _popularity(self) -> NDArray[np.int16]:
-        """Return the popularity group of each item by its test ratings; an item without any is a rare one."""
-        rated = int(np.count_nonzero(self._test.item_counts))
-        of_all = np.full(len(self._item_ids), len(_GROUPS) - 1, dtype=np.int16)
-        if rated >= len(_GROUPS):
-            groups = popularity_groups(self._test, len(_GROUPS))
-            codes = self._item_ids.codes(self._test.item_ids.all)
-            of_all[codes[groups >= 0]] = groups[groups >= 0]
-        return of_all
-
-    def _difference(self, metric: Metric, liked: Sequence[_Unjudged] | None) -> float:
-        """Return the first system's average less the second's, with more items judged liked."""
-        test = self._test if liked is None else self._with(liked)
-        averages = measure(list(self._runs), test, [metric], threshold=self._threshold).average()[:, 0]
-        return float(averages[0] - averages[1])
-
-    def _with(self, liked: Sequence[_Unjudged]) -> Ratings:
-        users = np.concatenate([self._test.users, *(kind.users for kind in liked)]).astype(np.int32)
-        own = self._item_ids.codes(self._test.item_ids.all)[self._test.items]
-        items = np.concatenate([own, *(kind.items for kind in liked)]).astype(np.int32)
-        grades = np.full(sum(map(len, liked)), self._grade)
-        values = np.concatenate([self._test.values.astype(np.float64), grades])
-        return Ratings.from_codes(self._test.user_ids, self._item_ids, users, items, values)
-
-    def _unjudged(self, metric: Metric) -> tuple[_Unjudged, _Unjudged, _Unjudged]:
-        """Return the unjudged pairs down to the cut-off that only the first lists hold, only the second, and both."""
-        first, second = (self._pairs_of(run, metric) for run in self._runs)
-        kinds = (np.setdiff1d(first, second), np.setdiff1d(second, first), np.intersect1d(first, second))
-        size = len(self._item_ids)
-        return tuple(_Unjudged(keys // size, keys % size) for keys in kinds)  # type: ignore[return-value]
-
-    def _pairs_of(self, run: Run, metric: Metric) -> NDArray[np.int64]:
-        judged = judge(run, self._test, threshold=self._threshold)
-        entries = judged.entries
-        assert judged.places is not None
-        missing = ~np.isin(entries.places, judged.places)
-        if metric.cutoff is not None:
-            missing &= entries.ranks <= metric.cutoff
-        codes = self._item_ids.codes(run.item_ids.all)
-        users = judged.judgments.users[entries.lists[missing]]
-        ids = judged.judgments.user_ids
-        translated = users if ids == self._test.user_ids else self._test.user_ids.codes(ids.ids(users))
-        return translated.astype(np.int64) * len(self._item_ids) + codes[entries.items[missing]]
+def _curve(
+    metric: Metric,
+    names: tuple[str, str],
+    lead: float,
+    difference: Difference,
+    own: tuple[Pairs, Pairs],
+    popularity: NDArray[np.int16],
+    seed: int,
+) -> pl.DataFrame:
+    """Return the difference if a share of one system's own unjudged items is liked, by popularity group."""
+    rows, is_linear = [], metric.definition.name in LINEAR
+    for group in ("all", *GROUPS):
+        for name, kind in zip(names, own):
+            part = kind if group == "all" else kind.only(popularity[kind.items] == GROUPS.index(group))
+            keys = stream(seed, "tipping point", "curve", name, group).random(len(part))
+            whole = lead if not len(part) else difference([part])
+            for rate in _RATES:
+                if is_linear or rate in (0, 1) or not len(part):
+                    value = lead + rate * (whole - lead)
+                else:
+                    value = difference([part.only(keys < rate)])
+                rows.append((str(metric), *names, group, name, rate, value))
+    columns = ["metric", "winner", "loser", "group", "system", "assumed", "difference"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
