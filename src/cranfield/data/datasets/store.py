@@ -192,9 +192,9 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
             )
         return {part: [source] for part in dataset.parts}
     if source.is_dir():
-        found = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
-        if all(found.values()):
-            return {part: _expanded(files, dataset, scratch / part) for part, files in found.items()}
+        parts = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
+        if all(parts.values()):
+            return {part: _expanded(files, dataset, scratch / part) for part, files in parts.items()}
         archives = _find(source, (dataset.download_name, *dataset.nested))
         if not archives:
             raise _nothing_found(dataset, source)
@@ -204,10 +204,10 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     if alone is not None and dataset.is_one_file:
         # A single compressed file is what it is, whatever it is called.
         return {part: [alone] for part in dataset.parts}
-    found = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
-    if not all(found.values()):
+    parts = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
+    if not all(parts.values()):
         raise _nothing_found(dataset, source)
-    return found
+    return parts
 
 
 def _unpack_limit(dataset: Dataset) -> int:
@@ -285,13 +285,13 @@ def _counts(ratings: Ratings, rows: int | None = None) -> Counts:
     return Counts(ratings.n_users, ratings.n_items, len(ratings), rows)
 
 
-def _check(dataset: Dataset, part: str, found: Counts, source: Path) -> None:
+def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
     """Compare the counts of a copy with those it should have."""
     if dataset.tolerance is None:
         return
     expected = dataset.expected(part)
     for what in ("users", "items", "ratings", "rows"):
-        wanted, have = getattr(expected, what), getattr(found, what)
+        wanted, have = getattr(expected, what), getattr(counts, what)
         if wanted is not None and abs(have - wanted) > dataset.tolerance * wanted:
             of_part = "" if part == "all" else f" in its {part} part"
             raise DownloadError(
