@@ -308,9 +308,7 @@ def test_an_empty_training_set_and_scores_of_another_shape_are_refused():
     ids=["text", "ragged", "complex", "sparse"],
 )
 def test_scores_that_are_no_numbers_are_refused(wrong):
-    with pytest.raises(
-        InputError, match=r"mine scored by .*, not by an array of real numbers; return one row"
-    ):
+    with pytest.raises(InputError, match=r"mine scored by .*, not by an array of real numbers; return one row"):
         recommend(_world(), {"mine": lambda train, users: wrong})
 
 

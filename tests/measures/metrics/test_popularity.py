@@ -76,6 +76,28 @@ def test_propensity_estimators_equal_their_definitions(data, n, gamma, worlds, j
         same(Metric.of(f"SNIPS(utility={utility}, gamma={gamma})@{n}")(judged), snips)
 
 
+@given(data=st.data(), n=st.integers(1, 13), half_life=st.sampled_from([1.5, 2.0, 5.0]))
+def test_the_half_life_score_equals_its_definition(data, n, half_life, worlds, judged_of, ranked, same):
+    run, test = data.draw(worlds)
+    judged = judged_of(run, test, THRESHOLD, train=TRAIN)
+    counts = _counts(positive=False)
+    for popularity in ("none", "inverse"):
+        gained, best = [], []
+        for user in sorted(test):
+            worth = {item: 1.0 if popularity == "none" else 1 / counts[item] for item in _relevant(test[user])
+                     if popularity == "none" or counts.get(item)}  # fmt: skip
+            discount = [2.0 ** (-k / (half_life - 1)) for k in range(n)]
+            gained.append(sum(worth.get(item, 0) * d for item, d in zip(ranked(run.get(user, {})), discount)))
+            best.append(sum(w * d for w, d in zip(sorted(worth.values(), reverse=True), discount)))
+        spelling = f"RScore(half_life={half_life}, popularity={popularity}"
+        same(Metric.of(f"{spelling})@{n}")(judged), [a / b if b else math.nan for a, b in zip(gained, best)])
+        values = Metric.of(f"{spelling}, weights=global)@{n}")(judged)
+        known = [bool(_relevant(test[user])) for user in sorted(test)]
+        if sum(best):
+            same(np.nansum(values), sum(gained) / (sum(best) / len(best)))
+            assert (~np.isnan(values)).tolist() == known
+
+
 def test_special_cases_are_what_they_should_be(judged_of, same):
     run = {1: {item: -float(item) for item in range(8)}, 2: {item: float(item) for item in range(4)}}
     judged = judged_of(run, {1: {0: 5, 3: 5, 9: 5}, 2: {1: 5, 7: 3}}, THRESHOLD, train=TRAIN)

@@ -154,3 +154,33 @@ def self_normalised(
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
     return ratio(judged.discounted(_utility(judged, utility), gains), _totals(judged, inverse))
+
+
+@_popular("RScore", requires="relevant items", aliases=("HalfLife",))
+def half_life_score(
+    judged: Judged,
+    *,
+    cutoff: int | None = None,
+    half_life: Annotated[float, Limits(above=1)] = 5.0,
+    popularity: Literal["inverse"] | None = None,
+    weights: Literal["user", "global"] = "user",
+) -> Values:
+    """R-score (Breese, Heckerman and Kadie 1998): the worth of a relevant item halves every ``half_life`` − 1 ranks.
+
+    Σ_{relevant i in the list} w_i 2^(−(k − 1)/(half_life − 1)), k the rank of i, over the same of the best list, which
+    a cut-off cuts as well. A user looks at rank ``half_life`` half as often as at rank 1. w_i is 1
+    (``popularity=none``) or 1/|R(i)| (``popularity=inverse``; Shani et al. 2008), R(i) being the training ratings of
+    i; an item without any has no weight. With ``weights=global`` a value is over the mean of the best lists, so that
+    the mean over all lists is the ratio of the sums, as in Breese et al.
+    """
+    judgments = judged.judgments
+    longest = int(judgments.n_judged.max(initial=0))
+    discount = 0.5 ** (np.arange(max(judged.depth, longest)) / (half_life - 1.0))
+    worth = judgments.relevant.astype(np.float64)
+    if popularity == "inverse":
+        worth *= _powers(_popularity(judged, "RScore", "all", 0.0)[0], 1.0)[judgments.items]
+    gained = judged.discounted(discount[: judged.depth], worth[judged.pointers])
+    best = judgments.ideal(None, lambda _: worth, discount[: longest if cutoff is None else cutoff])
+    if weights == "global":
+        best = np.full(judged.n_lists, best.mean() if judged.n_lists else 0.0)
+    return ratio(gained, best)
