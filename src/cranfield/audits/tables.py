@@ -39,7 +39,7 @@ def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
     """Return the tables about one pair of systems, by name; one that says nothing of this audit has no row."""
     return {
         "shares": shares(audit, view),
-        "joint": joint(view),
+        "joint": joint(audit, view),
         "joint-by-question": joint_by_question(audit, view),
         "influence": influence(view),
         "interactions": interactions(view),
@@ -83,22 +83,22 @@ def shares(audit: Audit, view: View) -> Table:
     return Table(header, rows, caption)
 
 
-def joint(view: View) -> Table:
+def joint(audit: Audit, view: View) -> Table:
     """Return the joint test over all universes: the four statistics, what is expected without a difference, and p."""
-    answer = view.pair.answer()
-    header = ["statistic", "observed", "expected", "p", "p, Holm", "p, retrained"]
+    answer, seeds_opened = view.pair.answer(), bool(audit.grid.of_kind("chance"))
+    header = ["statistic", "observed", "expected", "p", "p, Holm", *(["p, retrained"] * seeds_opened)]
     rows = []
     if answer.joint is not None:
         for name in STATISTICS:
             form = share_text if name in ("net", "either") else number_text
             numbers = [form(answer.joint.observed[name]), form(answer.joint.expected[name])]
-            corrected = [answer.corrected.get(name), answer.corrected_retrained.get(name)]
-            p_values = [p_text(p) for p in (answer.joint.p[name], *corrected)]
-            rows.append([STATISTICS_IN_WORDS[name], *numbers, *p_values])
+            p_values = [answer.joint.p[name], answer.corrected.get(name)]
+            wider = [answer.corrected_retrained.get(name)] * seeds_opened
+            rows.append([STATISTICS_IN_WORDS[name], *numbers, *map(p_text, (*p_values, *wider))])
+    retrained = ". Retrained: with the spread of chance options added to that of users" if seeds_opened else ""
     caption = (
         f"Joint test of all universes, {view.first} against {view.second}. Expected: the mean if the systems were "
-        "equally good. Holm: corrected over the pairs of systems. Retrained: the same with the spread of chance "
-        "options added to that of users"
+        f"equally good. Holm: corrected over the pairs of systems{retrained}"
     )
     return Table(header, rows, caption)
 
@@ -255,16 +255,17 @@ def pairs(audit: Audit) -> Table:
     order = {system: place for place, system in enumerate(audit.systems_at_start)}
     views = [View(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
     views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
+    seeds_opened = bool(audit.grid.of_kind("chance"))
     header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance", "p median",
-              "p either", "p either, retrained"]  # fmt: skip
+              "p either", *(["p either, retrained"] * seeds_opened)]  # fmt: skip
     caption = (
         "Every pair of systems, the better one under the starting point first: shares of the cells, what chance gives, "
         "and the joint test of all universes with Holm's correction"
     )
-    return Table(header, [_pair_row(view) for view in views], caption)
+    return Table(header, [_pair_row(view, seeds_opened) for view in views], caption)
 
 
-def _pair_row(view: View) -> list[str]:
+def _pair_row(view: View, seeds_opened: bool) -> list[str]:
     answer = view.pair.answer()
     kinds = ("leads", "trails", "leads significantly", "trails significantly")
     p_values = [answer.corrected.get("median"), answer.corrected.get("either")]
@@ -273,7 +274,7 @@ def _pair_row(view: View) -> list[str]:
         view.second,
         *(share_text(view.share(answer, kind).share) for kind in kinds),
         _chance(view, answer),
-        *map(p_text, (*p_values, answer.corrected_retrained.get("either"))),
+        *map(p_text, (*p_values, *([answer.corrected_retrained.get("either")] * seeds_opened))),
     ]
 
 

@@ -22,7 +22,7 @@ from cranfield.audits.wording import option_words, share_text
 from cranfield.comparisons.sentences import p_text
 
 # What all pairs may take in the page, in bytes.
-_MOST_BYTES = 5_500_000
+_MOST_BYTES = 4_000_000
 # A table of more rows is shown up to here; the files of the audit have all of it.
 MOST_ROWS = 60
 # More systems are not to be told apart in a list of choices, and a rank is a byte.
@@ -30,7 +30,7 @@ _MOST_SYSTEMS = 100
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownPair:
     """What a page shows of a pair of systems.
 
     Parameters
@@ -51,7 +51,7 @@ class Shown:
     tables: Mapping[str, Table]
 
     @classmethod
-    def of(cls, audit: Audit, view: View) -> Shown:
+    def of(cls, audit: Audit, view: View) -> ShownPair:
         """Return what a page shows of a pair."""
         tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
         return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
@@ -72,18 +72,18 @@ class Shown:
         }
 
 
-def audited(audit: Audit) -> tuple[list[Shown], dict[str, Any]]:
+def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
     """Return what a page shows of each pair of systems, the chosen one first, and all that its script needs.
 
     The pairs are those of the best systems under the starting point, as many as a page can hold.
     """
     order = audit.systems_at_start[:_MOST_SYSTEMS]
     numbers = {system: number for number, system in enumerate(order)}
-    pairs: list[Shown] = []
+    pairs: list[ShownPair] = []
     written: list[dict[str, Any]] = []
     size = 0
     for place in range(1, len(order)):
-        added = [Shown.of(audit, View.of(audit, first, order[place])) for first in order[:place]]
+        added = [ShownPair.of(audit, View.of(audit, first, order[place])) for first in order[:place]]
         texts = [pair.as_dict(numbers) for pair in added]
         size += sum(len(json.dumps(text)) for text in texts)
         if pairs and size > _MOST_BYTES:

@@ -32,8 +32,8 @@
   const pText = (p) => (p < 0.0001 ? "p < 0.0001" : `p = ${Number(p.toPrecision(3))}`);
   const count = (n) => n.toLocaleString("en-US");
   /* 0 % and 100 % stand only for exact values. */
-  const percent = (share) => (Number.isNaN(share) ? "–" : share > 0 && share < 0.005 ? "under 1 %"
-    : share < 1 - 1e-9 && share > 0.995 ? "over 99 %" : `${Math.round(100 * share)} %`);
+  const percent = (share) => (Number.isNaN(share) ? "–" : share > 0 && share < 0.005 ? "<1 %"
+    : share < 1 - 1e-9 && share > 0.995 ? ">99 %" : `${Math.round(100 * share)} %`);
 
   /* Pairs are unpacked when they are first chosen. */
   const unpacked = new Map();
@@ -141,7 +141,8 @@
       const kind = significant(cell) ? (lead(cell) > 0 ? 1 : lead(cell) < 0 ? 2 : 0) : 0;
       dots[kind] += `M${place(k).toFixed(1)} ${y(values[k]).toFixed(1)}h0`;
     });
-    [[MUTED, 2.6], [FIRST, 5], [SECOND, 5]].forEach(([stroke, size], kind) => {
+    const larger = n < 100 ? 2 : 0;
+    [[MUTED, 2.6 + larger], [FIRST, 5 + larger], [SECOND, 5 + larger]].forEach(([stroke, size], kind) => {
       if (dots[kind]) drawing.append(mark("path", { d: dots[kind], stroke, "stroke-width": size, "stroke-linecap": "round", fill: "none" }));
     });
     const origin = order.indexOf(start);
@@ -244,7 +245,7 @@
       make("p", {}, make("b", {}, `${verdict}.`), ` ${numbers}${shared}`),
       make("p", { class: "words" }, `${words}.`),
       make("dl", { class: "card" }, ...lines),
-      make("p", {}, `All systems here: ${ranked.join(", ")}${data.of_systems > ranked.length ? ", …" : ""}.`));
+      make("p", {}, `All systems here: ${ranked.join(", ")}${data.of_systems > ranked.length ? ` and ${data.of_systems - ranked.length} more` : ""}.`));
     drawing.setAttribute("aria-valuenow", k + 1);
     drawing.setAttribute("aria-valuetext", `${verdict}, d_z ${pair.d_z[u].toFixed(3)}`);
   }

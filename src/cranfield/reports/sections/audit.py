@@ -11,7 +11,7 @@ from cranfield.audits import Audit
 from cranfield.audits.tables import audit_tables
 from cranfield.audits.verdict import NOT_A_PROBABILITY
 from cranfield.reports import figures
-from cranfield.reports.audited import Shown, audited, shortened
+from cranfield.reports.audited import ShownPair, audited, shortened
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
 from cranfield.reports.section import Reported, Section, on_page
 
@@ -128,7 +128,7 @@ def _parts(audit: Audit) -> tuple[list[_Part], dict[str, Any]]:
     return parts, data
 
 
-def _verdict(audit: Audit, chosen: Shown, systems: list[str]) -> str:
+def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
     """Return the choice of a pair, its verdict, and numbers to see at a glance."""
     ranked = audit.verdict[: len(audit.verdict) - len(chosen.sentences)]
     large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
@@ -162,7 +162,7 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
     )
 
 
-def _universes(audit: Audit, chosen: Shown) -> str:
+def _universes(audit: Audit, chosen: ShownPair) -> str:
     first, second = chosen.view.systems
     # Drawn once: without its script the page shows these, and with it they can be saved.
     curve = _still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
@@ -174,7 +174,7 @@ def _universes(audit: Audit, chosen: Shown) -> str:
     )
 
 
-def _decisions(audit: Audit, chosen: Shown) -> str:
+def _decisions(audit: Audit, chosen: ShownPair) -> str:
     first, second = chosen.view.systems
     bars = _still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
     return (
@@ -191,7 +191,7 @@ def _decisions(audit: Audit, chosen: Shown) -> str:
     )
 
 
-def _questions(chosen: Shown, tables: dict[str, Table]) -> str:
+def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
     return (
         paragraphs([_SAYS["shares"]])
         + _of_pair(chosen, "shares")
@@ -230,7 +230,7 @@ def _still(name: str, chart: Any, caption: str) -> str:
     )
 
 
-def _of_pair(chosen: Shown, name: str, empty: str = "") -> str:
+def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
     """Return a table that the script fills for another pair; where it has no row, what that means."""
     own = chosen.tables[name]
     hidden, shown = (" hidden", "") if not own.rows else ("", " hidden")
