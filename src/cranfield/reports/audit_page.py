@@ -38,7 +38,8 @@ def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     """
     grid = audit.grid
     decisions = "one decision" if len(grid.opened) == 1 else f"{len(grid.opened)} decisions"
-    crossed = f"{len(audit.systems)} systems under {grid.n_cells:,} combinations of the options of {decisions}."
+    cells = "1 combination" if grid.n_cells == 1 else f"{grid.n_cells:,} combinations"
+    crossed = f"{len(audit.systems)} systems under {cells} of the options of {decisions}."
     return page(title, audit_sections(audit), lead=lead or crossed)
 
 

@@ -11,7 +11,7 @@
   const optionOf = new Uint16Array(buffer(data.cells)), universe = new Uint32Array(buffer(data.universe));
   const users = new Uint32Array(buffer(data.users)), averages = new Float64Array(buffer(data.averages));
   const ranks = new Uint8Array(buffer(data.ranks)), weights = data.weights && new Float64Array(buffer(data.weights));
-  const nCells = universe.length, nUniverses = users.length, nDecisions = decisions.length;
+  const heading = `h${home.dataset.level}`, nCells = universe.length, nUniverses = users.length, nDecisions = decisions.length;
   const weightOf = (cell) => (weights ? weights[cell] : 1);
   const INK = "#1c2430", MUTED = "#5c6675", RULE = "#dfe3e8", FIRST = "#0072b2", SECOND = "#d55e00";
 
@@ -74,7 +74,7 @@
   const keep = step("audit-cells.csv", () => save("audit-cells.csv", kindOf("audit-cells.csv"), csv()));
   const map = make("table", { class: "map" });
   home.append(make("figure", {}, frame, caption), steps, detail,
-    make("h4", {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. Of the cells with an option, the bar shows who leads more of them. An option that goes with another winner need not be its cause: the single changes below leave all else as it is."),
+    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. Of the cells with an option, the bar shows who leads more of them. An option that goes with another winner need not be its cause: the single changes below leave all else as it is."),
     make("p", { class: "steps" }, everything, keep),
     make("div", {}, said, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Option by option" }, map)));
 
@@ -241,7 +241,7 @@
     const alike = universe.reduce((sum, other) => sum + (other === u), 0);
     const shared = alike > 1 ? ` ${alike} cells have these numbers: an option that does not apply repeats the value.` : "";
     detail.replaceChildren(
-      make("h4", {}, `${selected === start ? "The starting point: cell" : "Cell"} ${count(k + 1)} of ${count(order.length)} by d_z`),
+      make(heading, {}, `${selected === start ? "The starting point: cell" : "Cell"} ${count(k + 1)} of ${count(order.length)} by d_z`),
       make("p", {}, make("b", {}, `${verdict}.`), ` ${numbers}${shared}`),
       make("p", { class: "words" }, `${words}.`),
       make("dl", { class: "card" }, ...lines),

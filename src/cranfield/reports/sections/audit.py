@@ -73,7 +73,7 @@ class _Part:
 
 def audit_section(audit: Audit) -> Section:
     """Return the audit as one section, with a heading for each part."""
-    parts, data = _parts(audit)
+    parts, data = _parts(audit, level=4)
     opening, *rest = parts
     html = opening.html + "".join(f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}' for part in rest)
     return _section("audit", _TITLE, html, audit, data)
@@ -81,7 +81,7 @@ def audit_section(audit: Audit) -> Section:
 
 def audit_sections(audit: Audit) -> list[Section]:
     """Return the audit as one section for each part, for a page of its own."""
-    parts, data = _parts(audit)
+    parts, data = _parts(audit, level=3)
     opening, *rest = parts
     last = rest.pop()
     return [
@@ -113,14 +113,15 @@ def _section(name: str, title: str, html: str, audit: Audit, data: Any) -> Secti
     return Section(name, title, html + downloads(*kept), tables=kept, data=data)
 
 
-def _parts(audit: Audit) -> tuple[list[_Part], dict[str, Any]]:
+def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
+    """Return the parts and what the script needs; headings inside a part are of this level."""
     pairs, data = audited(audit)
     tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
     chosen = pairs[0]
     parts = [
         _Part("audit", "The verdict", _verdict(audit, chosen, data["systems"])),
-        _Part("audit-universes", "Cell by cell", _universes(audit, chosen)),
-        _Part("audit-decisions", "Which decisions matter", _decisions(audit, chosen)),
+        _Part("audit-universes", "Cell by cell", _universes(audit, chosen, level)),
+        _Part("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
         _Part("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
         _Part("audit-systems", "All systems", _systems(audit, tables)),
         _Part("audit-opened", "What was opened", _opened(audit, tables)),
@@ -162,19 +163,19 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
     )
 
 
-def _universes(audit: Audit, chosen: ShownPair) -> str:
+def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
     first, second = chosen.view.systems
     # Drawn once: without its script the page shows these, and with it they can be saved.
     curve = _still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
     flips = _still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
     return (
         paragraphs([_SAYS["universes"]])
-        + '<div id="audit-root" class="audit"></div>'
+        + f'<div id="audit-root" class="audit" data-level="{level}"></div>'
         + f"<noscript>{curve}{paragraphs([_SAYS['map']])}{flips}</noscript>"
     )
 
 
-def _decisions(audit: Audit, chosen: ShownPair) -> str:
+def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
     first, second = chosen.view.systems
     bars = _still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
     return (
@@ -182,10 +183,10 @@ def _decisions(audit: Audit, chosen: ShownPair) -> str:
         + f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
         + _of_pair(chosen, "influence")
         + _of_pair(chosen, "interactions")
-        + "<h4>The smallest changes</h4>"
+        + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
         + _of_pair(chosen, "flips", "No change of one decision turns the winner or the significance.")
-        + "<h4>When does the other system win?</h4>"
+        + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
         + _of_pair(chosen, "rule", "No rule says better who leads than always naming the same system.")
     )
