@@ -532,7 +532,7 @@ def test_the_same_system_twice_swaps_the_pair(open_page, audit, audit_path):
     assert page.locator("#audit-large p").all_inner_texts() == audit.sentences()[:2]
 
 
-def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_page, audit, audit_path):
+def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_page, audit, audit_path, tmp_path):
     page = open_page(audit_path)
     first, second = audit.systems_at_start[:2]
     cells = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
@@ -542,6 +542,7 @@ def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_
     assert _share(cells.filter(split="random(train=0.8)"), first) in said
     assert page.locator(".curve svg").get_attribute("aria-valuemax") == "10"
     assert page.locator("tr[data-option='random(train=0.2)'] td.number").first.inner_text() == "–"
+    ET.parse(download(page, page.get_by_role("button", name="audit-curve.svg"), tmp_path))
     page.locator("tr[data-option='random(train=0.8)'] input").uncheck()
     assert page.locator(".audit .said-live").inner_text().startswith("No cell is left")
     page.get_by_role("button", name="All options").click()
@@ -576,6 +577,10 @@ def test_an_audit_fits_a_phone_in_the_dark(open_page, audit_path):
     page = open_page(audit_path, viewport={"width": 360, "height": 740}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.locator(".curve svg").bounding_box()["width"] <= 360
+    # However long a name is.
+    page.evaluate("for (const one of document.querySelectorAll('#audit-pair option')) one.textContent = 'x'.repeat(90)")
+    page.evaluate("for (const one of document.querySelectorAll('.map th')) one.append('x'.repeat(90))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     colour = "getComputedStyle(document.querySelector('.curve text[fill=\"#1c2430\"]')).fill"
     assert page.evaluate(colour) == page.evaluate("getComputedStyle(document.body).color")
 

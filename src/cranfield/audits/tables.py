@@ -225,7 +225,8 @@ def opened(grid: Grid) -> Table:
         ]
         rows.append([decision.name, decision.kind, start[decision.name], ", ".join(shown)])
     sample = "" if grid.complete else ", a balanced sample of all combinations"
-    caption = f"What was opened: {grid.n_cells:,} cells{sample}, of which {grid.n_universes:,} universes differ"
+    distinct = f", {grid.n_universes:,} of them distinct universes" if grid.n_universes < grid.n_cells else ""
+    caption = f"What was opened: {_cells(grid)}{sample}{distinct}"
     return Table(["decision", "kind", "starting point", "options"], rows, caption)
 
 
@@ -244,8 +245,8 @@ def ranks(audit: Audit) -> Table:
         share = interval_text(first["share"], first["lower"], first["upper"])
         body.append([system, f"{means[system]:.2f}", f"{min(taken)}", f"{max(taken)}", share])
     caption = (
-        f"Ranks of {len(audit.systems)} systems over {audit.grid.n_cells:,} cells; first: share of the cells with its "
-        "95 % interval over resampled users. Systems with equal averages share the better rank"
+        f"Ranks of {len(audit.systems)} systems over {_cells(audit.grid)}; first: share of the cells with its 95 % "
+        "interval over resampled users. Systems with equal averages share the better rank"
     )
     return Table(["system", "mean rank", "best", "worst", "first"], body, caption)
 
@@ -297,6 +298,10 @@ def left_out(grid: Grid) -> Table:
     total = sum(map(len, by_reason.values()))
     caption = f"The {total:,} combinations that are left out, with the reason and the options that all of them have"
     return Table(["reason", "combinations", "options"], rows, caption)
+
+
+def _cells(grid: Grid) -> str:
+    return "1 cell" if grid.n_cells == 1 else f"{grid.n_cells:,} cells"
 
 
 def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:

@@ -116,8 +116,9 @@
   }
 
   /* ---- the curve and the matrix of options ---- */
-  let place = () => 0, height = 0, cursor = null;
+  let place = () => 0, cursor = null, drawnFor = 0;
   function draw() {
+    drawnFor = frame.clientWidth;
     const [first, second] = names();
     const width = Math.max(280, frame.clientWidth || home.clientWidth), narrow = width < 560;
     const letter = 6.1, longest = Math.max(...decisions.flatMap((one) => one.options.map((option) => option.length)), 8);
@@ -150,7 +151,7 @@
       drawing.append(mark("path", { d: `M${place(origin)} ${y(values[origin]) - 7}l6 7l-6 7l-6 -7z`, stroke: INK, "stroke-width": 1.5,
         fill: significant(start) ? (lead(start) > 0 ? FIRST : SECOND) : MUTED }));
     }
-    height = matrix(drawing, left, right, bottom + 14, row, letter);
+    const height = matrix(drawing, left, right, bottom + 14, row, letter);
     drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
     drawing.setAttribute("width", width);
     drawing.setAttribute("height", height);
@@ -355,9 +356,8 @@
       });
     });
   }
-  let drawn = 0;
   new ResizeObserver(() => {
-    if (frame.clientWidth !== drawn) { drawn = frame.clientWidth; draw(); showDetail(); }
+    if (frame.clientWidth !== drawnFor) { draw(); showDetail(); }
   }).observe(frame);
   showInfluence();
   filter();
