@@ -270,6 +270,8 @@ class Audit:
 
     def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
         """Return all that is said of a pair; by default of the two best systems under the starting point."""
+        if (first is None) != (second is None):
+            raise SettingError(f"a pair needs two systems, and only {first or second!r} was given; name both")
         wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
         for name in wanted:
             if name not in self.systems:
@@ -302,11 +304,20 @@ class Audit:
         texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
         return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
 
-    def plot(self, figure: str = "curve", **options: Any) -> Any:
-        """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
+    def plot(self, kind: str = "curve", **options: Any) -> Any:
+        """Return a figure as an Altair chart.
+
+        Parameters
+        ----------
+        kind
+            ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence`` or ``ranks``.
+        options
+            Those of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs are
+            positive where the first leads), ``answer`` of the influence, ``style``.
+        """
         from cranfield.audits import figures
 
-        return figures.FIGURES[_checks.one_of("figure", figure, figures.FIGURES)](self, **options)
+        return figures.FIGURES[_checks.one_of("kind", kind, figures.FIGURES)](self, **options)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files."""
