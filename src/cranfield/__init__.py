@@ -55,6 +55,7 @@ from cranfield.splits import Split
 if TYPE_CHECKING:
     from cranfield import experiments
     from cranfield.audits.auditing import audit
+    from cranfield.biases import density, times_random
     from cranfield.data import datasets
     from cranfield.measures.dialects import across_tools
     from cranfield.reports import write_report
@@ -92,6 +93,7 @@ __all__ = [
     "compare",
     "compare_segments",
     "datasets",
+    "density",
     "describe",
     "discriminative_power",
     "experiments",
@@ -114,6 +116,7 @@ __all__ = [
     "simulate",
     "splits",
     "standardise",
+    "times_random",
     "write",
     "write_report",
     "write_run",
@@ -125,7 +128,9 @@ _LATER = {
     "datasets": ("cranfield.data.datasets", None),
     "across_tools": ("cranfield.measures.dialects", "across_tools"),
     "audit": ("cranfield.audits.auditing", "audit"),
+    "density": ("cranfield.biases", "density"),
     "experiments": ("cranfield.experiments", None),
+    "times_random": ("cranfield.biases", "times_random"),
     "write_report": ("cranfield.reports", "write_report"),
 }
 

@@ -1,0 +1,18 @@
+"""Sparsity and popularity bias: predicted, measured and corrected (Bellogín, Castells and Cantador 2017)."""
+
+from cranfield.biases.densities import Density, density, density_of
+from cranfield.biases.precision_formulas import ExpectedPrecision, expected_precision, one_relevant_bounds
+from cranfield.biases.random_rankings import RandomTargets, TimesRandom, times_random, times_random_of
+
+__all__ = [
+    "Density",
+    "ExpectedPrecision",
+    "RandomTargets",
+    "TimesRandom",
+    "density",
+    "density_of",
+    "expected_precision",
+    "one_relevant_bounds",
+    "times_random",
+    "times_random_of",
+]
