@@ -1,6 +1,7 @@
 """Sparsity and popularity bias: predicted, measured and corrected (Bellogín, Castells and Cantador 2017)."""
 
 from cranfield.biases.densities import Density, density, density_of
+from cranfield.biases.drawn_targets import expected_over_draws
 from cranfield.biases.precision_formulas import ExpectedPrecision, expected_precision, one_relevant_bounds
 from cranfield.biases.random_rankings import RandomTargets, TimesRandom, times_random, times_random_of
 
@@ -11,6 +12,7 @@ __all__ = [
     "TimesRandom",
     "density",
     "density_of",
+    "expected_over_draws",
     "expected_precision",
     "one_relevant_bounds",
     "times_random",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cranfield._errors import SettingError
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     Loaded,
@@ -19,7 +21,7 @@ from cranfield.cli._measuring import (
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
-from cranfield.measures import DEFAULT_METRICS, Averaging
+from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
 from cranfield.measures.notes import notes_on_reading
 
 if TYPE_CHECKING:
@@ -66,6 +68,20 @@ Examples:
     help="Also how many times better than a random ranking of all items each system is, without those that --train "
     "holds for the user.",
 )
+@click.option(
+    "--over-draws",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Measure in expectation over the draw of N non-relevant items for each list, without drawing; the runs rank "
+    "all candidates.",
+)
+@click.option(
+    "--relevant",
+    type=click.Choice(["all", "one"]),
+    default="all",
+    show_default=True,
+    help="With --over-draws: all relevant items of a user in one list, or each in a list of its own.",
+)
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
@@ -76,6 +92,8 @@ def command(
     metrics: tuple[str, ...],
     bounds: bool,
     times_random: bool,
+    over_draws: int | None,
+    relevant: Any,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -91,7 +109,13 @@ def command(
         check_frame_file(per_user)
     loaded = measuring.load()
     averaging = Averaging(**decisions)
-    scores = loaded.measure(metrics, bounds=bounds)
+    if over_draws is None:
+        if relevant != "all":
+            raise SettingError("--relevant says what lists of drawn items hold; give --over-draws N as well")
+        scores = loaded.measure(metrics, bounds=bounds)
+    else:
+        extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report}
+        scores = _over_draws(loaded, metrics, over_draws, relevant, [name for name, given in extras.items() if given])
     scores.check_measured()
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
@@ -135,6 +159,21 @@ def _times_random(loaded: Loaded, metrics: tuple[str, ...], averaging: Averaging
     return times_random(
         loaded.runs, loaded.test, metrics, threshold=loaded.options.threshold, lists=loaded.options.lists,
         train=loaded.train, negative_grades=loaded.options.negative_grades, seed=seed, average=averaging,
+    )  # fmt: skip
+
+
+def _over_draws(loaded: Loaded, metrics: tuple[str, ...], number: int, relevant: Any, extras: Sequence[str]) -> Scores:
+    """Measure the runs in expectation over the draw of so many items."""
+    from cranfield.biases import expected_over_draws
+
+    options = loaded.options
+    if options.lists == "condensed" or options.negative_grades != "judged":
+        extras = [*extras, "--lists condensed" if options.lists == "condensed" else "--negative-grades"]
+    if extras:
+        raise SettingError(f"--over-draws has no {extras[0]}; leave one of them out")
+    return expected_over_draws(
+        loaded.runs, loaded.test, metrics, nonrelevant=number, relevant=relevant, train=loaded.train,
+        threshold=options.threshold,
     )  # fmt: skip
 
 
