@@ -1,6 +1,6 @@
 """Metrics in expectation over the draw of non-relevant targets, without drawing any.
 
-A sampled list holds fixed items (the relevant ones, or all test items) and N of the M other candidates, drawn by chance.
+A sampled list holds fixed items (the relevant ones, or all test items) and N of the M other candidates, by chance.
 Of the a candidates that the system puts above a fixed item, the number drawn is hypergeometric, and so the rank of the
 item, and every metric that is a sum over ranks, has an exact expectation. It needs the ranks in the whole ranking only.
 """
