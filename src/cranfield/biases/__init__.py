@@ -1,5 +1,7 @@
 """Sparsity and popularity bias: predicted, measured and corrected (Bellogín, Castells and Cantador 2017)."""
 
+from cranfield.biases.answer import Bias
+from cranfield.biases.biasing import bias
 from cranfield.biases.densities import Density, density, density_of
 from cranfield.biases.drawn_targets import expected_over_draws
 from cranfield.biases.estimators import Estimates, estimate
@@ -9,6 +11,7 @@ from cranfield.biases.random_rankings import RandomTargets, TimesRandom, times_r
 from cranfield.biases.sampled_metrics import CorrectedMetrics, correct_sampled
 
 __all__ = [
+    "Bias",
     "CorrectedMetrics",
     "Density",
     "Estimates",
@@ -16,6 +19,7 @@ __all__ = [
     "Propensities",
     "RandomTargets",
     "TimesRandom",
+    "bias",
     "correct_sampled",
     "density",
     "density_of",

@@ -96,7 +96,7 @@ def expected_over_draws(
         _check_whole(lists, baseline.sizes)
     fixed = baseline.inside & (judged[0].judgments.relevant | (unrated is not None))
     others = baseline.sizes - np.bincount(judged[0].judgments.lists[fixed], minlength=judged[0].n_lists)
-    draws = [_Draws(lists, others, np.minimum(number, others), unrated is not None) for lists in judged]
+    draws = [_DrawnLists(lists, others, np.minimum(number, others), unrated is not None) for lists in judged]
     if relevant == "one":
         scores = _one_relevant_scores(draws, measuring, train)
     else:
@@ -149,7 +149,7 @@ def _check_whole(judged: Judged, sizes: NDArray[np.int64]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Draws:
+class _DrawnLists:
     """Whole rankings, and from how many candidates how many are drawn for each list."""
 
     judged: Judged
@@ -231,13 +231,13 @@ def _hypergeometric(
     return np.where(possible, np.exp(np.minimum(log, 0.0)), 0.0)
 
 
-def _ranks(metric: Metric, draws: _Draws) -> NDArray[np.float64]:
+def _ranks(metric: Metric, draws: _DrawnLists) -> NDArray[np.float64]:
     """Return the ranks that count: down to the cut-off, or to the end of the longest drawn list."""
     longest = int((draws.drawn + draws.judged.judgments.n_judged).max(initial=0))
     return np.arange(1, (longest if metric.cutoff is None else min(metric.cutoff, longest)) + 1, dtype=np.float64)
 
 
-def _expected(metric: Metric, draws: _Draws) -> NDArray[np.float64]:
+def _expected(metric: Metric, draws: _DrawnLists) -> NDArray[np.float64]:
     """Return the expected value of a metric for each list."""
     judged, ranks, name = draws.judged, _ranks(metric, draws), metric.definition.name
     relevant, n_relevant = judged.relevant, judged.n_relevant.astype(np.float64)
@@ -257,7 +257,7 @@ def _expected(metric: Metric, draws: _Draws) -> NDArray[np.float64]:
     return np.where(n_relevant > 0, values, np.nan)
 
 
-def _expected_dcg(metric: Metric, draws: _Draws, discount: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected_dcg(metric: Metric, draws: _DrawnLists, discount: NDArray[np.float64]) -> NDArray[np.float64]:
     judged, judgments = draws.judged, draws.judged.judgments
     gain = str(dict(metric.parameters).get("gain", "rating"))
     if metric.definition.name == "DCG":
@@ -273,7 +273,7 @@ def _expected_dcg(metric: Metric, draws: _Draws, discount: NDArray[np.float64]) 
     return np.divide(gained, ideal, out=np.full(len(ideal), np.nan), where=ideal > 0)
 
 
-def _one_relevant_scores(draws: Sequence[_Draws], measuring: Measuring, train: Ratings | None) -> Scores:
+def _one_relevant_scores(draws: Sequence[_DrawnLists], measuring: Measuring, train: Ratings | None) -> Scores:
     """Return the expected scores of one list for each relevant test item."""
     judgments = draws[0].judged.judgments
     relevant = np.flatnonzero(judgments.relevant)

@@ -176,7 +176,7 @@ def estimate(
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
     for lists in judged:
-        sums = _Sums.of(lists, chances, clip, imputed, n)
+        sums = _UserSums.of(lists, chances, clip, imputed, n)
         name = "" if lists.ranked is None else lists.ranked.name
         rows += sums.rows(name, n, counts, level, has_others)
         warnings += sums.warnings(name)
@@ -264,7 +264,7 @@ def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.floa
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _UserSums:
     """What each user adds to the sums behind the estimates of one system."""
 
     hits: Floats
@@ -280,7 +280,7 @@ class _Sums:
     clip_bias: float | None
 
     @classmethod
-    def of(cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Any], n: int) -> _Sums:
+    def of(cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Any], n: int) -> _UserSums:
         judgments = judged.judgments
         users = judgments.users[judgments.lists]
         chance = chances.of(users, judgments.items)
