@@ -89,6 +89,24 @@ def test_it_says_what_it_found_and_what_cannot_be_known(found):
     assert "cannot be seen from ratings" in text
 
 
+def test_precision_is_predicted_beside_what_is_measured(found, given):
+    for bias in (found, given[0]):
+        assert bias.predicted["system"].to_list() == ["a random ranking", "popularity"]
+        assert bias.predicted["measured"][0] == bias.density.rho
+        assert bias.predicted["predicted"][0] == pytest.approx(bias.density.sigma * bias.density.delta)
+        assert any("training items leave them" in reason for reason in bias.departures)
+        assert "Precision as Bellogín" in str(bias)
+    assert found.predicted["measured"][1] == found.shares["mean"][0]
+
+
+def test_estimates_stand_beside_where_propensities_are_asked_for(given):
+    _, split, runs = given
+    bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, propensities="logistic", clip=0.01)
+    assert bias.estimates.propensities.kind == "logistic"
+    assert set(bias.estimates.frame["system"]) == {"ease", "random", "popularity"}
+    assert "DR (svd)" in str(bias)
+
+
 def test_positive_ratings_alone_get_the_caveat_of_the_paper(world):
     likes = world.ratings.frame()
     ones = cf.Ratings.of(likes["user"].to_list(), likes["item"].to_list())

@@ -48,6 +48,27 @@ def test_given_lists_are_measured_as_in_python(folder, cranfield):
     assert json.loads(out)["orders"] == found.orders.to_dicts()
 
 
+def test_propensities_come_from_a_column(folder, cranfield):
+    test = cf.read_test(folder / "test.csv").frame()
+    test.with_columns(seen=test["rating"] * 0 + 0.5).select("user", "item", "seen").write_csv(folder / "seen.csv")
+    files = [str(path) for path in sorted(folder.glob("*.tsv"))]
+    command = (
+        "bias",
+        "--test",
+        folder / "test.csv",
+        "--train",
+        folder / "train.csv",
+        "--groups",
+        "3",
+        "--format",
+        "json",
+    )
+    code, out, err = cranfield(*command, *files, "--propensities", f"{folder / 'seen.csv'}:seen")
+    assert code == 0, err
+    rows = [row for row in json.loads(out)["estimates"] if row["metric"] == "P@10" and row["system"] == "random"]
+    assert rows[1]["estimate"] == pytest.approx(2 * rows[0]["estimate"])  # every observed item stands for two
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -56,6 +77,8 @@ def test_given_lists_are_measured_as_in_python(folder, cranfield):
         (("--data", "ratings.csv", "--test", "test.csv"), "--test does nothing with --data"),
         (("--test", "a", "--train", "b", "c", "-s", "knn"), "--system does nothing without --data"),
         (("--data", "nowhere.csv"), "nowhere.csv"),
+        (("--data", "ratings.csv", "--clip", "0.1"), "--clip does nothing without --propensities"),
+        (("--data", "ratings.csv", "--propensities", "magic"), "is neither popularity nor logistic nor FILE:COLUMN"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, message, folder, cranfield, monkeypatch):

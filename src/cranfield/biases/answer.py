@@ -13,6 +13,8 @@ import polars as pl
 from cranfield._numbers import number_text, percent_text
 from cranfield._phrases import listed
 from cranfield._table import Table
+from cranfield.biases.densities import Density
+from cranfield.biases.estimators import Estimates
 from cranfield.biases.protocols import CHOSEN, SAYS, Protocol
 from cranfield.biases.random_rankings import TimesRandom
 from cranfield.comparisons import Comparison
@@ -40,10 +42,17 @@ class Bias:
         The systems under the chosen protocol, which is the first, and under neutral ones; and the tests of each.
     times
         The scores under the chosen protocol beside those of a random ranking.
+    density
+        ρ, σ, δ and t of the targets under the chosen protocol.
+    predicted, departures
+        The precision of random ranking and of popularity, as predicted by equations (4) and (3) of Bellogín et al.
+        (2017) and as measured; and the assumptions of the formulas that do not hold.
     notes
         What was done, and which protocols were not possible.
     caveats
         What cannot be known from these ratings.
+    estimates
+        IPS, SNIPS and doubly robust estimates under the chosen protocol, where propensities were asked for.
     """
 
     metric: str
@@ -54,8 +63,12 @@ class Bias:
     protocols: tuple[Protocol, ...]
     comparisons: Mapping[str, Comparison]
     times: TimesRandom
+    density: Density
+    predicted: pl.DataFrame
     notes: tuple[str, ...]
     caveats: tuple[str, ...]
+    departures: tuple[str, ...] = ()
+    estimates: Estimates | None = None
 
     @cached_property
     def orders(self) -> pl.DataFrame:
@@ -193,13 +206,29 @@ class Bias:
         return said
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables by name: what popularity explains, the orders, the conclusions that change, the groups."""
+        """Return the tables by name: what popularity explains, the orders, the conclusions that change, and others."""
         tables = {"popularity": self._shares_table(), "orders": self._orders_table()}
         changed = self.conclusions.filter(pl.col("change") != "stays")
         if changed.height:
             tables["conclusions"] = self._changes_table(changed)
         tables["groups"] = self._groups_table()
+        tables["predicted"] = self._predicted_table()
+        if self.estimates is not None:
+            tables["estimates"] = self.estimates.table()
         return tables
+
+    def _predicted_table(self) -> Table:
+        rows = [
+            [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
+            for row in self.predicted.iter_rows(named=True)
+        ]
+        density = self.density.as_dict()
+        symbols = {"rho": "ρ", "sigma": "σ", "delta": "δ", "t": "t"}
+        stated = ", ".join(f"{symbol} = {density[name]:.4g}" for name, symbol in symbols.items())
+        notes = [f"Of the targets under {CHOSEN}: {stated}."]
+        notes += [f"Measured and predicted values differ where {reason}." for reason in self.departures]
+        header = ["system", "formula", "predicted", "measured"]
+        return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)
 
     def _shares_table(self) -> Table:
         rows = [
@@ -269,6 +298,10 @@ class Bias:
             "orders": self.orders.to_dicts(),
             "agreement": dict(self.agreement),
             "conclusions": self.conclusions.to_dicts(),
+            "density": self.density.as_dict(),
+            "predicted": self.predicted.to_dicts(),
+            "departures": list(self.departures),
+            "estimates": None if self.estimates is None else self.estimates.frame.to_dicts(),
         }
 
     def __str__(self) -> str:

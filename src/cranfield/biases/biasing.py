@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield.biases.answer import Bias
-from cranfield.biases.estimators import as_split
+from cranfield.biases.densities import Density, density
+from cranfield.biases.estimators import as_split, estimate
 from cranfield.biases.popularity_share import by_popularity_group, popularity_shares
+from cranfield.biases.precision_formulas import expected_precision
 from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
 from cranfield.biases.random_rankings import RandomTargets, times_random_of
 from cranfield.comparisons import compare
@@ -21,7 +25,7 @@ from cranfield.measures.averaging import PLAIN
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_runs, as_test
-from cranfield.measures.measuring import Measuring, as_judged
+from cranfield.measures.measuring import Measuring, as_judged, measure
 from cranfield.rankings.lists import Ties
 from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
@@ -46,6 +50,8 @@ def bias(
     nonrelevant: int = 99,
     ties: Ties = "trec_eval",
     alpha: float = 0.05,
+    propensities: str | Ratings | None = None,
+    clip: float = 0.0,
     seed: int = 0,
     jobs: int | None = None,
 ) -> Bias:
@@ -74,6 +80,8 @@ def bias(
         How runs that are read here order items of equal score.
     alpha
         The level of significance of the tests, which are permutation tests of all pairs with Holm's correction.
+    propensities, clip
+        Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
     seed, jobs
         Fixes every random choice; how many systems are trained at a time.
 
@@ -97,7 +105,14 @@ def bias(
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
         found, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed)
-    return _answer(found, measured, level, alpha, seed, given=data is None)
+    answer = _answer(found, measured, level, alpha, seed, given=data is None)
+    if propensities is None:
+        return answer
+    estimates = estimate(
+        list(found.runs), found.split.test, train=found.split.train, n=measured.cutoff or 10, threshold=level,
+        propensities=propensities, clip=clip, seed=seed,
+    )  # fmt: skip
+    return replace(answer, estimates=estimates)
 
 
 def _metric(metric: str | Metric) -> Metric:
@@ -170,6 +185,8 @@ def _answer(found: Protocols, metric: Metric, level: float, alpha: float, seed: 
     measuring = Measuring(metrics=[str(metric)], threshold=level)
     judged = as_judged(runs, found.split.test, level, Context(found.split.train))
     baseline = RandomTargets.of(judged)
+    targets = density(found.split, threshold=level)
+    predicted, departures = _predicted(found, targets, level, cutoff)
     return Bias(
         metric=str(metric),
         threshold=level,
@@ -179,9 +196,27 @@ def _answer(found: Protocols, metric: Metric, level: float, alpha: float, seed: 
         protocols=found.protocols,
         comparisons=comparisons,
         times=times_random_of(scores, baseline, measuring, PLAIN, seed),
+        density=targets,
+        predicted=predicted,
+        departures=departures,
         notes=found.notes,
         caveats=_caveats(found, runs, level, given=given),
     )
+
+
+def _predicted(found: Protocols, targets: Density, level: float, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the precision of random ranking and of popularity as predicted and as measured, and why they differ."""
+    run = next(run for run in found.runs if run.name == POPULARITY)
+    measured = measure(run, found.split.test, f"P@{n}", threshold=level).average().item()
+    ours = run if run.item_ids == found.split.train.item_ids and run.user_ids == found.split.train.user_ids else None
+    rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
+    departures: tuple[str, ...] = ()
+    if ours is not None:
+        expected = expected_precision(ours, found.split, targets, n)
+        departures = expected.departures
+        rows.append((POPULARITY, expected.equation, expected.low, measured))
+    names = {"system": pl.String, "equation": pl.String, "predicted": pl.Float64, "measured": pl.Float64}
+    return pl.DataFrame(rows, schema=names, orient="row"), departures
 
 
 def _caveats(found: Protocols, runs: Sequence[Run], level: float, *, given: bool) -> tuple[str, ...]:

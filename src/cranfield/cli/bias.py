@@ -62,6 +62,19 @@ Examples:
     show_default=True,
     help="The level of significance.",
 )
+@click.option(
+    "--propensities",
+    metavar="KIND|FILE:COLUMN",
+    help="Also IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or from a "
+    "column of a file of user and item.",
+)
+@click.option(
+    "--clip",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="With --propensities: the lowest propensity that is used.",
+)
 @jobs_option
 @report_option
 @output_options("table", "json", "markdown", "latex")
@@ -79,6 +92,8 @@ def command(
     groups: int,
     nonrelevant: int,
     alpha: float,
+    propensities: str | None,
+    clip: float,
     jobs: int | None,
     report: str | None,
     format: str,
@@ -92,7 +107,10 @@ def command(
     """
     from cranfield.biases import bias
 
-    options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed}
+    if propensities is None:
+        refuse_idle("without --propensities", "clip")
+    options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed, "clip": clip}
+    options["propensities"] = _propensities(propensities)
     if data is not None:
         refuse_idle("with --data", "test", "train", "runs")
         chosen = list(systems) or None
@@ -109,6 +127,19 @@ def command(
         from cranfield.reports.sections.bias import bias_sections
 
         write_page(report, page("How much of it is popularity?", bias_sections(found)))
+
+
+def _propensities(given: str | None) -> Any:
+    """Return the name of a model, or propensities from a column of a file."""
+    from cranfield.biases.propensities import KINDS
+    from cranfield.data import read
+
+    if given is None or given in KINDS:
+        return given
+    path, _, column = given.rpartition(":")
+    if not path:
+        raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
+    return read(path, rating=column)
 
 
 def _read(path: str, reading: dict[str, Any], files: list[str]) -> Any:

@@ -18,6 +18,8 @@ _TITLES = {
     "orders": "The order under each protocol",
     "conclusions": "Conclusions that change",
     "groups": "By popularity group",
+    "predicted": "Predicted and measured",
+    "estimates": "If everything were judged",
 }
 
 
@@ -28,6 +30,8 @@ def bias_sections(found: Bias) -> list[Section]:
         "orders": found.orders,
         "conclusions": found.conclusions,
         "groups": found.groups,
+        "predicted": found.predicted,
+        **({} if found.estimates is None else {"estimates": found.estimates.frame}),
     }
     sections = [Section("verdict", "Verdict", paragraphs(found.verdict))]
     for name, shown in found.tables().items():
