@@ -27,6 +27,13 @@ from cranfield.audits.pair import Effort, PairAudit, Question, audit_pair
 from cranfield.audits.resampling import RESAMPLES, resampled_averages, user_counts
 from cranfield.audits.rule import Rule
 from cranfield.audits.shares import rank_shares
+from cranfield.audits.significance import (
+    SIGNIFICANCE_KINDS,
+    PairedTest,
+    outcome_of,
+    said_of_tests,
+    significance_rows,
+)
 from cranfield.audits.terms import Terms
 from cranfield.audits.verdict import verdict
 from cranfield.comparisons.corrections import holm
@@ -66,6 +73,8 @@ class Audit:
         How much was drawn, from which seed, and the level of tests.
     notes
         What a reader should know: universes that were left out, for instance.
+    tests
+        What other tests and corrections say: one row per pair, question, test and correction (`significance`).
     """
 
     grid: Grid
@@ -78,6 +87,7 @@ class Audit:
     noise: tuple[SeedNoise, ...]
     effort: Effort
     notes: tuple[str, ...] = ()
+    tests: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(
@@ -93,6 +103,7 @@ class Audit:
         alpha: float = 0.05,
         seed: int = 0,
         notes: Sequence[str] = (),
+        testings: Sequence[PairedTest] = (),
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -116,6 +127,8 @@ class Audit:
             The seed of both.
         notes
             What a reader should know besides.
+        testings
+            The tests and corrections that `significance` shows beside each other.
         """
         terms = terms if isinstance(terms, Terms) else Terms(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
@@ -149,6 +162,7 @@ class Audit:
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
+            tuple(_test_rows(grid, terms, pairs, testings, effort)),
         )
 
     def frame(self) -> pl.DataFrame:
@@ -236,6 +250,15 @@ class Audit:
             rows, schema_overrides={"p_retrained": pl.Float64} if rows else None, infer_schema_length=None
         )
 
+    def significance(self) -> pl.DataFrame:
+        """Return what other tests say: one row per pair, question, test and correction; none if none is opened.
+
+        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights, nor in a
+        reduced average over different users. Shares are of their cells; ``start_p`` is the p-value under the starting
+        point, and ``start_p_corrected`` that with the correction over the pairs of systems.
+        """
+        return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)
+
     def ranks(self) -> pl.DataFrame:
         """Return the rank distribution: one row per question, system and rank, the share of the cells."""
         return pl.DataFrame(list(self.rank_rows), infer_schema_length=None)
@@ -294,7 +317,11 @@ class Audit:
 
     def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
-        return verdict(self.grid, self.pair(first, second), self.noise, self.effort.alpha)
+        pair = self.pair(first, second)
+        return [
+            *verdict(self.grid, pair, self.noise, self.effort.alpha),
+            *said_of_tests(self.tests, pair.systems),
+        ]
 
     def _said_of_ranks(self) -> str:
         rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
@@ -309,7 +336,10 @@ class Audit:
         return figures.FIGURES[_checks.one_of("figure", figure, figures.FIGURES)](self, **options)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files."""
+        """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
+
+        And ``significance.csv`` where other tests or corrections were opened.
+        """
         from cranfield.audits.files import save_audit
 
         return save_audit(self, Path(folder))
@@ -386,6 +416,22 @@ def _rank_rows(
         for question in Question.of(grid, terms.linear)
         for row in rank_shares(systems, averages, drawn, question.scope)
     ]
+
+
+def _test_rows(
+    grid: Grid, terms: Terms, pairs: Sequence[PairAudit], testings: Sequence[PairedTest], effort: Effort
+) -> list[dict[str, Any]]:
+    """Return what every test and correction says of every pair."""
+    places = list(combinations(range(terms.n_systems), 2))
+    found = {
+        name: [
+            outcome_of(name, terms.between(*place), terms, pair.leads, seed=effort.seed)
+            for place, pair in zip(places, pairs)
+        ]
+        for name in dict.fromkeys(testing.significance for testing in testings)
+    }
+    scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
+    return significance_rows(grid, scopes, [pair.systems for pair in pairs], found, testings, effort.alpha)
 
 
 def _notes(grid: Grid, terms: Terms) -> list[str]:

@@ -31,16 +31,20 @@ FORMAT = 1
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
     """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-    ``audit.json`` is written last: where it is, the others are whole.
+    And ``significance.csv`` where there is any. ``audit.json`` is written last: where it is, the others are whole.
     """
     names = ("universes.parquet", "influence.csv", "flips.csv", "audit.json")
     universes, influence, flips, answers = (folder / name for name in names)
+    tables = {"significance": audit.significance()}
+    further = [folder / f"{name}.csv" for name, table in tables.items() if table.height]
     with whole_file(universes) as temporary:
         write_parquet(audit.frame(), temporary)
     write_text(influence, csv_of(audit.influence()))
     write_text(flips, csv_of(audit.flips()))
+    for path in further:
+        write_text(path, csv_of(tables[path.stem]))
     write_text(answers, json.dumps(_as_json(audit), indent=1, ensure_ascii=False) + "\n")
-    return [universes, influence, flips, answers]
+    return [universes, influence, flips, *further, answers]
 
 
 def read_audit(folder: str | Path) -> Audit:
@@ -98,6 +102,7 @@ def _as_json(audit: Audit) -> dict[str, Any]:
         "pairs": [_pair_as_json(pair) for pair in audit.pairs],
         "ranks": list(audit.rank_rows),
         "noise": [asdict(noise) for noise in audit.noise],
+        "tests": list(audit.tests),
     }
 
 
@@ -174,6 +179,7 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         tuple(SeedNoise(**noise) for noise in content["noise"]),
         Effort(**content["effort"]),
         tuple(content["notes"]),
+        tuple(content.get("tests", ())),
     )
 
 

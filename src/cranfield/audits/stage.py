@@ -64,6 +64,7 @@ class Audited(Stage[Audit]):
         return {
             "opened": opened,
             "budget": menu.budget,
+            "tests": [str(testing) for testing in menu.testings],
             "start": menu.experiment.decisions.as_dict(),
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
@@ -76,7 +77,12 @@ class Audited(Stage[Audit]):
         children = children_of(line)
         systems = tuple(system.name for system in line.experiment.systems)
         computed = compute(children.crossing, systems, children.lists)
-        audit = computed.audit(alpha=line.decisions.alpha, seed=line.experiment.seed, notes=notes_on(children.crossing))
+        audit = computed.audit(
+            alpha=line.decisions.alpha,
+            seed=line.experiment.seed,
+            notes=notes_on(children.crossing),
+            testings=children.crossing.menu.testings,
+        )
         return audit.save(place / OUT / HOME), {}
 
     def read(self, line: Pipeline, unit: Unit) -> Audit:
