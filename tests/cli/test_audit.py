@@ -34,6 +34,19 @@ def test_an_audit_says_its_verdict_and_where_its_files_are(cranfield, file):
     assert json.loads((folder / "audit.json").read_text())["grid"]["cells"] == 4
 
 
+def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
+    first = cranfield("audit", file)
+    assert first.err.startswith("4 universes in 1 set-ups; to make: 2 trainings, 2 rankings; roughly ")
+    assert cranfield("audit", file).err.startswith("4 universes in 1 set-ups; to make: 0 trainings, 0 rankings")
+    assert "to make" not in cranfield("audit", file, "-q").err
+
+
+def test_a_world_is_held_against_its_own_truth(cranfield, file):
+    result = cranfield("audit", file, "--truth", "nDCG@10", "-q")
+    assert "In truth (nDCG@10 on all true preferences)" in result.out
+    assert (file.with_suffix("") / "audit" / "truth.csv").is_file()
+
+
 def test_a_dry_run_counts_and_writes_nothing(cranfield, file):
     result = cranfield("audit", file, "--dry-run")
     assert "universes        4\n" in result.out
@@ -53,6 +66,8 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--preset", "usul"], "did you mean 'usual'?"),
         (["--budget", "1"], "less than one universe"),
         (["--train", "x.csv"], "--train does nothing without --test"),
+        (["--truth", "nowhere.csv"], "the true values cannot be read"),
+        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
         (["another.toml"], "one experiment file"),
     ],
 )

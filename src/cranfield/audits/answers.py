@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -35,6 +35,8 @@ from cranfield.audits.significance import (
     significance_rows,
 )
 from cranfield.audits.terms import Terms
+from cranfield.audits.true_values import TrueValues, stated_values
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, Truth, against_truth, said_of_truth
 from cranfield.audits.verdict import verdict
 from cranfield.comparisons.corrections import holm
 
@@ -75,6 +77,8 @@ class Audit:
         What a reader should know: universes that were left out, for instance.
     tests
         What other tests and corrections say: one row per pair, question, test and correction (`significance`).
+    known
+        What a known truth says (`Truth`); None where none is known.
     """
 
     grid: Grid
@@ -88,6 +92,7 @@ class Audit:
     effort: Effort
     notes: tuple[str, ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
+    known: Truth | None = None
 
     @classmethod
     def of(
@@ -104,6 +109,7 @@ class Audit:
         seed: int = 0,
         notes: Sequence[str] = (),
         testings: Sequence[PairedTest] = (),
+        truth: TrueValues | Mapping[str, float] | None = None,
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -129,6 +135,8 @@ class Audit:
             What a reader should know besides.
         testings
             The tests and corrections that `significance` shows beside each other.
+        truth
+            The true value of every system, larger being better, where it is known.
         """
         terms = terms if isinstance(terms, Terms) else Terms(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
@@ -138,6 +146,8 @@ class Audit:
         )
         lower = np.broadcast_to(np.asarray(lower_is_better, dtype=bool), (grid.n_universes,))
         counts = user_counts(terms.n_users, effort.resamples, seed)
+        drawn = resampled_averages(terms, counts)
+        better = np.where(lower, -averages, averages)
         pairs = [
             audit_pair(
                 grid,
@@ -158,11 +168,12 @@ class Audit:
             lower,
             terms.users,
             tuple(_corrected(pairs)),
-            tuple(_rank_rows(grid, systems, np.where(lower, -averages, averages), terms, counts)),
+            tuple(_rank_rows(grid, systems, better, terms, drawn)),
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
             tuple(_test_rows(grid, terms, pairs, testings, effort)),
+            None if truth is None else _known(grid, systems, truth, better, drawn, terms, pairs),
         )
 
     def frame(self) -> pl.DataFrame:
@@ -259,6 +270,17 @@ class Audit:
         """
         return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)
 
+    def truth(self, what: str = "options") -> pl.DataFrame:
+        """Return what a known truth says; no rows where none is known.
+
+        ``options``: one row per decision and option, after one of all cells: the mean of Kendall's tau-b with the true
+        order over the cells with the option, and its 95 % interval over resampled users. ``pairs``: one row per pair of
+        systems: their true values, and the share of the cells in which the truly better one leads.
+        """
+        if _checks.one_of("what", what, ("options", "pairs")) == "options":
+            return pl.DataFrame(list(self.known.options if self.known else ()), schema=OPTION_KINDS)
+        return pl.DataFrame(list(self.known.pairs if self.known else ()), schema=PAIR_KINDS)
+
     def ranks(self) -> pl.DataFrame:
         """Return the rank distribution: one row per question, system and rank, the share of the cells."""
         return pl.DataFrame(list(self.rank_rows), infer_schema_length=None)
@@ -321,6 +343,7 @@ class Audit:
         return [
             *verdict(self.grid, pair, self.noise, self.effort.alpha),
             *said_of_tests(self.tests, pair.systems),
+            *said_of_truth(self.known, pair.systems),
         ]
 
     def _said_of_ranks(self) -> str:
@@ -338,7 +361,7 @@ class Audit:
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-        And ``significance.csv`` where other tests or corrections were opened.
+        And ``significance.csv`` where other tests or corrections were opened, ``truth.csv`` where a truth is known.
         """
         from cranfield.audits.files import save_audit
 
@@ -408,14 +431,32 @@ def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
 
 
 def _rank_rows(
-    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, counts: NDArray[np.float32]
+    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, drawn: Floats
 ) -> list[dict[str, Any]]:
-    drawn = resampled_averages(terms, counts)
     return [
         {"question": _question(question.options), **row}
         for question in Question.of(grid, terms.linear)
         for row in rank_shares(systems, averages, drawn, question.scope)
     ]
+
+
+def _known(
+    grid: Grid,
+    systems: tuple[str, ...],
+    truth: TrueValues | Mapping[str, float],
+    averages: Floats,
+    drawn: Floats,
+    terms: Terms,
+    pairs: Sequence[PairAudit],
+) -> Truth | None:
+    """Hold the universes against the truth, where it is known for some cell."""
+    if not isinstance(truth, TrueValues):
+        truth = TrueValues("the given values", (), {(): stated_values(truth, systems)})
+    values = truth.of_cells(grid)
+    if np.isnan(values).any(axis=0).all():
+        return None
+    leads = [pair.leads for pair in pairs]
+    return against_truth(grid, systems, truth.source, values, averages, drawn, terms.linear, leads)
 
 
 def _test_rows(

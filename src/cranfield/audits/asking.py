@@ -72,12 +72,15 @@ class Menu:
         The most universes that are computed.
     testings
         The tests and corrections whose answers are shown beside each other; none unless one of both is opened.
+    truth
+        Where the true values of the systems come from (`true_values`); None if they are not known.
     """
 
     experiment: Experiment
     openings: tuple[Opening, ...]
     budget: int = BUDGET
     testings: tuple[PairedTest, ...] = ()
+    truth: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +130,7 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
             f"audit.budget={budget} is less than one universe for each of the {len(largest.values)} options of "
             f"{largest.name}; raise the budget, or list fewer options"
         )
-    return Menu(experiment, tuple(openings), budget, testings)
+    return Menu(experiment, tuple(openings), budget, testings, table.get("truth"))
 
 
 def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:

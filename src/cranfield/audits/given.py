@@ -16,6 +16,7 @@ from cranfield.audits.notes import notes_on
 from cranfield.audits.options import GIVEN, check_baseline
 from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
+from cranfield.audits.true_values import stated_values
 from cranfield.audits.universes import SetupLists
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
@@ -42,6 +43,7 @@ def audit_runs(
     vary: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
     budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
     seed: int = 0,
 ) -> Audit:
     """Ask whether the winner survives other decisions, for ranked lists that are given.
@@ -61,6 +63,9 @@ def audit_runs(
     preset, vary, kinds, budget
         As in the table ``[audit]`` of an experiment. Without a preset and without options it is ``measuring`` with
         full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
+    truth
+        The true value of every system, larger being better, where it is known; or a file with the columns ``system``
+        and ``value``.
     seed
         Fixes what is drawn.
 
@@ -86,6 +91,7 @@ def audit_runs(
     )
     menu = menu_of(experiment)
     names = tuple(_name(lists) for lists in judged)
+    known = None if truth is None else dict(zip(names, stated_values(truth, names)))
     _check_shown(menu, longest, names)
     crossing = cross(menu)
 
@@ -96,7 +102,9 @@ def audit_runs(
         return given_lists(lists, [True] * len(judged), condensed=condensed)
 
     computed = compute(crossing, names, lists_of)
-    return computed.audit(alpha=decisions.alpha, seed=seed, notes=notes_on(crossing), testings=menu.testings)
+    return computed.audit(
+        alpha=decisions.alpha, seed=seed, notes=notes_on(crossing), testings=menu.testings, truth=known
+    )
 
 
 def _table(

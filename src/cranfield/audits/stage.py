@@ -13,6 +13,7 @@ from cranfield.audits.computing import compute
 from cranfield.audits.crossing import check_options
 from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
+from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
@@ -35,7 +36,10 @@ class Audited(Stage[Audit]):
     def check_experiment(self, experiment: Experiment) -> None:
         """Refuse decisions that cannot be opened."""
         if experiment.audit is not None:
-            check_options(menu_of(experiment))
+            menu = menu_of(experiment)
+            check_options(menu)
+            if menu.truth is not None:
+                check_truth(menu.truth, experiment)
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether the experiment opens decisions."""
@@ -65,6 +69,7 @@ class Audited(Stage[Audit]):
             "opened": opened,
             "budget": menu.budget,
             "tests": [str(testing) for testing in menu.testings],
+            "truth": truth_made_of(menu.truth, menu.experiment),
             "start": menu.experiment.decisions.as_dict(),
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
@@ -75,13 +80,15 @@ class Audited(Stage[Audit]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
         """Compute every universe, and write what it answers."""
         children = children_of(line)
+        menu = children.crossing.menu
         systems = tuple(system.name for system in line.experiment.systems)
         computed = compute(children.crossing, systems, children.lists)
         audit = computed.audit(
             alpha=line.decisions.alpha,
             seed=line.experiment.seed,
             notes=notes_on(children.crossing),
-            testings=children.crossing.menu.testings,
+            testings=menu.testings,
+            truth=None if menu.truth is None else true_values(menu.truth, menu),
         )
         return audit.save(place / OUT / HOME), {}
 
