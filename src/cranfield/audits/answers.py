@@ -17,6 +17,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import inline
 from cranfield._spelling import suggestion
+from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
 from cranfield.audits.chance import SeedNoise, seed_noise
 from cranfield.audits.flips import Flip
 from cranfield.audits.grid import Grid
@@ -79,6 +80,8 @@ class Audit:
         What other tests and corrections say: one row per pair, question, test and correction (`significance`).
     known
         What a known truth says (`Truth`); None where none is known.
+    advised
+        The advice on metrics under each split and target design (`advice_rows`), where metrics are assessed.
     """
 
     grid: Grid
@@ -93,6 +96,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
     known: Truth | None = None
+    advised: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(
@@ -281,6 +285,15 @@ class Audit:
             return pl.DataFrame(list(self.known.options if self.known else ()), schema=OPTION_KINDS)
         return pl.DataFrame(list(self.known.pairs if self.known else ()), schema=PAIR_KINDS)
 
+    def advice(self) -> pl.DataFrame:
+        """Return the advice on metrics under each split and target design; no rows where metrics are not assessed.
+
+        One row per set-up, metric and average, best first: the score with its interval, the share of draws of systems
+        in which the metric comes first, whether the choice is ``clear``, and ``tau`` between the scores of the metrics
+        and those under the starting point.
+        """
+        return pl.DataFrame(list(self.advised), schema=ADVICE_KINDS)
+
     def ranks(self) -> pl.DataFrame:
         """Return the rank distribution: one row per question, system and rank, the share of the cells."""
         return pl.DataFrame(list(self.rank_rows), infer_schema_length=None)
@@ -335,7 +348,7 @@ class Audit:
     def verdict(self) -> list[str]:
         """The sentences: who ranks first how often, and the verdict on the two best systems of the starting point."""
         ranked = [] if len(self.systems) == 2 else [self._said_of_ranks()]
-        return [*ranked, *self.sentences()]
+        return [*ranked, *self.sentences(), *said_of_advice(self.advised)]
 
     def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
@@ -361,7 +374,8 @@ class Audit:
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-        And ``significance.csv`` where other tests or corrections were opened, ``truth.csv`` where a truth is known.
+        And ``significance.csv`` where other tests or corrections were opened, ``truth.csv`` where a truth is known,
+        ``advice.csv`` where metrics were assessed.
         """
         from cranfield.audits.files import save_audit
 

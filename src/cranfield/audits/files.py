@@ -32,12 +32,12 @@ FORMAT = 1
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
     """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-    And ``significance.csv`` and ``truth.csv`` where there are any. ``audit.json`` is written last: where it is, the
-    others are whole.
+    And ``significance.csv``, ``truth.csv`` and ``advice.csv`` where there are any. ``audit.json`` is written last:
+    where it is, the others are whole.
     """
     names = ("universes.parquet", "influence.csv", "flips.csv", "audit.json")
     universes, influence, flips, answers = (folder / name for name in names)
-    tables = {"significance": audit.significance(), "truth": audit.truth()}
+    tables = {"significance": audit.significance(), "truth": audit.truth(), "advice": audit.advice()}
     further = [folder / f"{name}.csv" for name, table in tables.items() if table.height]
     with whole_file(universes) as temporary:
         write_parquet(audit.frame(), temporary)
@@ -106,6 +106,7 @@ def _as_json(audit: Audit) -> dict[str, Any]:
         "noise": [asdict(noise) for noise in audit.noise],
         "tests": list(audit.tests),
         "truth": None if audit.known is None else asdict(audit.known),
+        "advice": list(audit.advised),
     }
 
 
@@ -184,6 +185,7 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         tuple(content["notes"]),
         tuple(content.get("tests", ())),
         _truth_from_json(content.get("truth")),
+        tuple(content.get("advice", ())),
     )
 
 

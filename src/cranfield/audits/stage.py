@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import menu_of
+from cranfield.audits.assessing import advice_rows
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
 from cranfield.audits.crossing import check_options
@@ -17,6 +19,7 @@ from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.assess import options_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 
@@ -74,6 +77,7 @@ class Audited(Stage[Audit]):
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
             "own": own_metrics(metrics, line.experiment),
+            "assess": None if line.experiment.assess is None else options_of(line.experiment),
             "seed": menu.experiment.seed,
         }
 
@@ -90,6 +94,8 @@ class Audited(Stage[Audit]):
             testings=menu.testings,
             truth=None if menu.truth is None else true_values(menu.truth, menu),
         )
+        if line.experiment.assess is not None:
+            audit = replace(audit, advised=tuple(advice_rows(children, line.experiment)))
         return audit.save(place / OUT / HOME), {}
 
     def read(self, line: Pipeline, unit: Unit) -> Audit:
