@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import ttest_rel
 
 from cranfield import measure, recommend
 from cranfield._figures import definition
@@ -45,3 +48,43 @@ def test_every_system_and_size_stands_in_the_tables_and_figures(found):
         assert found.exhibit(f"{stem}-numbers").frame.height == 8 * len(SIZES)
         assert (found.folder / "figures" / f"{stem}.csv").read_text().strip()
         assert definition(found.exhibit(stem).draw())["mark"]["type"] == "line"
+
+
+def test_ties_and_p_values_of_all_pairs_are_those_of_the_users(found, world):
+    split = next(iter(k_fold(world, k=2, seed=0)))
+    systems = {name: recommender(spelling) for name, spelling in systems_of(4.0, 0).items()}
+    runs = recommend(split, systems, 10, min_ratings=1, unrated=5, fill="random")
+    served = split.test.keep(split.train.user_counts[split.test.users] > 0)
+    values = np.nan_to_num(measure(runs, served, ["P@10"], threshold=4).values[:, 0])
+    pairs = list(combinations(values, 2))
+    own = pl.read_parquet(found.folder / "measured" / "fold-1.parquet").filter(system="all pairs", unrated=5)
+    numbers = dict(own.select("metric", "value").rows())
+    users = len(runs[0].users)
+    absent = users - values.shape[1]  # users without a test rating, who count 0
+    ties = np.mean([(np.isclose(a, b).sum() + absent) / users for a, b in pairs])
+    assert numbers["ratio of ties of P@10"] == pytest.approx(ties)
+    zeros = np.mean([(((a == 0) & (b == 0)).sum() + absent) / users for a, b in pairs])
+    assert numbers["ratio of ties at zero of P@10"] == pytest.approx(zeros)
+    padded = [[np.append(row, np.zeros(absent)) for row in pair] for pair in pairs]
+    assert numbers["sum of p-values of P@10"] == pytest.approx(sum(ttest_rel(*pair).pvalue for pair in padded))
+
+
+def test_figure_1_has_condensed_and_full_lists_beside_what_is_printed(found):
+    frame = found.exhibit("figure-01-numbers").frame
+    (row,) = frame.filter(system="iMF (full)", targets="Test").rows(named=True)
+    assert row["printed"] == 0.659
+    assert set(frame["targets"]) == {"Test", "2,000 unrated", "Full"}
+    assert definition(found.exhibit("figure-01").draw())["mark"]["type"] == "bar"
+
+
+def test_figure_4_has_ties_and_p_values_in_two_panels(found):
+    for stem in ("precision", "recall", "ndcg"):
+        assert found.exhibit(f"figure-04-{stem}-numbers").frame.height == 3 * len(SIZES)
+        assert len(definition(found.exhibit(f"figure-04-{stem}").draw())["hconcat"]) == 2
+
+
+def test_the_claims_of_the_paper_are_held_against_the_folds(found):
+    claims = found.frame()
+    assert claims.height == 15
+    assert set(claims["verdict"]) <= {"holds", "does not hold", "cannot tell"}
+    assert "By P@10 ties are fewest between condensed and full lists" in claims["claim"].to_list()
