@@ -117,6 +117,11 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"average": ["mean", "weighted(by=users.csv:spend)"]}}, "is not computed in an audit"),
         ({"vary": {"average": ["mean", "urisk(baseline=neer)"]}}, "there is no system 'neer'; did you mean 'near'?"),
         ({"vary": {"data": ["tony"]}}, "did you mean 'tiny'?"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, 2, 3]}}, "cutoff has 2 options and 3 weights"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, 0]}}, "must be numbers above 0"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, "x"]}}, "audit.weights.cutoff='x' is not a number"),
+        ({"vary": {"cutoff": "5"}}, "cutoff='5' is not a list of options"),
+        ({"vary": {"split": ["randm(train=0.5)"]}}, "there is no split 'randm'; did you mean 'random'?"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_it(tiny, table, words):

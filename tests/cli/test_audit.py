@@ -78,6 +78,22 @@ def test_a_mistake_is_one_line_and_exit_code_2(cranfield, file, arguments, words
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("candidates = ['group']", "candidates=group is possible in no combination"),
+        ("cutoff = [5, 10, 20]\n[audit]\nbudget = 2", "less than one universe for each of the 3 options"),
+        ("cutoff = [5, 10]\n[audit.weights]\ncutoff = [1]", "cutoff has 2 options and 1 weights"),
+        ("cutof = [5, 10]", "did you mean 'cutoff'?"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_before_anything_is_made(cranfield, file, table, words):
+    file.write_text(FILE.partition("[audit.vary]")[0] + "[audit.vary]\n" + table)
+    result = cranfield("audit", file)
+    assert (result.code, words in result.err) == (2, True)
+    assert not file.with_suffix("").exists()
+
+
 def test_an_unknown_decision_names_the_file_and_the_nearest(cranfield, file):
     file.write_text(FILE.replace("cutoff", "cut-off"))
     result = cranfield("audit", file)

@@ -52,6 +52,9 @@ class Opening:
     start: int
     weights: tuple[float, ...] | None = None
 
+    def __post_init__(self) -> None:
+        _ = self.opened  # weights that do not fit are refused before anything starts
+
     @property
     def opened(self) -> Opened:
         """The decision with its options as text."""
