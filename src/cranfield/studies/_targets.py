@@ -12,4 +12,7 @@ PAIRS = "all pairs"
 """What stands for a system where a number is one of all pairs of systems."""
 
 TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of p-values"
-"""The numbers of all pairs."""
+"""The numbers of all pairs, of each metric."""
+
+INTERSECTION = "expected intersection ratio in the top ten"
+"""What two lists in random order have in common: the mean of min(10, targets)/targets."""

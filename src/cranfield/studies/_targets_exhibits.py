@@ -11,7 +11,7 @@ import polars as pl
 from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._table import Cell, Table
 from cranfield.studies._study import Exhibit
-from cranfield.studies._targets import COVERAGE, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+from cranfield.studies._targets import COVERAGE, INTERSECTION, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
 
 TEST, LARGEST = SIZES[0], SIZES[-1]
 """Condensed lists, and full ones on MovieLens 1M."""
@@ -99,7 +99,7 @@ def _bars(part: pl.DataFrame, targets: Sequence[str], metric: str) -> Any:
 
 def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     """Return ties and p-values over all pairs of systems."""
-    names = [f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO, SUM_OF_P)]
+    names = [INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO, SUM_OF_P))]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
     caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
     note = "the sums that the paper prints for P@10 (15 to 88) are of more pairs than those of these eight systems"
@@ -115,9 +115,9 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
 
 def _two_panels(part: pl.DataFrame, names: Sequence[str]) -> Any:
     alt = altair()
-    ties = part.filter(pl.col("system").is_in(list(names[:2])))
-    p_values = part.filter(pl.col("system") == names[2])
-    return themed(alt.hconcat(_lines(ties, "share of users"), _lines(p_values, "sum of p-values")))
+    ties = part.filter(pl.col("system").is_in(list(names[:-1])))
+    p_values = part.filter(pl.col("system") == names[-1])
+    return themed(alt.hconcat(_lines(ties, "ratio"), _lines(p_values, "sum of p-values")))
 
 
 def _curves(stem: str, caption: str, part: pl.DataFrame, metric: str) -> list[Exhibit]:

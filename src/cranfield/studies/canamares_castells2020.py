@@ -6,6 +6,7 @@ On target item sampling in offline recommender system evaluation. RecSys 2020.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._polars import read_parquet
 from cranfield._progress import progress
+from cranfield._random import stream
 from cranfield.comparisons.student import moments, p_of_t
 from cranfield.data import Ratings
 from cranfield.data.writing import write_table
@@ -24,12 +26,13 @@ from cranfield.experiments.exports import Exports
 from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import measure
 from cranfield.rankings import Ranking, Run, Serving
+from cranfield.rankings.ranker import Ranker
 from cranfield.rankings.several import rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, k_fold
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._study import PanelResults, PanelStudy
-from cranfield.studies._targets import COVERAGE, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+from cranfield.studies._targets import COVERAGE, INTERSECTION, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
 from cranfield.studies._targets_claims import claims_of
 from cranfield.studies._targets_exhibits import exhibits_of
 
@@ -62,11 +65,7 @@ def fold_numbers(split: Split, threshold: float, seed: int) -> pl.DataFrame:
     Lists are filled at random for the metrics, and left short for the coverage. Means are over all users with training
     ratings: one without a test rating, or without a relevant one, counts 0.
     """
-    plain = Ranking(
-        fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
-    )
-    rankings = [plain.with_(unrated=size, fill=fill) for size in SIZES for fill in ("random", "none")]
-    rankers = rankers_for(split, rankings, serving=Serving(min_ratings=1, sample="all"), seed=seed)
+    rankers = _rankers(split, seed)
     rows: list[tuple[str, int, str, float]] = []
     by_user: dict[int, list[Floats]] = {size: [] for size in SIZES}
     for name, spelling in systems_of(threshold, seed).items():
@@ -77,10 +76,56 @@ def fold_numbers(split: Split, threshold: float, seed: int) -> pl.DataFrame:
             rows += [(name, size, metric, float(value)) for metric, value in zip(METRICS, values.mean(axis=1))]
             lengths = np.minimum(np.diff(short.indptr), 10)
             rows.append((name, size, COVERAGE, float(lengths.mean() / 10)))
-    for size, values_of_systems in by_user.items():
+    for place, (size, values_of_systems) in enumerate(by_user.items()):
+        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[2 * place], split)))
         rows += [(PAIRS, size, *pair) for pair in _pair_numbers(np.stack(values_of_systems))]
     schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rankers(split: Split, seed: int) -> list[Ranker]:
+    """Return for each size what ranks lists that are filled at random, and what ranks lists that are left short.
+
+    N items are drawn from all that are not test items of the user, and of these the training items leave the targets: a
+    user has about N (1 − r/m) unrated targets, r of the m items outside the test set being training items. The numbers
+    that the paper prints for the expected intersection of top tens say that it was done so.
+    """
+    plain = Ranking(
+        fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
+    )
+    rankings = [plain.with_(unrated=size, fill=fill) for size in SIZES for fill in ("random", "none")]
+    rankers = rankers_for(split, rankings, serving=Serving(min_ratings=1, sample="all"), seed=seed)
+    counts = _unrated_counts(split, rankers[0].users, seed)
+    drawn = rankers[-1].targets.drawn
+    assert drawn is not None
+    return [
+        replace(ranker, targets=replace(ranker.targets, drawn=drawn.first(counts[place // 2])))
+        for place, ranker in enumerate(rankers)
+    ]
+
+
+def _unrated_counts(split: Split, users: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
+    """Return sizes × users: how many of the first N items in a random order of those outside the test set are unrated.
+
+    The order of the unrated items among themselves is that of their draw, so that larger targets hold smaller ones.
+    """
+    rng = stream(seed, "study", "targets", split.fold)
+    counts = np.empty((len(SIZES), len(users)), dtype=np.int64)
+    for place, user in enumerate(users.tolist()):
+        trained, outside = int(split.train.user_counts[user]), split.train.n_items - int(split.test.user_counts[user])
+        # The places of the training items in the order: the first of so many keys, sorted.
+        places = np.argsort(rng.random(outside), kind="stable")[:trained]
+        counts[:, place] = [min(size, outside) - np.count_nonzero(places < size) for size in SIZES]
+    return counts
+
+
+def _intersection(ranker: Ranker, split: Split) -> float:
+    """Return the share of its targets that a list of ten holds: what two random lists have in common on average."""
+    drawn = ranker.targets.drawn
+    assert drawn is not None
+    targets = np.diff(drawn.indptr) + split.test.user_counts[drawn.users]
+    shares = np.minimum(targets, 10) / np.maximum(targets, 1)
+    return float(shares.mean())
 
 
 def _user_values(run: Run, split: Split, threshold: float) -> Floats:
@@ -127,7 +172,8 @@ def _work(
                 "seed": seed,
                 "systems": systems_of(threshold, seed),
                 "sizes": list(SIZES),
-                "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P],
+                "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
+                "drawn from": "items outside the test set",
             }
             name = f"measured/fold-{fold}"
             artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed))
