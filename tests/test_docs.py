@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import cranfield as cf
+from cranfield.cli import cranfield
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.recommenders import SYSTEMS
 
@@ -17,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if page.parent.name != "reference"  # made with the site, from docstrings, which run as doctests
 }
 SESSIONS = [name for name, text in PAGES.items() if ">>>" in text]
 # The examples of datasets.md download; those of report.md have a test of their own, which looks at what they write.
@@ -59,9 +63,26 @@ def test_the_sessions_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", SCRIPTS)
 def test_the_scripts_of_a_page_run(page, files):
+    if "```console" in PAGES[page]:
+        pytest.skip("its commands and scripts run together, below")
     blocks = re.findall(r"```python\n(.*?)```", PAGES[page], re.S)
     exec("\n".join(blocks), {})
     assert blocks
+
+
+@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if "```console" in text])
+def test_the_commands_and_scripts_of_a_page_run_in_its_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, block in re.findall(r"```(python|console)\n(.*?)```", PAGES[page], re.S):
+        if language == "python":
+            exec(block, names)
+            continue
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line.removeprefix("$ "))
+            assert program == "cranfield"
+            result = CliRunner().invoke(cranfield, arguments)
+            assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception}"
 
 
 def test_the_pages_link_only_to_pages_that_exist():

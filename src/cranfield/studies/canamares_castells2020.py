@@ -162,7 +162,7 @@ def _work(
     """Measure every fold, and lay out the means over folds."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     (ratings,) = data
-    frames, made = [], {}
+    frames, artifacts = [], {}
     with progress("Training and measuring", total=count, unit="folds") as bar:
         for fold, split in enumerate(k_fold(ratings, k=count, per_user=False, seed=seed), start=1):
             made_of = {
@@ -178,11 +178,11 @@ def _work(
             }
             name = f"measured/fold-{fold}"
             artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed))
-            made[name] = (artifact, partial(_export, artifact))
+            artifacts[name] = (artifact, partial(_export, artifact))
             frames.append(read_parquet(artifact.path()))
             bar.advance()
     exports = Exports(store)
-    exports.publish(made)
+    exports.publish(artifacts)
     exports.withdraw()
     store.finish()
     settings: dict[str, Any] = {
