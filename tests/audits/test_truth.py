@@ -114,6 +114,8 @@ def test_true_values_of_given_lists_come_from_a_file(tmp_path):
     (tmp_path / "truth.csv").write_text("system,value\nknn(k=5),0.3\npopularity,0.4\n")
     found = audit_runs(runs, split.test, vary={"cutoff": [5, 10]}, truth=str(tmp_path / "truth.csv"))
     assert found.truth("pairs")["truly_better"].to_list() == ["popularity"]
+    with pytest.raises(SettingError, match="truth=P@5 needs systems that are trained here"):
+        audit_runs(runs, split.test, vary={"cutoff": [5, 10]}, truth="P@5")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import inline
+from cranfield._progress import progress
 from cranfield._spelling import suggestion
 from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
 from cranfield.audits.chance import SeedNoise, seed_noise
@@ -30,6 +31,7 @@ from cranfield.audits.rule import Rule
 from cranfield.audits.shares import rank_shares
 from cranfield.audits.significance import (
     SIGNIFICANCE_KINDS,
+    Outcome,
     PairedTest,
     outcome_of,
     said_of_tests,
@@ -477,16 +479,19 @@ def _test_rows(
     grid: Grid, terms: Terms, pairs: Sequence[PairAudit], testings: Sequence[PairedTest], effort: Effort
 ) -> list[dict[str, Any]]:
     """Return what every test and correction says of every pair."""
+    if not testings:
+        return []
     places = list(combinations(range(terms.n_systems), 2))
-    found = {
-        name: [
-            outcome_of(name, terms.between(*place), terms, pair.leads, seed=effort.seed)
-            for place, pair in zip(places, pairs)
-        ]
-        for name in dict.fromkeys(testing.significance for testing in testings)
-    }
+    names = list(dict.fromkeys(testing.significance for testing in testings))
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
+    with progress("Testing", total=len(names) * len(pairs), unit="pairs of systems") as bar:
+        for place, pair in zip(places, pairs):
+            x = terms.between(*place)
+            for name in names:
+                outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
+                bar.advance()
     scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
-    return significance_rows(grid, scopes, [pair.systems for pair in pairs], found, testings, effort.alpha)
+    return significance_rows(grid, scopes, [pair.systems for pair in pairs], outcomes, testings, effort.alpha)
 
 
 def _notes(grid: Grid, terms: Terms) -> list[str]:

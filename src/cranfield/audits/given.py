@@ -16,7 +16,7 @@ from cranfield.audits.notes import notes_on
 from cranfield.audits.options import GIVEN, check_baseline
 from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
-from cranfield.audits.true_values import stated_values
+from cranfield.audits.true_values import given_truth
 from cranfield.audits.universes import SetupLists
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
@@ -91,7 +91,7 @@ def audit_runs(
     )
     menu = menu_of(experiment)
     names = tuple(_name(lists) for lists in judged)
-    known = None if truth is None else dict(zip(names, stated_values(truth, names)))
+    known = given_truth(truth, names)
     _check_shown(menu, longest, names)
     crossing = cross(menu)
 

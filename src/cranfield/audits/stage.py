@@ -28,6 +28,8 @@ HOME = "audit"
 
 # To measure a list and average the values of a user, in a universe.
 _COMPUTED = 1e-6
+# To make a further test of a pair of systems, in a universe.
+_TESTED = 3e-3
 
 
 class Audited(Stage[Audit]):
@@ -105,7 +107,10 @@ class Audited(Stage[Audit]):
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         """Return about how long the universes take, once all lists are judged."""
         crossing = children_of(line).crossing
-        return _COMPUTED * len(crossing.universes) * size.users * len(line.experiment.systems)
+        systems = len(line.experiment.systems)
+        tests = len({testing.significance for testing in crossing.menu.testings})
+        tested = _TESTED * tests * len(crossing.universes) * systems * (systems - 1) / 2
+        return tested + _COMPUTED * len(crossing.universes) * size.users * len(line.experiment.systems)
 
 
 def children_of(line: Pipeline) -> Children:

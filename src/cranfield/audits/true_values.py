@@ -75,6 +75,15 @@ def check_truth(truth: Any, experiment: Experiment) -> None:
             )
 
 
+def given_truth(truth: Any, systems: Sequence[str]) -> dict[str, float] | None:
+    """Return the true values of systems whose lists are given: by name, or from a file; None without any."""
+    if truth is None:
+        return None
+    if (metric := _world_metric(truth)) is not None:
+        raise SettingError(f"truth={metric} needs systems that are trained here; give the true value of each system")
+    return dict(zip(systems, stated_values(truth, systems)))
+
+
 def from_here(truth: Any) -> Any:
     """Return a truth in which the name of a file is one from the current folder, not from that of the experiment."""
     return str(meant(truth).absolute()) if isinstance(truth, str) and _world_metric(truth) is None else truth
