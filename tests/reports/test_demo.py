@@ -115,13 +115,12 @@ def test_the_sentences_name_the_published_and_the_true_winner(found):
     assert f"{found.tau(HELD_OUT):.2f} on held-out ratings" in said
 
 
-def test_the_same_seed_gives_the_same_demo_and_another_another(tiny):
-    first, again, other = (demo(tiny, seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(again.averages(HELD_OUT), first.averages(HELD_OUT))
-    page = demo_page(first)
+def test_the_same_seed_gives_the_same_demo_and_another_another(found, page):
+    again, other = (demo("small", seed=seed) for seed in (0, 1))
+    assert np.array_equal(again.averages(HELD_OUT), found.averages(HELD_OUT))
     assert demo_page(again) == page
     assert str(Path.cwd()) not in page
-    assert not np.array_equal(other.averages(HELD_OUT), first.averages(HELD_OUT))
+    assert not np.array_equal(other.averages(HELD_OUT), found.averages(HELD_OUT))
 
 
 def test_the_first_systems_of_the_published_table_and_the_truly_best_are_audited(found, page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,6 +19,9 @@ from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
+
+if TYPE_CHECKING:
+    from cranfield.reports.section import Section
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,6 +72,7 @@ def write_page(
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
+    sections: Sequence[Section] = (),
 ) -> None:
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
@@ -88,6 +92,7 @@ def write_page(
         variants=variants,
         other_lists=_other_lists(loaded, metrics),
         segments=segments,
+        sections=sections,
         data=loaded.test.name or "",
     )
 

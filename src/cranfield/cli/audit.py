@@ -69,10 +69,10 @@ def command(
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         if out is None:
             refuse_idle("without --out", "wanted", "show")
-        found = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
-        _say(found)
+        audited = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
+        _say(audited)
         if out is not None:
-            _write(found, Path(out), wanted, show)
+            _write(audited, Path(out), wanted, show)
         return
     refuse_idle("without --test", "train", "threshold", "metric")
     if len(files) != 1:
@@ -150,7 +150,7 @@ def _of_lists(
     )
 
 
-def _say(found: Audit) -> None:
-    say(found)
+def _say(audited: Audit) -> None:
+    say(audited)
     if not settings.quiet:
-        tell(found.notes)
+        tell(audited.notes)
