@@ -115,7 +115,7 @@ def test_equal_systems_have_a_verdict(noise):
 
 def test_with_several_systems_the_ranks_come_first(audit):
     assert audit.verdict[0].startswith(
-        "Of 3 systems, these are first in so many of the cells: mf in 67 %, knn in 33 %."
+        "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells."
     )
     assert audit.verdict[1:] == audit.sentences()
 

@@ -41,6 +41,7 @@ from cranfield.audits.terms import Terms
 from cranfield.audits.true_values import KnownValues, stated_values
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, against_truth, said_of_truth
 from cranfield.audits.verdict import verdict
+from cranfield.audits.wording import share_text
 from cranfield.comparisons.corrections import holm
 
 OWN_COLUMNS = (
@@ -366,8 +367,9 @@ class Audit:
     def _said_of_ranks(self) -> str:
         rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
         rows = sorted(rows, key=lambda row: -row["share"])
-        texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
-        return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
+        texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
+        fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
+        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}."
 
     def plot(self, kind: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart.
