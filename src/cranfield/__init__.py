@@ -28,7 +28,16 @@ from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
-from cranfield.comparisons import Comparison, SegmentComparison, compare, compare_segments
+from cranfield.comparisons import (
+    Comparison,
+    SegmentComparison,
+    add_judgments,
+    compare,
+    compare_segments,
+    label,
+    labelling_curve,
+    tipping_points,
+)
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measures import (
     Judged,
@@ -84,6 +93,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "across_tools",
+    "add_judgments",
     "assess",
     "assess_folds",
     "audit",
@@ -105,6 +115,8 @@ __all__ = [
     "gain",
     "judge",
     "known_metrics",
+    "label",
+    "labelling_curve",
     "measure",
     "measure_segments",
     "metric",
@@ -121,6 +133,7 @@ __all__ = [
     "splits",
     "standardise",
     "times_random",
+    "tipping_points",
     "write",
     "write_report",
     "write_run",

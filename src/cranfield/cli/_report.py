@@ -1,17 +1,21 @@
-"""``--report FILE``, the page, from any command that measures; ``--style`` of the figures of any that draws."""
+"""``--report FILE``, the page, from any command that measures; ``--style`` of figures; the report of an experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cranfield._figures import STYLES
+from cranfield._errors import MissingExtraError
+from cranfield._figures import STYLES, check_libraries
 from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
+from cranfield.cli._output import say
 from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
@@ -36,6 +40,25 @@ def style_option(command: Command) -> Command:
         show_default=True,
         help="The sizes and fonts of the figures.",
     )(command)
+
+
+def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
+    """Return what writes the report of an experiment, or None where none is wanted or nothing can draw it."""
+    if not wanted or not can_draw():
+        return None
+    from cranfield.reports import report_experiment
+
+    return report_experiment
+
+
+def can_draw() -> bool:
+    """Return whether the libraries that draw a report are there; a note on standard error says what is missing."""
+    try:
+        check_libraries()
+    except MissingExtraError as error:
+        say(f"note: there will be no report: {error}", err=True)
+        return False
+    return True
 
 
 def write_page(
