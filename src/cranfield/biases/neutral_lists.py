@@ -75,7 +75,7 @@ def thinned_uniformly(test: Ratings, seed: int = 0) -> UniformTest:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenLists:
+class CodedLists:
     """The lists of a system in the codes of a split, and what the test set says of their items."""
 
     run: Run
@@ -83,7 +83,7 @@ class GivenLists:
     judgments: Judgments
 
     @classmethod
-    def of(cls, run: Run, split: Split, threshold: float) -> GivenLists:
+    def of(cls, run: Run, split: Split, threshold: float) -> CodedLists:
         """Look at a run; its lists must be whole rankings or the top of them."""
         if run.ranks is not None:
             raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
@@ -153,7 +153,7 @@ def candidates_by_group(split: Split, group_of_item: Codes, excluded: NDArray[np
 
 
 def each_relevant_alone(
-    lists: GivenLists, group_of_item: Codes, kept: NDArray[np.bool_], names: Sequence[str] = ()
+    lists: CodedLists, group_of_item: Codes, kept: NDArray[np.bool_], names: Sequence[str] = ()
 ) -> Judged:
     """Return a list for each kept relevant test rating, in which its item competes with its group alone.
 
@@ -206,7 +206,7 @@ def each_relevant_alone(
     )
 
 
-def among_targets(lists: GivenLists, thin: UniformTest) -> Judged:
+def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     """Return one list per user of the items with test ratings, judged by the kept ones; the rest follows at random."""
     split, kept = lists.split, thin.kept
     group = np.where(thin.is_target, 0, -1).astype(np.int64)

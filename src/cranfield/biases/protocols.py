@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
-from cranfield.biases.neutral_lists import GivenLists, among_targets, each_relevant_alone, thinned_uniformly
+from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
 from cranfield.data import Ratings
 from cranfield.data.relevance import threshold_on
 from cranfield.measures.averaging import Averaging
@@ -91,7 +91,7 @@ def protocols_of_lists(
         note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
         return Protocols((chosen,), split, tuple(runs), (note,))
     found, notes = [chosen], []
-    lists = [GivenLists.of(run, split, threshold) for run in runs]
+    lists = [CodedLists.of(run, split, threshold) for run in runs]
     try:
         percentile = popularity_groups(split.train, groups).astype(np.int64)
     except ImpossibleSplitError as error:
