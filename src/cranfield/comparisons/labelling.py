@@ -71,8 +71,9 @@ class Labelling:
                 f"{self.metric}: settled. {ahead} is ahead of {behind} for these users, whatever the answers to the "
                 f"remaining {rest} (difference between {low:+.4f} and {high:+.4f})."
             )
+        sure = "above 0.999" if self.probability > 0.999 else f"{self.probability:.3f}"
         return (
-            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {self.probability:.3f}, if the "
+            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {sure}, if the "
             f"{rest} are liked as the test ratings of their items are (difference {self.contest.difference:+.4f}, "
             f"between {low:+.4f} and {high:+.4f})."
         )
