@@ -1,8 +1,8 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
 The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
-`judge`, `measure`, `compare`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the winner
-survives other decisions, and `write_report` makes the page.
+`judge`, `measure`, `compare`, `bias`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the
+winner survives other decisions, and `write_report` makes the page.
 """
 
 from cranfield import _starting
@@ -64,6 +64,7 @@ from cranfield.splits import Split
 if TYPE_CHECKING:
     from cranfield import experiments
     from cranfield.audits.auditing import audit
+    from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, times_random
     from cranfield.data import datasets
     from cranfield.measures.dialects import across_tools
     from cranfield.reports import write_report
@@ -96,14 +97,19 @@ __all__ = [
     "assess",
     "assess_folds",
     "audit",
+    "bias",
     "bounds",
     "by_popularity",
     "celma",
     "compare",
     "compare_segments",
+    "correct_sampled",
     "datasets",
+    "density",
     "describe",
     "discriminative_power",
+    "estimate",
+    "expected_over_draws",
     "experiments",
     "filters",
     "gain",
@@ -126,6 +132,7 @@ __all__ = [
     "simulate",
     "splits",
     "standardise",
+    "times_random",
     "tipping_points",
     "write",
     "write_report",
@@ -138,7 +145,13 @@ _LATER = {
     "datasets": ("cranfield.data.datasets", None),
     "across_tools": ("cranfield.measures.dialects", "across_tools"),
     "audit": ("cranfield.audits.auditing", "audit"),
+    "bias": ("cranfield.biases", "bias"),
+    "correct_sampled": ("cranfield.biases", "correct_sampled"),
+    "density": ("cranfield.biases", "density"),
+    "estimate": ("cranfield.biases", "estimate"),
+    "expected_over_draws": ("cranfield.biases", "expected_over_draws"),
     "experiments": ("cranfield.experiments", None),
+    "times_random": ("cranfield.biases", "times_random"),
     "write_report": ("cranfield.reports", "write_report"),
 }
 
