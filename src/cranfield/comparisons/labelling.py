@@ -65,6 +65,11 @@ class Labelling:
         """Where the comparison stands, in a sentence."""
         ahead, behind = self.contest.names[self.contest.ahead], self.contest.names[1 - self.contest.ahead]
         low, high = self.contest.bounds
+        if self.contest.level:
+            return (
+                f"{self.metric}: settled. {ahead} and {behind} are level for these users, and no judgment is left that "
+                "could tell them apart."
+            )
         rest = f"{len(self.contest.pairs):,} unjudged pairs that matter"
         if self.settled:
             return (
