@@ -38,8 +38,8 @@ from cranfield.audits.significance import (
     significance_rows,
 )
 from cranfield.audits.terms import Terms
-from cranfield.audits.true_values import TrueValues, stated_values
-from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, Truth, against_truth, said_of_truth
+from cranfield.audits.true_values import KnownValues, stated_values
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, against_truth, said_of_truth
 from cranfield.audits.verdict import verdict
 from cranfield.comparisons.corrections import holm
 
@@ -81,7 +81,7 @@ class Audit:
     tests
         What other tests and corrections say: one row per pair, question, test and correction (`significance`).
     known
-        What a known truth says (`Truth`); None where none is known.
+        What a known truth says (`TruthFindings`); None where none is known.
     advised
         The advice on metrics under each split and target design (`advice_rows`), where metrics are assessed.
     """
@@ -97,7 +97,7 @@ class Audit:
     effort: Effort
     notes: tuple[str, ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
-    known: Truth | None = None
+    known: TruthFindings | None = None
     advised: tuple[dict[str, Any], ...] = ()
 
     @classmethod
@@ -115,7 +115,7 @@ class Audit:
         seed: int = 0,
         notes: Sequence[str] = (),
         testings: Sequence[PairedTest] = (),
-        truth: TrueValues | Mapping[str, float] | None = None,
+        truth: KnownValues | Mapping[str, float] | None = None,
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -470,15 +470,15 @@ def _rank_rows(
 def _known(
     grid: Grid,
     systems: tuple[str, ...],
-    truth: TrueValues | Mapping[str, float],
+    truth: KnownValues | Mapping[str, float],
     averages: Floats,
     drawn: Floats,
     terms: Terms,
     pairs: Sequence[PairAudit],
-) -> Truth | None:
+) -> TruthFindings | None:
     """Hold the universes against the truth, where it is known for some cell."""
-    if not isinstance(truth, TrueValues):
-        truth = TrueValues("the given values", (), {(): stated_values(truth, systems)})
+    if not isinstance(truth, KnownValues):
+        truth = KnownValues("the given values", (), {(): stated_values(truth, systems)})
     values = truth.of_cells(grid)
     if np.isnan(values).any(axis=0).all():
         return None

@@ -32,7 +32,7 @@ PAIR_KINDS = {
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthFindings:
     """What a known truth says of an audit.
 
     Parameters
@@ -62,7 +62,7 @@ def against_truth(
     drawn: Floats,
     linear: NDArray[np.bool_],
     leads: Sequence[Leads],
-) -> Truth:
+) -> TruthFindings:
     """Hold the universes against true values.
 
     Parameters
@@ -94,7 +94,7 @@ def against_truth(
         _pair_row(grid, (systems[a], systems[b]), start[[a, b]], signs, own, drawn[[a, b]], known, tested)
         for (a, b), signs, own in zip(pairs, true_signs, leads)
     ]
-    return Truth(source, tuple(rows), tuple(shares))
+    return TruthFindings(source, tuple(rows), tuple(shares))
 
 
 def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> Signs:
@@ -176,7 +176,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def said_of_truth(truth: Truth | None, systems: tuple[str, str]) -> list[str]:
+def said_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> list[str]:
     """Return what the truth says of a pair, and which options come nearest to the true order."""
     if truth is None:
         return []
