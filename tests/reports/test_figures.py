@@ -153,7 +153,9 @@ def test_a_figure_is_the_same_whatever_was_drawn_before_and_shares_no_id_with_ot
 DRAWING = """
 import sys
 from pathlib import Path
+import cranfield._figures
 from cranfield.reports import figures
+cranfield._figures.PNG_SCALE = 1.0
 folder = Path(sys.argv[1])
 values = {"=SUM(A1)": 3.0, "nncosngbr-ub": 2.0, "<script>alert(1)</script>": 1.0, "constructor": 0.0}
 values |= {f"{name} 推薦 👍🏽": value + 0.5 for name, value in values.items()}
