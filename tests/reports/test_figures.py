@@ -177,8 +177,9 @@ def _wide_fonts(folder: Path) -> None:
         (folder / f"{usual}.ttf").write_bytes(renamed)
 
 
-def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path):
-    environments = {"machine": dict(os.environ)}
+@pytest.mark.parametrize("environments", [{}, pytest.param({"machine": dict(os.environ)}, marks=pytest.mark.slow)])
+def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path, environments):
+    environments = dict(environments)
     for kind in ("none", "wide"):
         (tmp_path / kind / "fonts").mkdir(parents=True)
         (tmp_path / kind / "fonts.conf").write_text(f"<fontconfig><dir>{tmp_path / kind / 'fonts'}</dir></fontconfig>")
