@@ -128,6 +128,15 @@ def test_the_same_seed_gives_the_same_page_and_another_another(found, page):
     assert not np.array_equal(demo("small", seed=1).averages(HELD_OUT), found.averages(HELD_OUT))
 
 
+def test_the_first_systems_of_the_published_table_and_the_truly_best_are_audited(found, page):
+    published, truly = found.order(HELD_OUT), found.order(TRUTH)
+    assert set(found.audit.systems) == {*published[:4], truly[0]}
+    assert found.audit.systems_at_start[0] == published[0]
+    assert found.audit.grid.n_cells == 72
+    assert '<section id="audit"' in page
+    assert "can still be the worse system" in page
+
+
 def test_an_unknown_size_is_refused():
     with pytest.raises(cf.SettingError, match="size"):
         demo("huge")
@@ -136,6 +145,7 @@ def test_an_unknown_size_is_refused():
 def test_stages_are_told_in_the_order_of_the_line(told, found):
     assert [what for what, _, _ in told] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
+        "Auditing",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in told)
     assert len(found.variants) == 15
