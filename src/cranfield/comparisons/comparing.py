@@ -267,8 +267,13 @@ def compare_scores(
     *,
     metrics: Sequence[str] | None = None,
     seed: int = 0,
+    among_served: bool = True,
 ) -> Comparison:
-    """Compare systems as decided; see `compare`."""
+    """Compare systems as decided; see `compare`.
+
+    With ``among_served``, where some users have no list, the verdict says what holds among those that all systems
+    serve. That is a comparison of its own, which takes as long again.
+    """
     significance, alpha = comparing.significance, comparing.alpha
     if comparing.base is not None:
         comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
@@ -300,7 +305,10 @@ def compare_scores(
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        shortfall=(*coverage_shortfall(scores, comparing, averaging, metrics, seed), *scores.made_for),
+        shortfall=(
+            *(coverage_shortfall(scores, comparing, averaging, metrics, seed) if among_served else ()),
+            *scores.made_for,
+        ),
         warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
