@@ -131,7 +131,6 @@ class _Sums:
         high = self._chance[-1] - self._chance[below]
         return float(high.mean() if self._weight_a is None else self._weight_a @ high)
 
-
     def _below(self, wanted: Floats) -> NDArray[np.intp]:
         """Return how many sums of the second half lie below each of these; one look-up serves thresholds close by."""
         if self._places is None:
