@@ -17,6 +17,8 @@ from cranfield.data.ratings import check_ratings
 from cranfield.splits.split import Split
 
 TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)
+UNUSED = np.uint8(255)
+"""Stands for ratings that are in no part."""
 
 _BLOCK = 1 << 22
 
