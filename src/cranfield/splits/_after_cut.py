@@ -29,7 +29,7 @@ class AfterCut:
     Parameters
     ----------
     target
-        ``all`` of each user's ratings, their ``first``, their ``last``, a ``random`` one, or a number: the next so many.
+        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: the next so many.
     new_users, new_items
         What becomes of users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
         them and count them ``apart``.
@@ -77,9 +77,7 @@ class AfterCut:
         cut
             The moment between the two, for messages and for the random choice.
         """
-        known = ratings.keep(before)
-        new_user = np.repeat(known.user_counts == 0, ratings.user_counts) & after
-        new_item = (known.item_counts == 0)[ratings.items] & after
+        new_user, new_item = self._new(ratings, before, after)
         kept = after.copy()
         if self.new_users == "drop":
             kept &= ~new_user
@@ -89,14 +87,24 @@ class AfterCut:
         test, short = self._targets(ratings, kept, cut)
         return Chosen(self, ratings, cut, after, kept, test, new_user, new_item, short)
 
+    def _new(self, ratings: Ratings, before: Mask, after: Mask) -> tuple[Mask, Mask]:
+        """Return which ratings after the cut are of new users, and of new items, where that makes a difference."""
+        nobody = np.zeros(len(ratings), dtype=bool)
+        if self.new_users == "keep" and self.new_items == "keep":
+            return nobody, nobody
+        known = ratings.keep(before)
+        new_user = np.repeat(known.user_counts == 0, ratings.user_counts) & after
+        new_item = (known.item_counts == 0)[ratings.items] & after
+        return new_user, new_item
+
     def _check_some(self, ratings: Ratings, kept: Mask, after: Mask, cut: int) -> None:
         if kept.any():
             return
         users = len(np.unique(ratings.users[after]))
         raise ImpossibleSplitError(
-            f"nothing is left to judge by after {day(cut)}: all ratings of the {users:,} users there are dropped, since "
-            "the users or the items have no rating before; keep them with new_users=keep and new_items=keep, or choose "
-            "a later cut"
+            f"nothing is left to judge by after {day(cut)}: the ratings of all {users:,} users there are dropped, "
+            "since the users or the items have none before; keep them with new_users=keep and new_items=keep, or "
+            "choose a later cut"
         )
 
     def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:

@@ -96,7 +96,7 @@ def temporal(
     parts[chosen.test] = TEST
     effect: dict[str, Any] = {"cut": day(cut)}
     if validation is not None:
-        inner = _cut(times[before], 1 - share)
+        inner = validation_cut(times[before], share)
         oldest = times < inner
         if oldest.any():
             parts[before & ~oldest] = UNUSED
@@ -123,10 +123,15 @@ def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
     both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
     if not both.any():
         raise ImpossibleSplitError(
-            f"at=most_users: each of the {len(starts):,} users rated at one moment only, so no cut leaves a user ratings "
-            "on both sides; choose a date, or a random split"
+            f"at=most_users: each of the {len(starts):,} users rated at one moment only, so no cut leaves a user "
+            "ratings on both sides; choose a date, or a random split"
         )
     return int(moments[np.flatnonzero(both == both.max())[-1]])
+
+
+def validation_cut(times: NDArray[np.int64], share: float) -> int:
+    """Return the moment from which on the newest ``share`` of training ratings lies."""
+    return _cut(times, 1 - share)
 
 
 def _cut(times: NDArray[np.int64], share: float) -> int:
