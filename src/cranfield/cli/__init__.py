@@ -21,6 +21,7 @@ from cranfield.cli._notes import printed_notes
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
     "split": "Divide ratings into training and test files.",
+    "check-split": "Examine a split, whatever tool made it: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",

@@ -7,6 +7,7 @@ from cranfield.splits.by_popularity import percentiles, popularity_groups
 from cranfield.splits.by_time import temporal
 from cranfield.splits.by_user import leave_out, per_user
 from cranfield.splits.by_windows import Windows, rolling
+from cranfield.splits.checking import SplitCheck, check_split, side_by_side
 from cranfield.splits.files import write
 from cranfield.splits.folds import Folds, k_fold
 from cranfield.splits.held_out import cold_items, cold_users, strong_generalisation
@@ -17,8 +18,10 @@ from cranfield.splits.split import Split
 __all__ = [
     "Folds",
     "Split",
+    "SplitCheck",
     "Windows",
     "apply",
+    "check_split",
     "cold_items",
     "cold_users",
     "k_fold",
@@ -30,6 +33,7 @@ __all__ = [
     "random",
     "registry",
     "rolling",
+    "side_by_side",
     "strong_generalisation",
     "temporal",
     "train_per_item",

@@ -22,10 +22,10 @@ _SAID = (
 
 
 @on_page(35)
-def _on_page(reported: Reported) -> Section | None:
+def windows(reported: Reported) -> Section | None:
     """Return the averages of each window with their intervals; None where there are no windows."""
-    windows = windows_of(reported.scores)
-    if not windows:
+    starts = windows_of(reported.scores)
+    if not starts:
         return None
     scores = reported.scores if reported.comparison is None else reported.scores.over_common_lists()
     leads = window_leads(scores, reported.averaging)
@@ -37,7 +37,7 @@ def _on_page(reported: Reported) -> Section | None:
         caption = f"{metric} of each system in each window, with intervals of confidence {reported.level:g}."
         html += figure(f"windows-{k}", over_time(drawn, metric), caption)
     tables = {"windows": frame, "windows-won": leads_frame(leads)} if leads else {"windows": frame}
-    html += _table(frame, metrics[0], windows) if metrics else ""
+    html += _table(frame, metrics[0], starts) if metrics else ""
     return Section("windows", "Window by window", html + downloads(*tables), tables=tables)
 
 
