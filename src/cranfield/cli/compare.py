@@ -17,6 +17,7 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
     averaging_options,
+    catalogue_option,
     measuring_options,
     metric_option,
     tell,
@@ -94,6 +95,7 @@ Examples:
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@catalogue_option
 @segment_option
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
@@ -105,6 +107,7 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
+    catalogue: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
     format: str,
@@ -125,7 +128,7 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     loaded = measuring.load()
-    scores = loaded.measure(metrics)
+    scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
     segments = [
         compare_segments(segment, significance=significance, **options)

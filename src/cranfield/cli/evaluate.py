@@ -11,6 +11,7 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
     averaging_options,
+    catalogue_option,
     measuring_options,
     metric_option,
     tell,
@@ -54,6 +55,7 @@ Examples:
     help="The confidence of the interval; those of a report are analytic.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
+@catalogue_option
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
@@ -63,6 +65,7 @@ def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     bounds: bool,
+    catalogue: str | None,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -78,7 +81,7 @@ def command(
         check_frame_file(per_user)
     loaded = measuring.load()
     averaging = Averaging(**decisions)
-    scores = loaded.measure(metrics, bounds=bounds)
+    scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     scores.check_measured()
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:

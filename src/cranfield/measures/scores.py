@@ -65,6 +65,9 @@ class Scores:
         the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    nonexistent
+        systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
+        not in it. They are not among the unjudged ones.
     item_coverage, catalogue
         For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
@@ -128,6 +131,7 @@ class Scores:
     trained: NDArray[np.int64] | None = None
     trained_once: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    nonexistent: NDArray[np.float64] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -264,7 +268,8 @@ class Scores:
             for m, metric in enumerate(self.metrics):
                 row = scores._row(s, m, averaging, level, interval, seed)
                 rows.append({"system": system, "metric": metric, **row, **scores._bounds_of(s, m, averaging)})
-        return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
+        further = {} if self.nonexistent is None else {"nonexistent": pl.Float64}
+        return pl.DataFrame(rows, schema={**_SCHEMA, **further, **({} if self.bounds is None else _BOUNDS_SCHEMA)})
 
     def _row(self, s: int, m: int, averaging: Averaging, level: float, interval: str, seed: int) -> dict[str, Any]:
         row: dict[str, Any] = {
@@ -273,6 +278,8 @@ class Scores:
             "item_coverage": None if self.item_coverage is None else float(self.item_coverage[s]),
             "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
         }
+        if self.nonexistent is not None:
+            row["nonexistent"] = float(self.nonexistent[s, m])
         if self.overall is not None and not np.isnan(self.overall[s, m]):
             name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
             return {**row, "mean": float(self.overall[s, m]), "average": name, "lists": self.n_lists}
@@ -395,6 +402,7 @@ class Scores:
             overall=None,
             filled=None,
             unjudged=None,
+            nonexistent=None,
             item_coverage=None,
             recommended=None,
             counts={},
@@ -486,6 +494,7 @@ class Scores:
             overall=columns(self.overall),
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),
+            nonexistent=columns(self.nonexistent),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
             recommended=None if self.recommended is None else self.recommended[:, places],
         )
@@ -558,6 +567,8 @@ class Scores:
             shares[f"items in {self.catalogue}"] = self.item_coverage
         if self.unjudged is not None:
             shares[f"unjudged{depth}"] = self.unjudged[:, place]
+        if self.nonexistent is not None:
+            shares[f"nonexistent{depth}"] = self.nonexistent[:, place]
         return shares
 
     def _caption(self, averaging: Averaging) -> str:
