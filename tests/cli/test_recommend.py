@@ -295,7 +295,7 @@ def test_users_who_are_held_out_whole_are_served_from_their_profiles(tmp_path, c
     with pytest.raises(SystemExit):
         main(["recommend", *files, "-s", "bprmf", "--out", str(tmp_path / "runs")])
     assert "bprmf cannot score from a profile alone" in capsys.readouterr().err
+    cf.write(cf.Ratings.of(split.train.user_ids.ids(split.train.users[:1]), [99]), tmp_path / "known.parquet")
     with pytest.raises(SystemExit):
-        main(["recommend", "--train", parts["train"], "--test", parts["test"], "--profiles", parts["train"],
-              "--overlap", "test", "-s", "ease", "--out", str(tmp_path / "runs")])  # fmt: skip
-    assert "users of --profiles are in the training part too" in capsys.readouterr().err
+        main(["recommend", *files[:5], str(tmp_path / "known.parquet"), "-s", "ease", "--out", str(tmp_path / "runs")])
+    assert "1 users of --profiles are in the training part too" in capsys.readouterr().err

@@ -31,6 +31,7 @@ _COMMANDS = {
     "new": "Write a commented experiment file to start from.",
     "run": "Run an experiment file from data to report; stop and go on at will.",
     "show": "Say what is in an experiment's folder.",
+    "checklist": "Say what a reviewer looks for, with what is reported of it.",
     "diff": "Say how two experiments differ, and how the results moved.",
     "clean": "Say what an experiment's folder holds beside it, and free it.",
     "replicate": "Run the study of a paper again, on any ratings.",

@@ -25,7 +25,7 @@ ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", 
 AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights")
 """The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
 
-NOTES = ("data", "tuning")
+NOTES = ("data", "tuning", "code", "hardware")
 """What an experiment may say beside, for the card."""
 
 
@@ -60,8 +60,8 @@ class Experiment:
     audit
         The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
-        What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
-        (``tuning``).
+        What the card and the reviewer's list should say beside: where the ``data`` and the ``code`` can be had, how
+        hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, where the log does not say it right.
     base
         The folder that file names start from.
 
