@@ -60,6 +60,7 @@ def test_windows_follow_each_other_and_learn_from_the_past_only(rows, windows, h
         learned = [*split.train.times, *([] if validation is None else split.validation.times)]
         assert sorted(learned) == sorted(time for *_, time in rows if start <= time < cut)
         assert split.step.effect["test_before_own_train"] == 0
+        assert split.step.effect["outside_window"] == len(rows) - len(learned) - len(split.test)
     for earlier, later in pairwise(made):
         assert earlier.test.times.max() < later.test.times.min()
 

@@ -8,7 +8,7 @@ from cranfield.experiments.file import new_experiment, read_experiment
 from cranfield.experiments.json_schema import schema
 from cranfield.experiments.planning import Plan, plan
 from cranfield.experiments.results import Results
-from cranfield.experiments.review import Review, review
+from cranfield.experiments.reviewing import Review, review
 from cranfield.experiments.running import run
 from cranfield.experiments.searching import Range, Search, Trial, search
 from cranfield.experiments.showing import Shown, show

@@ -21,7 +21,6 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, served_users
 from cranfield.rankings.targets import Targets
 from cranfield.rankings.top import TieOrder, own_top, ranks_among, top
-from cranfield.recommenders._sparse import rating_matrix
 from cranfield.recommenders.adapters import checked_scores, system_name
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.profiles import from_profiles
@@ -155,7 +154,7 @@ class Ranker:
     @cached_property
     def _profile_rows(self) -> Any:
         assert self.profiles is not None
-        return rating_matrix(self.profiles)
+        return self.profiles.matrix()
 
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
         """Rank a block of users by their scores, which are overwritten."""

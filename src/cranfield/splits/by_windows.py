@@ -90,6 +90,7 @@ class Windows(Sequence[Split]):
         parts = np.where(before, TRAIN, UNUSED)
         parts[chosen.test] = TEST
         effect: dict[str, Any] = {"cut": day(cut), "until": day(cut + self.horizon), **chosen.effect()}
+        effect["outside_window"] = int(np.count_nonzero(~before & ~after))
         if self.settings["validation"] is not None:
             inner = validation_cut(times[before], self.settings["validation"])
             oldest = before & (times < inner)

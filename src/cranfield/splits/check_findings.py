@@ -19,7 +19,7 @@ _LARGE, _MODERATE = 0.25, 0.1
 
 
 @dataclass(frozen=True)
-class Finding:
+class SplitFinding:
     """A sentence about a split.
 
     Parameters
@@ -37,7 +37,7 @@ class Finding:
     sentence: str
 
 
-def findings_of(facts: Mapping[str, Any], promise: Promise) -> list[Finding]:
+def findings_of(facts: Mapping[str, Any], promise: Promise) -> list[SplitFinding]:
     """Return what was found, the most serious first."""
     all_findings = [
         *_overlap(facts),
@@ -54,13 +54,13 @@ def findings_of(facts: Mapping[str, Any], promise: Promise) -> list[Finding]:
     return sorted(all_findings, key=lambda finding: order.index(finding.level))
 
 
-def _overlap(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _overlap(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     common = {names: number for names, number in facts["overlap"].items() if number}
     if not common:
-        yield Finding("overlap", "fine", "No (user, item) pair is in two parts.")
+        yield SplitFinding("overlap", "fine", "No (user, item) pair is in two parts.")
     for names, number in common.items():
         smaller = min(facts["parts"][name]["ratings"] for name in names.split(" and "))
-        yield Finding(
+        yield SplitFinding(
             "overlap",
             "wrong",
             f"{number:,} (user, item) pairs are in {names} alike, {percent_text(number / smaller)} of the smaller "
@@ -68,24 +68,24 @@ def _overlap(facts: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _repeated(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _repeated(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     for name, number in facts["repeated"].items():
         if number:
-            yield Finding(
+            yield SplitFinding(
                 "repeated pairs",
                 "wrong",
                 f"{number:,} rows of the {name} part repeat a (user, item) pair of the same part; decide which counts.",
             )
 
 
-def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[Finding]:
+def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[SplitFinding]:
     leakage, test = facts["leakage"], facts["parts"]["test"]
     if leakage is None:
         level: Level = "attention" if promise == "any" else "wrong"
-        yield Finding("leakage", level, "The parts have no times, so nothing can be said about leakage in time.")
+        yield SplitFinding("leakage", level, "The parts have no times, so nothing can be said about leakage in time.")
         return
     if leakage["own"]:
-        yield Finding(
+        yield SplitFinding(
             "leakage",
             "attention" if promise == "any" else "wrong",
             f"{leakage['own']:,} test ratings ({percent_text(leakage['own'] / test['ratings'])}) of "
@@ -93,7 +93,7 @@ def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[Finding]:
         )
     if leakage["before_training_ends"]:
         train = facts["parts"]["train"]
-        yield Finding(
+        yield SplitFinding(
             "leakage",
             "wrong" if promise == "global" else "attention",
             f"{leakage['before_training_ends']:,} test ratings "
@@ -103,11 +103,11 @@ def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[Finding]:
             f"rating, of {day(test['oldest'])}: training knows the future of others.",
         )
     else:
-        yield Finding(
+        yield SplitFinding(
             "leakage", "fine", f"No test rating is older than any training rating; the cut is at {day(test['oldest'])}."
         )
     if leakage["items_seen_later"]:
-        yield Finding(
+        yield SplitFinding(
             "leakage",
             "wrong" if promise == "global" else "attention",
             f"{leakage['items_seen_later']:,} test ratings are of {leakage['items_seen_later_items']:,} items whose "
@@ -115,11 +115,11 @@ def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[Finding]:
         )
 
 
-def _validation_leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[Finding]:
+def _validation_leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[SplitFinding]:
     leakage = facts["validation_leakage"]
     if leakage is None or not leakage["own"]:
         return
-    yield Finding(
+    yield SplitFinding(
         "leakage",
         "attention" if promise == "any" else "wrong",
         f"{leakage['own']:,} validation ratings of {leakage['own_users']:,} users precede a training rating of the "
@@ -127,13 +127,13 @@ def _validation_leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[
     )
 
 
-def _cold(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _cold(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     cold, test = facts["cold"], facts["parts"]["test"]
     if not cold["users"] and not cold["items"]:
-        yield Finding("cold start", "fine", "All users and items of the test part are known from training.")
+        yield SplitFinding("cold start", "fine", "All users and items of the test part are known from training.")
         return
     nobody = cold["users"] == test["users"]
-    yield Finding(
+    yield SplitFinding(
         "cold start",
         "wrong" if nobody else "attention",
         f"{cold['users']:,} of {test['users']:,} users and {cold['items']:,} of {test['items']:,} items of the test "
@@ -150,11 +150,11 @@ _WORDS = {
 }
 
 
-def _shift(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _shift(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     for name, (what, of_what) in _WORDS.items():
         change = facts["shift"][name]
         size = "large" if change["D"] >= _LARGE else "moderate" if change["D"] >= _MODERATE else "small"
-        yield Finding(
+        yield SplitFinding(
             f"shift of {what}",
             "fine" if size == "small" else "attention",
             f"The shift of {what} between training and test is {size} (Kolmogorov's D = {change['D']:.3f}, "
@@ -163,12 +163,12 @@ def _shift(facts: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _gaps(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _gaps(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     gaps = facts["gaps"]
     if gaps is None:
         return
     days = gaps["days"]
-    yield Finding(
+    yield SplitFinding(
         "gaps",
         "fine",
         f"From a user's last training rating to the first test rating there are {days['median']:,.1f} days in the "
@@ -177,12 +177,12 @@ def _gaps(facts: Mapping[str, Any]) -> Iterator[Finding]:
     )
 
 
-def _profiles(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _profiles(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     for name in facts["parts"]:
         part = facts["parts"][name]
         sizes = part["profiles"]
         if sizes is not None:
-            yield Finding(
+            yield SplitFinding(
                 "profiles",
                 "fine",
                 f"The {name} part has {part['ratings']:,} ratings of {part['users']:,} users and {part['items']:,} "
@@ -190,7 +190,7 @@ def _profiles(facts: Mapping[str, Any]) -> Iterator[Finding]:
             )
 
 
-def _answers(facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _answers(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     """Say what the split can and cannot answer."""
     parts, leakage, cold = facts["parts"], facts["leakage"], facts["cold"]
     can: list[str] = []
@@ -207,6 +207,6 @@ def _answers(facts: Mapping[str, Any]) -> Iterator[Finding]:
     choosing = "how to choose hyper-parameters without looking at the test part"
     (can if "validation" in parts else cannot).append(choosing)
     if can:
-        yield Finding("answers", "fine", f"It can answer {'; '.join(can)}.")
+        yield SplitFinding("answers", "fine", f"It can answer {'; '.join(can)}.")
     if cannot:
-        yield Finding("answers", "fine", f"It cannot answer {'; '.join(cannot)}.")
+        yield SplitFinding("answers", "fine", f"It cannot answer {'; '.join(cannot)}.")

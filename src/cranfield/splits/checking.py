@@ -21,7 +21,7 @@ from cranfield.data.moment import day
 from cranfield.data.together import over_one_vocabulary
 from cranfield.data.writing import FORMATS
 from cranfield.splits.check_facts import facts_of
-from cranfield.splits.check_findings import PROMISES, Finding, Promise, findings_of
+from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, findings_of
 from cranfield.splits.files import RECORD
 from cranfield.splits.split import Split
 
@@ -51,7 +51,7 @@ class SplitCheck:
     parts: Mapping[str, Ratings]
     promise: Promise
     facts: Mapping[str, Any]
-    findings: tuple[Finding, ...]
+    findings: tuple[SplitFinding, ...]
 
     @property
     def wrong(self) -> tuple[str, ...]:
