@@ -22,7 +22,7 @@ def folder(tiny, tmp_path_factory):
 
 
 def _reported(checked, asked):
-    return next(item for item in checked.items if asked in item.asked)
+    return next(item for item in checked.items if asked in item.topic)
 
 
 def test_every_area_of_the_line_is_covered(folder):
@@ -53,7 +53,7 @@ def test_the_record_tells_metrics_code_seeds_hardware_and_time(folder):
 
 
 def test_all_that_the_card_checks_is_in_the_list(folder):
-    asked = {item.asked for item in review(folder).items}
+    asked = {item.topic for item in review(folder).items}
     chosen = "how the hyper-parameters were chosen, without the test part"
     assert {entry["asked"] for entry in Results(folder).card()["checklist"]} - {chosen} <= asked
 

@@ -59,7 +59,7 @@ class Review:
             lines += [f"## {area.capitalize()}", ""]
             for item in (one for one in self.items if one.letter == area):
                 said = f"MISSING: {item.remedy}" if item.reported is None else item.reported
-                lines.append(f"- [{' ' if item.reported is None else 'x'}] {item.asked}: {markdown_text(said)}")
+                lines.append(f"- [{' ' if item.reported is None else 'x'}] {item.topic}: {markdown_text(said)}")
             lines.append("")
         return "\n".join(lines).rstrip() + "\n"
 
@@ -68,7 +68,7 @@ class Review:
         rows: list[list[str | Cell]] = [
             [
                 item.letter,
-                item.asked,
+                item.topic,
                 Cell(f"missing: {item.remedy}", best=True) if item.reported is None else item.reported,
             ]
             for item in self.items
@@ -86,7 +86,7 @@ class Review:
     def as_dict(self) -> dict[str, Any]:
         """Return the list, ready for JSON."""
         points = [
-            {"area": item.letter, "point": item.asked, "reported": item.reported, "remedy": item.as_dict()["remedy"]}
+            {"area": item.letter, "point": item.topic, "reported": item.reported, "remedy": item.as_dict()["remedy"]}
             for item in self.items
         ]
         return {"title": self.title, "missing": len(self.missing), "points": points}
@@ -95,7 +95,7 @@ class Review:
         if not self.missing:
             return f"All {len(self.items)} points are reported."
         return (
-            f"{len(self.missing)} of {len(self.items)} points are missing: {listed([i.asked for i in self.missing])}."
+            f"{len(self.missing)} of {len(self.items)} points are missing: {listed([i.topic for i in self.missing])}."
         )
 
     def __str__(self) -> str:

@@ -55,20 +55,20 @@ def rankers_for(
     draws: dict[str, Drawn] = {}
     # The widest draw first: the others are parts of it.
     order = sorted(range(len(rankings)), key=lambda place: -_unrated(rankings[place]))
-    made: dict[int, Ranker] = {}
+    rankers: dict[int, Ranker] = {}
     for place in order:
         ranking = rankings[place]
         draw = draws.get(ranking.candidates) if _unrated(ranking) >= 0 else None
         if draw is None:
-            made[place] = Ranker.of(split, serving, ranking, seed)
-            drawn = made[place].targets.drawn
+            rankers[place] = Ranker.of(split, serving, ranking, seed)
+            drawn = rankers[place].targets.drawn
             if drawn is not None and _unrated(ranking) >= 0:
                 draws[ranking.candidates] = drawn
         else:
-            base = next(one for one in made.values() if one.targets.drawn is draw)
+            base = next(ranker for ranker in rankers.values() if ranker.targets.drawn is draw)
             targets = replace(base.targets, ranking=ranking, drawn=draw.first(_unrated(ranking)))
-            made[place] = replace(base, targets=targets)
-    return [made[place] for place in range(len(rankings))]
+            rankers[place] = replace(base, targets=targets)
+    return [rankers[place] for place in range(len(rankings))]
 
 
 def _unrated(ranking: Ranking) -> int:

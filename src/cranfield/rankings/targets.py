@@ -171,7 +171,7 @@ class Targets:
                 places.append(order)
                 short += not enough
                 bar.advance()
-        sizes = np.array([len(one) for one in drawn], dtype=np.int64)
+        sizes = np.array([len(unrated) for unrated in drawn], dtype=np.int64)
         indptr = np.append(np.int64(0), np.cumsum(sizes))
         nothing = np.zeros(0, dtype=np.int32)
         items, order = (np.concatenate(columns) if columns else nothing for columns in (drawn, places))
@@ -182,8 +182,8 @@ class Targets:
 
         Return the items, the place of each in the draw, and whether there were enough.
         """
-        one = np.array([user], dtype=np.int32)
-        candidates = np.flatnonzero(self.pool(one)[0])
+        users = np.array([user], dtype=np.int32)
+        candidates = np.flatnonzero(self.pool(users)[0])
         # A stream of its own for each user: the draw is the same whoever else is served.
         keys = stream(self.seed, "targets", user).random(self.train.n_items)[candidates]
         ordered = candidates[np.argsort(keys, kind="stable")]
@@ -191,7 +191,7 @@ class Targets:
         if self.ranking.candidates == "group":
             groups = self._groups
             parts = [
-                ordered[groups[ordered] == group][:wanted] for group in np.unique(groups[self.relevant_cells(one)[1]])
+                ordered[groups[ordered] == group][:wanted] for group in np.unique(groups[self.relevant_cells(users)[1]])
             ]
         chosen = np.concatenate(parts) if parts else candidates[:0]
         places = np.concatenate([np.arange(len(part)) for part in parts]) if parts else candidates[:0]
@@ -219,9 +219,12 @@ class Drawn:
     places: NDArray[np.int32]
     short: int
 
-    def first(self, wanted: int) -> Drawn:
-        """Return the first so many items of each user, as a smaller draw would give them; there are no groups."""
-        early = self.places < wanted
+    def first(self, wanted: int | NDArray[np.integer[Any]]) -> Drawn:
+        """Return the first so many items of each user, as a smaller draw would give them; there are no groups.
+
+        ``wanted`` is one number, or one for each of the users.
+        """
+        early = self.places < np.repeat(np.broadcast_to(wanted, len(self.users)), np.diff(self.indptr))
         indptr = np.append(np.int64(0), np.cumsum(early, dtype=np.int64))[self.indptr].astype(np.int64)
         short = int(np.count_nonzero(np.diff(indptr) < wanted))
         return Drawn(self.users, indptr, self.items[early], self.places[early], short)

@@ -118,8 +118,8 @@ class Function:
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return what the function returns."""
-        found: NDArray[Any] = self.function(self._train, users)
-        return found
+        scores: NDArray[Any] = self.function(self._train, users)
+        return scores
 
 
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
@@ -214,12 +214,12 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
     except (TypeError, ValueError):
         raise InputError(
             f"{system} scored by {type(scores).__name__}, not by an array of real numbers",
-            remedy="return one row a user and one column an item, NaN where the system cannot say",
+            remedy="return one row per user and one column per item, NaN where the system cannot say",
         ) from None
     if block.shape != shape:
         raise InputError(
             f"{system} scored a block of shape {block.shape} for {shape[0]} users and {shape[1]} items",
-            remedy="return one row a user and one column an item",
+            remedy="return one row per user and one column per item",
         )
     block[block == -np.inf] = np.nan
     return block

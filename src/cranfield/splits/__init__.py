@@ -14,11 +14,13 @@ from cranfield.splits.held_out import cold_items, cold_users, strong_generalisat
 from cranfield.splits.methods import apply, registry
 from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
+from cranfield.splits.truths import Truth
 
 __all__ = [
     "Folds",
     "Split",
     "SplitCheck",
+    "Truth",
     "Windows",
     "apply",
     "check_split",

@@ -81,8 +81,8 @@ def temporal(
     times = timed(ratings, "temporal")
     share = validation_share(validation)
     rule = AfterCut.checked(target, new_users, new_items, seed)
-    asked = None if at is not None else check.share("train", 0.8 if train is None else train)
-    cut = _moment(ratings, times, at) if asked is None else _cut(times, asked)
+    train_share = None if at is not None else check.share("train", 0.8 if train is None else train)
+    cut = _moment(ratings, times, at) if train_share is None else _cut(times, train_share)
     newest = times.max()
     if not times.min() < cut <= newest:
         raise ImpossibleSplitError(
@@ -104,8 +104,8 @@ def temporal(
         else:
             parts[before] = VALIDATION
         effect["validation_cut"] = day(inner)
-    stated = at if asked is not None or at == MOST_USERS else day(cut)
-    settings = {"train": asked, "at": stated, **rule.settings(), "validation": validation}
+    stated = at if train_share is not None or at == MOST_USERS else day(cut)
+    settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
     notes = list(chosen.notes())
     return divide(ratings, parts, "temporal", settings, effect={**effect, **chosen.effect()}, notes=notes)
 

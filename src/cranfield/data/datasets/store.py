@@ -106,6 +106,10 @@ def load_pair(
 
     Coat and Yahoo! R3 are published so: people chose what to rate in the training part, and rated items drawn at
     random in the test part, which is therefore free of popularity and selection bias.
+
+    CM100k is one file in which people rated tracks drawn at random and said which of them they had known before. Its
+    training part is what they had known, the ratings that a service would have observed; its test part is everything
+    that they rated, the training part included. `cranfield.splits.truths` divides the two into training and a truth.
     """
     dataset = find(name)
     if dataset.parts != ("train", "test"):
@@ -180,30 +184,30 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
 def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path]]:
     """Return the files of each part, unpacked where they are packed."""
     if source.is_file() and not is_archive(source):
-        if len(dataset.parts) > 1:
+        if not dataset.is_one_file:
             raise InputError(
                 f"{dataset.name} consists of several files ({_wanted(dataset)})",
                 source=source,
                 remedy="give the folder or the archive that holds them",
             )
-        return {dataset.parts[0]: [source]}
+        return {part: [source] for part in dataset.parts}
     if source.is_dir():
-        found = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
-        if all(found.values()):
-            return {part: _expanded(files, dataset, scratch / part) for part, files in found.items()}
+        parts = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
+        if all(parts.values()):
+            return {part: _expanded(files, dataset, scratch / part) for part, files in parts.items()}
         archives = _find(source, (dataset.download_name, *dataset.nested))
         if not archives:
             raise _nothing_found(dataset, source)
         source = archives[0]
     patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
     alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
-    if alone is not None and len(dataset.parts) == 1:
+    if alone is not None and dataset.is_one_file:
         # A single compressed file is what it is, whatever it is called.
-        return {dataset.parts[0]: [alone]}
-    found = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
-    if not all(found.values()):
+        return {part: [alone] for part in dataset.parts}
+    parts = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
+    if not all(parts.values()):
         raise _nothing_found(dataset, source)
-    return found
+    return parts
 
 
 def _unpack_limit(dataset: Dataset) -> int:
@@ -257,6 +261,8 @@ def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source:
         frame = dataset.parse(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         raise unreadable(files[0], error) from error
+    if part in dataset.rows:
+        frame = frame.filter(dataset.rows[part])
     try:
         ratings = _read(frame, dataset, part, dataset.repeated)
     except InputError as error:
@@ -279,13 +285,13 @@ def _counts(ratings: Ratings, rows: int | None = None) -> Counts:
     return Counts(ratings.n_users, ratings.n_items, len(ratings), rows)
 
 
-def _check(dataset: Dataset, part: str, found: Counts, source: Path) -> None:
+def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
     """Compare the counts of a copy with those it should have."""
     if dataset.tolerance is None:
         return
     expected = dataset.expected(part)
     for what in ("users", "items", "ratings", "rows"):
-        wanted, have = getattr(expected, what), getattr(found, what)
+        wanted, have = getattr(expected, what), getattr(counts, what)
         if wanted is not None and abs(have - wanted) > dataset.tolerance * wanted:
             of_part = "" if part == "all" else f" in its {part} part"
             raise DownloadError(
