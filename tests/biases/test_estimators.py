@@ -169,6 +169,15 @@ def test_a_few_heavy_weights_give_a_warning_and_a_small_effective_size(world, tr
     assert "carry 9" in result.table().text()
 
 
+def test_an_estimate_above_1_gives_a_warning(world, train):
+    test, given = _observed(world, 1)
+    low = cf.Ratings.of(given.users.tolist(), given.frame()["item"].to_list(), [0.05] * len(given))
+    result = estimate(
+        {"mine": world[2]}, test, train=train, n=N, propensities=low, threshold=4, resamples=5, imputations=()
+    )
+    assert any("above 1: the propensities" in warning for warning in result.warnings)
+
+
 def test_intervals_hold_the_truth_about_as_often_as_they_say(world, train):
     inside = 0
     for seed in range(40):

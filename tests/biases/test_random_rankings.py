@@ -89,6 +89,15 @@ def test_random_precision_is_rho_in_every_design(design, split):
     assert result.random.average().item() == pytest.approx(density(split, threshold=4, **design).rho)
 
 
+def test_candidates_can_be_the_items_with_a_test_rating(split):
+    few = cf.splits.predefined(split.train, split.test.keep(split.test.items % 3 > 0))
+    (run,) = cf.recommend(few, "popularity", length=5, candidates="test")
+    options = {"train": few.train, "threshold": 4, "candidates": "test"}
+    result = times_random(run, few.test, ["P@5", "ItemCoverage@5"], **options)
+    assert result.random.average()[0, 0] == pytest.approx(density(few, threshold=4, candidates="test").rho)
+    assert result.random.overall[0, 1] == pytest.approx(np.count_nonzero(few.test.item_counts) / few.test.n_items)
+
+
 def test_in_one_relevant_designs_random_precision_is_1_over_t(split):
     (run,) = cf.recommend(split, "popularity", relevant="one", nonrelevant=6, threshold=4)
     result = times_random(run, split.test, ["P@1", "RR"], threshold=4)

@@ -48,6 +48,19 @@ def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfiel
     assert r"\label{tab:tiny-audit-shares}" in (folder / "audit" / "tables" / "shares.tex").read_text()
 
 
+def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
+    first = cranfield("audit", file)
+    assert first.err.startswith("4 universes in 1 set-ups; to make: 2 trainings, 2 rankings; roughly ")
+    assert cranfield("audit", file).err.startswith("4 universes in 1 set-ups; to make: 0 trainings, 0 rankings")
+    assert "to make" not in cranfield("audit", file, "-q").err
+
+
+def test_a_world_is_held_against_its_own_truth(cranfield, file):
+    result = cranfield("audit", file, "--truth", "nDCG@10", "-q")
+    assert "In truth (nDCG@10 on all true preferences)" in result.out
+    assert (file.with_suffix("") / "audit" / "truth.csv").is_file()
+
+
 def test_a_dry_run_counts_and_writes_nothing(cranfield, file):
     result = cranfield("audit", file, "--dry-run")
     assert "universes        4\n" in result.out
@@ -69,6 +82,8 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--train", "x.csv"], "--train does nothing without --test"),
         (["--no-report", "--open"], "--open does nothing with --no-report"),
         (["--dry-run", "--no-report"], "--report/--no-report does nothing with --dry-run"),
+        (["--truth", "nowhere.csv"], "the true values cannot be read"),
+        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
         (["another.toml"], "one experiment file"),
     ],
 )
@@ -77,6 +92,22 @@ def test_a_mistake_is_one_line_and_exit_code_2(cranfield, file, arguments, words
     assert result.code == 2
     assert words in result.err
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("candidates = ['group']", "candidates=group is possible in no combination"),
+        ("cutoff = [5, 10, 20]\n[audit]\nbudget = 2", "less than one universe for each of the 3 options"),
+        ("cutoff = [5, 10]\n[audit.weights]\ncutoff = [1]", "cutoff has 2 options and 1 weights"),
+        ("cutof = [5, 10]", "did you mean 'cutoff'?"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_before_anything_is_made(cranfield, file, table, words):
+    file.write_text(FILE.partition("[audit.vary]")[0] + "[audit.vary]\n" + table)
+    result = cranfield("audit", file)
+    assert (result.code, words in result.err) == (2, True)
+    assert not file.with_suffix("").exists()
 
 
 def test_an_unknown_decision_names_the_file_and_the_nearest(cranfield, file):

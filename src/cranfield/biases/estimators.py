@@ -179,9 +179,19 @@ def estimate(
         sums = _UserSums.of(lists, chances, clip, imputed, n)
         name = "" if lists.ranked is None else lists.ranked.name
         rows += sums.rows(name, n, counts, level, has_others)
-        warnings += sums.warnings(name)
+        warnings += [*sums.warnings(name), *_impossible(name, rows)]
     frame = pl.DataFrame(rows, schema=_SCHEMA)
     return Estimates(frame, chances, level_of_relevance, n, clip, level, tuple(notes), tuple(warnings))
+
+
+def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Say where an estimate of precision is above 1, which no precision is."""
+    above = [row for row in rows if row["system"] == system and row["estimator"] == "IPS" and row["estimate"] > 1]
+    return [
+        f"{system}: the IPS estimate of {row['metric']} is {row['estimate']:.2f}, above 1: the propensities of what it "
+        "recommends are too low"
+        for row in above
+    ]
 
 
 _SCHEMA = {
@@ -257,9 +267,9 @@ def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
 def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.float32]:
     """Return resamples × lists: how often each user is drawn."""
     rng = stream(seed, "estimates")
-    drawn = np.floor(rng.random((resamples, n_lists)) * n_lists).astype(np.int64)
-    counts = np.zeros((resamples, n_lists), dtype=np.float32)
-    np.add.at(counts, (np.arange(resamples)[:, None], drawn), 1.0)
+    counts = np.empty((resamples, n_lists), dtype=np.float32)
+    for row in counts:
+        row[:] = np.bincount(np.floor(rng.random(n_lists) * n_lists).astype(np.int64), minlength=n_lists)
     return counts
 
 

@@ -32,6 +32,9 @@ Examples:
 @click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; instead of the file's.")
 @click.option("--budget", type=int, metavar="N", help="The most universes to compute.  [default: 5000]")
+@click.option(
+    "--truth", metavar="FILE|METRIC", help="True values: a file (system, value), or P@n, Recall@n, nDCG@n of a world."
+)
 @click.option("--dry-run", is_flag=True, help="Count trainings, rankings and universes, and guess the time.")
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
@@ -48,6 +51,7 @@ def command(
     out: str | None,
     preset: str | None,
     budget: int | None,
+    truth: str | None,
     dry_run: bool,
     test: str | None,
     train: str | None,
@@ -69,7 +73,7 @@ def command(
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         if out is None:
             refuse_idle("without --out", "wanted", "show")
-        audited = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
+        audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
         _say(audited)
         if out is not None:
             _write(audited, Path(out), wanted, show)
@@ -78,16 +82,18 @@ def command(
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
-    if dry_run:
-        refuse_idle("with --dry-run", "allow_code", "wanted", "show")
-        from cranfield.audits.planning import plan_audit
-
-        say(plan_audit(files[0], out, preset=preset, budget=budget, seed=own_seed))
-        return
     from cranfield.audits.auditing import audit
+    from cranfield.audits.planning import plan_audit
     from cranfield.audits.stage import HOME
     from cranfield.experiments.running import experiment_and_folder
 
+    planned = plan_audit(files[0], out, preset=preset, budget=budget, truth=truth, seed=own_seed)
+    if dry_run:
+        refuse_idle("with --dry-run", "allow_code", "wanted", "show")
+        say(planned)
+        return
+    if not settings.quiet:
+        say_line(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, own_seed)
     _say(
         audit(
@@ -95,6 +101,7 @@ def command(
             out,
             preset=preset,
             budget=budget,
+            truth=truth,
             seed=own_seed,
             jobs=jobs,
             stages=stages,
@@ -132,6 +139,7 @@ def _of_lists(
     metric: str,
     preset: str | None,
     budget: int | None,
+    truth: str | None,
     seed: int,
 ) -> Audit:
     from cranfield.audits.given import audit_runs
@@ -146,6 +154,7 @@ def _of_lists(
         threshold=threshold,
         preset=preset,
         budget=budget,
+        truth=truth,
         seed=seed,
     )
 
