@@ -124,10 +124,11 @@ def test_a_page_of_many_systems_has_the_best_and_says_so(audit, monkeypatch, und
     monkeypatch.setattr(audited, "_MOST_BYTES", 1)
     section = audit_section(audit)
     assert section.data["systems"] == list(audit.systems_at_start[:2])
+    assert "The page has the best 2 of 4 systems." in section.html
     monkeypatch.setattr(audited, "_MOST_BYTES", 3 * len(json.dumps(section.data["pairs"][0])) + 4000)
     section = audit_section(audit)
     assert len(section.data["systems"]) == 3
-    assert "The page has the best 3 of 4." in section.html
+    assert "The page has the best 3 of 4 systems." in section.html
 
 
 def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):

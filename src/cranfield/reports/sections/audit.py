@@ -149,25 +149,27 @@ def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
     """Return the choice of a pair, its verdict, and numbers to see at a glance."""
-    said = audit.verdict
-    opening = next(place for place, sentence in enumerate(said) if sentence == chosen.sentences[0])
+    # Sentences about all systems stand before those about the pair, and about metrics after them.
+    sentences = audit.verdict
+    start = sentences.index(chosen.sentences[0])
     large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
-    facts = "".join(f"<div><b>{text(number)}</b><span>{text(said)}</span></div>" for number, said in chosen.facts)
+    facts = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.facts)
     return (
-        paragraphs(said[:opening])
+        paragraphs(sentences[:start])
         + _pair_choice(systems, len(audit.systems))
         + f'<div class="verdict" id="audit-large" aria-live="polite">{paragraphs(large)}</div>'
         + f'<div class="figures" id="audit-facts">{facts}</div>'
         + f'<div id="audit-rest">{paragraphs(rest)}</div>'
-        + paragraphs(said[opening + len(chosen.sentences) :])
+        + paragraphs(sentences[start + len(chosen.sentences) :])
         + notes(audit.notes)
     )
 
 
 def _pair_choice(systems: list[str], of_systems: int) -> str:
     """Return the two lists of systems to choose a pair from, where there is more than one pair."""
+    fewer = f"The page has the best {len(systems)} of {of_systems} systems." if len(systems) < of_systems else ""
     if len(systems) < 3:
-        return ""
+        return paragraphs([fewer] if fewer else [])
     choices = [
         "".join(
             f'<option value="{number}"{" selected" if number == place else ""}>{text(system)}</option>'
@@ -175,11 +177,10 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
         )
         for place in (0, 1)
     ]
-    fewer = f" The page has the best {len(systems)} of {of_systems}." if len(systems) < of_systems else ""
     return (
         f'<p class="choices" id="audit-pair"><label>System <select id="audit-first">{choices[0]}</select></label> '
         f'<label>against <select id="audit-second">{choices[1]}</select></label> '
-        f"<span>Systems are in the order of the starting point.{text(fewer)}</span></p>"
+        f"<span>Systems are in the order of the starting point. {text(fewer)}</span></p>"
     )
 
 
