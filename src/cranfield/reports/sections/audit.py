@@ -206,7 +206,9 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         + _of_pair(chosen, "interactions")
         + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
-        + _of_pair(chosen, "flips", "No change of one decision turns the winner or the significance.")
+        + _of_pair(
+            chosen, "flips", "No change of one or two decisions turns the winner, and no single one significance."
+        )
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
         + _of_pair(chosen, "rule", "No rule says better who leads than always naming the same system.")
