@@ -200,6 +200,20 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
         estimate(run, positive, train=split.train, n=5, threshold=4, imputations="svd")
 
 
+def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkeypatch):
+    def missing(spelling):
+        raise cf.MissingExtraError(spelling, library="numba", extra="recommend")
+
+    monkeypatch.setattr(estimators, "recommender", missing)
+    (run,) = cf.recommend(split, "popularity", length=5)
+    options = {"train": split.train, "n": 5, "threshold": 4, "resamples": 5}
+    result = estimate(run, split.test, **options)
+    assert "DR (item mean)" in set(result.frame["estimator"])
+    assert result.notes[0].startswith("DR (svd) is left out: ")
+    with pytest.raises(cf.MissingExtraError):
+        estimate(run, split.test, imputations="svd", **options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"clip": 2}, "clip=2 is not a probability"), ({"train": None}, "come from training ratings")],

@@ -31,7 +31,7 @@ from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
 from cranfield.recommenders.adapters import named_systems
 
-SYSTEMS = ("popularity", "random", "average", "knn", "wrmf")
+SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
 """The systems that are trained where none are named."""
 
 POPULARITY = "popularity"
