@@ -186,12 +186,17 @@ def estimate(
 
 
 def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where an estimate of precision is above 1, which no precision is."""
-    above = [row for row in rows if row["system"] == system and row["estimator"] == "IPS" and row["estimate"] > 1]
+    """Say where an estimate is above 1, which neither precision nor recall is."""
+    above = [
+        f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
+        for row in rows
+        if row["system"] == system and row["estimate"] > 1
+    ]
+    if not above:
+        return []
     return [
-        f"{system}: the IPS estimate of {row['metric']} is {row['estimate']:.2f}, above 1: the propensities of what it "
-        "recommends are too low"
-        for row in above
+        f"{system}: {', '.join(above)} is above 1: what it recommends is observed more often than its propensities "
+        "say, as where users meet what suits them; look at SNIPS"
     ]
 
 
