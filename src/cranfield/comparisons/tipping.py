@@ -26,7 +26,8 @@ Difference = Callable[[Sequence[Pairs]], float]
 """By how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
-_HALVINGS = 12
+_STEPS, _NEAR = 12, 0.005
+"""The most steps towards the tipping point, and how near to level is near enough, as a share of the lead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,19 +310,30 @@ def _simulated(
 def _level(
     difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
 ) -> float | None:
-    """Return by halving where the two are level, an item being liked if its key is below its rate; None if nowhere."""
+    """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
+
+    The difference is nearly linear in the rate, so a few steps of false position (the Illinois rule) find it.
+    """
 
     def at(more: float) -> float:
         rates = (base, base + more, base + more / 2)
         return difference([kind.only(key < rate) for kind, key, rate in zip(kinds, keys, rates)])
 
     low, high = 0.0, 1.0 - base
-    if at(high) > 0:
+    lead, deficit = at(low), at(high)
+    if deficit > 0:
         return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle) > 0 else (low, middle)
-    return (low + high) / 2
+    near, middle = _NEAR * lead, low
+    for _ in range(_STEPS):
+        middle = low + (high - low) * lead / (lead - deficit)
+        found = at(middle)
+        if abs(found) <= near:
+            break
+        if found > 0:
+            low, lead, deficit = middle, found, deficit / 2
+        else:
+            high, deficit, lead = middle, found, lead / 2
+    return middle
 
 
 def _curve(

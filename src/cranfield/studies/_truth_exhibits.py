@@ -14,7 +14,7 @@ from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._table import Cell, Table
 from cranfield.studies._study import Exhibit
 from cranfield.studies._truth_orders import SCHEMA, order_scores
-from cranfield.studies._truth_protocols import CONDENSED_LISTS, FULL_LISTS, P1R, UAR, Readings
+from cranfield.studies._truth_protocols import CONDENSED_LISTS, ESTIMATED, FULL_LISTS, P1R, UAR, Readings
 from cranfield.studies._truth_sums import Floats, Sums
 from cranfield.studies._truth_work import (
     COMPLETE_P1,
@@ -52,7 +52,7 @@ TOIS_PRINTED: Mapping[str, tuple[float, ...]] = {
 }
 """What is printed in 2021: precision, recall, nDCG and anti-precision at 10, observed and then true."""
 SHOWN = (
-    (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (FULL_LISTS, "SNIPS@10"),
+    (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (ESTIMATED, "P@10 by DR (svd)"),
     (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
 )  # fmt: skip
 """The readings that the figure of simulated worlds draws; its table has all of them."""
