@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import MissingExtraError, SettingError
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
@@ -168,10 +168,11 @@ def estimate(
     chances = _propensities(propensities, split, exponent, seed)
     has_others = bool((~judged[0].judgments.relevant).any())
     names = _imputations(imputations, has_others)
-    imputed = {name: _imputed(name, split.train, level_of_relevance, seed) for name in names}
-    notes = [] if has_others else [
-        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
-    ]  # fmt: skip
+    imputed, notes = _fitted(names, split.train, level_of_relevance, seed, chosen=imputations is not None)
+    if not has_others:
+        notes.append(
+            "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+        )
     counts = _resampled_users(judged[0].n_lists, resamples, seed)
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
@@ -185,12 +186,17 @@ def estimate(
 
 
 def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where an estimate of precision is above 1, which no precision is."""
-    above = [row for row in rows if row["system"] == system and row["estimator"] == "IPS" and row["estimate"] > 1]
+    """Say where an estimate is above 1, which neither precision nor recall is."""
+    above = [
+        f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
+        for row in rows
+        if row["system"] == system and row["estimate"] > 1
+    ]
+    if not above:
+        return []
     return [
-        f"{system}: the IPS estimate of {row['metric']} is {row['estimate']:.2f}, above 1: the propensities of what it "
-        "recommends are too low"
-        for row in above
+        f"{system}: {', '.join(above)} is above 1: what it recommends is observed more often than its propensities "
+        "say, as where users meet what suits them; look at SNIPS"
     ]
 
 
@@ -237,6 +243,21 @@ def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]
             "threshold; leave imputations out, or raise the threshold"
         )
     return names
+
+
+def _fitted(
+    names: Sequence[str], train: Ratings, threshold: float, seed: int, *, chosen: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the imputations by name, and which one is left out because a library is missing, unless it was chosen."""
+    imputed, notes = {}, []
+    for name in names:
+        try:
+            imputed[name] = _imputed(name, train, threshold, seed)
+        except MissingExtraError as error:
+            if chosen:
+                raise
+            notes.append(f"DR ({name}) is left out: {error}")
+    return imputed, notes
 
 
 def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
