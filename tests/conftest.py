@@ -44,12 +44,22 @@ LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "ora
 """The folders whose files take longest; a worker that began one of them last would work alone in the end."""
 
 
+TOGETHER = ("tests/assessments", "tests/studies")
+"""The folders whose files share fixtures that take long."""
+
+
 def pytest_xdist_make_scheduler(config, log):
-    """Give the tests of a file to one worker, so that what they share is made once."""
+    """Give the tests of a file, or of a folder that shares more, to one worker: what they share is made once."""
     from xdist.scheduler import LoadFileScheduling
 
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            folder = file.rpartition("/")[0]
+            return folder if folder in TOGETHER else file
+
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items):

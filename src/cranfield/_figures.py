@@ -151,7 +151,12 @@ def _drawable(part: Any) -> Any:
 
 def svg(chart: Any, prefix: str = "") -> str:
     """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
-    specification = json.dumps(definition(chart), ensure_ascii=False)
+    return svg_of(definition(chart), prefix)
+
+
+def svg_of(defined: Mapping[str, Any], prefix: str = "") -> str:
+    """Return the figure that a `definition` says as SVG."""
+    specification = json.dumps(defined, ensure_ascii=False)
     table = _fonts.stand_ins(specification)
     drawn = str(vl_convert().vegalite_to_svg(specification.translate(table))).translate(
         {b: a for a, b in table.items()}

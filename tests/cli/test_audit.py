@@ -26,12 +26,25 @@ def file(tmp_path):
 
 
 def test_an_audit_says_its_verdict_and_where_its_files_are(cranfield, file):
-    result = cranfield("audit", file)
+    result = cranfield("audit", file, "--no-report")
     assert result.code == 0
     assert "A share of universes is not a probability" in result.out
     folder = file.with_suffix("") / "audit"
     assert f"The audit: {folder}" in result.out
+    assert "The report" not in result.out
     assert json.loads((folder / "audit.json").read_text())["grid"]["cells"] == 4
+
+
+def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfield, file):
+    file.write_text(f'{FILE}[decisions]\nmetrics = "P@10"\nsignificance = "student"\n')
+    result = cranfield("audit", file, "-q")
+    folder = file.with_suffix("")
+    assert f"The report: {folder / 'audit' / 'report.html'}" in result.out
+    page, whole = ((folder / name).read_text() for name in ("audit/report.html", "report.html"))
+    assert "does the winner survive other decisions?</h1>" in page
+    assert '<section id="audit"' in whole
+    assert (folder / "audit" / "figures" / "curve.pdf").is_file()
+    assert r"\label{tab:tiny-audit-shares}" in (folder / "audit" / "tables" / "shares.tex").read_text()
 
 
 def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
@@ -66,6 +79,8 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--preset", "usul"], "did you mean 'usual'?"),
         (["--budget", "1"], "less than one universe"),
         (["--train", "x.csv"], "--train does nothing without --test"),
+        (["--no-report", "--open"], "--open does nothing with --no-report"),
+        (["--dry-run", "--no-report"], "--report/--no-report does nothing with --dry-run"),
         (["--truth", "nowhere.csv"], "the true values cannot be read"),
         (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
         (["another.toml"], "one experiment file"),
@@ -114,3 +129,7 @@ def test_given_lists_are_audited(cranfield, tmp_path):
     assert result.code == 0, result.err
     assert "combinations are left out" in result.err
     assert (tmp_path / "out" / "audit.json").is_file()
+    page = tmp_path / "out" / "report.html"
+    assert f"The report: {page}" in result.out
+    assert "combinations that are left out, with the reason" in page.read_text()
+    assert (tmp_path / "out" / "figures" / "curve.svg").is_file()

@@ -156,11 +156,11 @@ from pathlib import Path
 from cranfield.reports import figures
 folder = Path(sys.argv[1])
 values = {"=SUM(A1)": 3.0, "nncosngbr-ub": 2.0, "<script>alert(1)</script>": 1.0, "constructor": 0.0}
+values |= {f"{name} 推薦 👍🏽": value + 0.5 for name, value in values.items()}
 for style in ('screen', 'paper'):
-    for name, named in (("plain", values), ("other", {f"{one} 推薦 👍🏽": value for one, value in values.items()})):
-        orders = figures.orders({"a": named, "b": named}, style=style)
-        for k, chart in enumerate((orders, figures.against_truth(named, named, "P@5", style=style))):
-            figures.save(chart, *(folder / f"{name}-{style}-{k}.{ending}" for ending in ("svg", "png")))
+    orders = figures.orders({"a": values, "b": values}, style=style)
+    for k, chart in enumerate((orders, figures.against_truth(values, values, "P@5", style=style))):
+        figures.save(chart, *(folder / f"{style}-{k}.{ending}" for ending in ("svg", "png")))
 """
 
 
@@ -188,6 +188,6 @@ def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path):
         folder.mkdir(parents=True)
         subprocess.run([sys.executable, "-c", DRAWING, str(folder)], env=environment, check=True, timeout=300)
         found.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert len(found[0]) == 2 * 2 * 2 * 2
+    assert len(found[0]) == 2 * 2 * 2
     for other in found[1:]:
         assert [name for name in found[0] if other[name] != found[0][name]] == []

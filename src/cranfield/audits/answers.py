@@ -30,8 +30,8 @@ from cranfield.audits.rule import Rule
 from cranfield.audits.shares import rank_shares
 from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests, said_of_tests
 from cranfield.audits.terms import Terms
-from cranfield.audits.true_values import TrueValues
-from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, Truth, said_of_truth, truth_of
+from cranfield.audits.true_values import KnownValues
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
 from cranfield.audits.verdict import verdict
 from cranfield.comparisons.corrections import holm
 
@@ -73,7 +73,7 @@ class Audit:
     tests
         What other tests and corrections say: one row per pair, question, test and correction (`significance`).
     known
-        What a known truth says (`Truth`); None where none is known.
+        What a known truth says (`TruthFindings`); None where none is known.
     advised
         The advice on metrics under each split and target design (`advice_rows`), where metrics are assessed.
     """
@@ -89,7 +89,7 @@ class Audit:
     effort: Effort
     notes: tuple[str, ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
-    known: Truth | None = None
+    known: TruthFindings | None = None
     advised: tuple[dict[str, Any], ...] = ()
 
     @classmethod
@@ -107,7 +107,7 @@ class Audit:
         seed: int = 0,
         notes: Sequence[str] = (),
         testings: Sequence[PairedTest] = (),
-        truth: TrueValues | Mapping[str, float] | None = None,
+        truth: KnownValues | Mapping[str, float] | None = None,
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -322,6 +322,8 @@ class Audit:
 
     def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
         """Return all that is said of a pair; by default of the two best systems under the starting point."""
+        if (first is None) != (second is None):
+            raise SettingError(f"a pair needs two systems, and only {first or second!r} was given; name both")
         wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
         for name in wanted:
             if name not in self.systems:
@@ -359,11 +361,20 @@ class Audit:
         texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
         return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
 
-    def plot(self, figure: str = "curve", **options: Any) -> Any:
-        """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
+    def plot(self, kind: str = "curve", **options: Any) -> Any:
+        """Return a figure as an Altair chart.
+
+        Parameters
+        ----------
+        kind
+            ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence`` or ``ranks``.
+        options
+            Those of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs are
+            positive where the first leads), ``answer`` of the influence, ``style``.
+        """
         from cranfield.audits import figures
 
-        return figures.FIGURES[_checks.one_of("figure", figure, figures.FIGURES)](self, **options)
+        return figures.FIGURES[_checks.one_of("kind", kind, figures.FIGURES)](self, **options)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.

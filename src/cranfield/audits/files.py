@@ -20,7 +20,7 @@ from cranfield.audits.joint import JointTest
 from cranfield.audits.leads import Leads
 from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, judged_pair
 from cranfield.audits.shares import LeadShare
-from cranfield.audits.truth import Truth
+from cranfield.audits.truth import TruthFindings
 
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
@@ -209,10 +209,10 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
     return judged_pair(grid, systems, leads, answers, content["influence"])
 
 
-def _truth_from_json(content: dict[str, Any] | None) -> Truth | None:
+def _truth_from_json(content: dict[str, Any] | None) -> TruthFindings | None:
     if content is None:
         return None
-    return Truth(content["source"], tuple(content["options"]), tuple(content["pairs"]))
+    return TruthFindings(content["source"], tuple(content["options"]), tuple(content["pairs"]))
 
 
 def _share_from_json(share: dict[str, Any]) -> LeadShare:

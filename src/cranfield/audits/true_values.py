@@ -30,7 +30,7 @@ from cranfield.recommenders import recommender
 
 
 @dataclass(frozen=True, eq=False)
-class TrueValues:
+class KnownValues:
     """The true value of every system, larger being better.
 
     Parameters
@@ -96,7 +96,7 @@ def truth_made_of(truth: Any, experiment: Experiment) -> Any:
     return [Path(truth).name, input_checksum(experiment.path(truth))]
 
 
-def true_values(truth: Any, menu: Menu) -> TrueValues:
+def true_values(truth: Any, menu: Menu) -> KnownValues:
     """Return the true values of the systems of an audit.
 
     Parameters
@@ -117,7 +117,7 @@ def true_values(truth: Any, menu: Menu) -> TrueValues:
     parameters = _parameters(menu)
     own = tuple(opening.opened.options[opening.start] for opening in parameters)
     called = f"the values in {Path(truth).name}" if isinstance(truth, str) else "the given values"
-    return TrueValues(called, tuple(opening.name for opening in parameters), {own: values})
+    return KnownValues(called, tuple(opening.name for opening in parameters), {own: values})
 
 
 def _parameters(menu: Menu) -> list[Opening]:
@@ -125,7 +125,7 @@ def _parameters(menu: Menu) -> list[Opening]:
     return [opening for opening in menu.openings if opening.name.startswith(SYSTEMS)]
 
 
-def _of_worlds(metric: str, menu: Menu) -> TrueValues:
+def _of_worlds(metric: str, menu: Menu) -> KnownValues:
     """Return the true values in every simulated world among the data, for all options of parameters."""
     experiment, parameters = menu.experiment, _parameters(menu)
     several = [opening.name for opening in menu.openings if opening.name == "data"]
@@ -140,7 +140,7 @@ def _of_worlds(metric: str, menu: Menu) -> TrueValues:
             spelled = _spelled(experiment, parameters, options)
             table[key] = tuple(_true_value(each, world, ratings, experiment, metric) for each in spelled)
     by = (*several, *(opening.name for opening in parameters))
-    return TrueValues(f"{metric} on all true preferences", by, table)
+    return KnownValues(f"{metric} on all true preferences", by, table)
 
 
 def stated_values(truth: Any, systems: Sequence[str], path: Any = Path) -> tuple[float, ...]:

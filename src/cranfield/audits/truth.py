@@ -17,7 +17,7 @@ from cranfield.audits.leads import Floats, Leads
 from cranfield.audits.pair import PairAudit
 from cranfield.audits.resampling import interval
 from cranfield.audits.terms import Terms
-from cranfield.audits.true_values import TrueValues, stated_values
+from cranfield.audits.true_values import KnownValues, stated_values
 
 Signs = NDArray[np.int8]
 
@@ -35,7 +35,7 @@ PAIR_KINDS = {
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthFindings:
     """What a known truth says of an audit.
 
     Parameters
@@ -59,15 +59,15 @@ class Truth:
 def truth_of(
     grid: Grid,
     systems: tuple[str, ...],
-    truth: TrueValues | Mapping[str, float],
+    truth: KnownValues | Mapping[str, float],
     averages: Floats,
     drawn: Floats,
     terms: Terms,
     pairs: Sequence[PairAudit],
-) -> Truth | None:
+) -> TruthFindings | None:
     """Hold the universes against the truth, where it is known for some cell."""
-    if not isinstance(truth, TrueValues):
-        truth = TrueValues("the given values", (), {(): stated_values(truth, systems)})
+    if not isinstance(truth, KnownValues):
+        truth = KnownValues("the given values", (), {(): stated_values(truth, systems)})
     values = truth.of_cells(grid)
     if np.isnan(values).any(axis=0).all():
         return None
@@ -84,7 +84,7 @@ def against_truth(
     drawn: Floats,
     linear: NDArray[np.bool_],
     leads: Sequence[Leads],
-) -> Truth:
+) -> TruthFindings:
     """Hold the universes against true values.
 
     Parameters
@@ -116,7 +116,7 @@ def against_truth(
         _pair_row(grid, (systems[a], systems[b]), start[[a, b]], signs, own, drawn[[a, b]], known, tested)
         for (a, b), signs, own in zip(pairs, true_signs, leads)
     ]
-    return Truth(source, tuple(rows), tuple(shares))
+    return TruthFindings(source, tuple(rows), tuple(shares))
 
 
 def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> Signs:
@@ -198,7 +198,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def said_of_truth(truth: Truth | None, systems: tuple[str, str]) -> list[str]:
+def said_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> list[str]:
     """Return what the truth says of a pair, and which options come nearest to the true order."""
     if truth is None:
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +13,7 @@ from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option, unpack_option
 from cranfield.cli._measuring import tell
 from cranfield.cli._output import say, say_line
+from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ Examples:
 @click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
 @click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
+@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
+@click.option("--open", "show", is_flag=True, help="Open the page of the audit in a browser.")
 @click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
 @jobs_option
 @unpack_option
@@ -52,6 +57,8 @@ def command(
     train: str | None,
     threshold: float | None,
     metric: str,
+    wanted: bool,
+    show: bool,
     allow_code: bool,
     jobs: int | None,
     seed: int,
@@ -60,12 +67,16 @@ def command(
 
     A seed, a preset or a budget that is given here counts instead of the file's.
     """
+    if not wanted:
+        refuse_idle("with --no-report", "show")
     if test is not None:
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
+        if out is None:
+            refuse_idle("without --out", "wanted", "show")
         audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
         _say(audited)
         if out is not None:
-            say_line(f"\n{len(audited.save(out))} files in {out}")
+            _write(audited, Path(out), wanted, show)
         return
     refuse_idle("without --test", "train", "threshold", "metric")
     if len(files) != 1:
@@ -73,11 +84,12 @@ def command(
     own_seed = seed if is_given("seed") else None
     from cranfield.audits.auditing import audit
     from cranfield.audits.planning import plan_audit
+    from cranfield.audits.stage import HOME
     from cranfield.experiments.running import experiment_and_folder
 
     planned = plan_audit(files[0], out, preset=preset, budget=budget, truth=truth, seed=own_seed)
     if dry_run:
-        refuse_idle("with --dry-run", "allow_code")
+        refuse_idle("with --dry-run", "allow_code", "wanted", "show")
         say(planned)
         return
     if not settings.quiet:
@@ -93,11 +105,30 @@ def command(
             seed=own_seed,
             jobs=jobs,
             stages=stages,
+            report=experiment_report(wanted),
             allow_code=allow_code,
         )
     )
-    for line in ("", f"The audit: {folder / 'audit'}"):
+    page = folder / HOME / "report.html"
+    _say_where(folder / HOME, page if page.is_file() else None, show)
+
+
+def _write(found: Audit, folder: Path, wanted: bool, show: bool) -> None:
+    """Write an audit of given lists, with its page where one is wanted and can be drawn."""
+    found.save(folder)
+    page = None
+    if wanted and can_draw():
+        from cranfield.reports.audit_page import write_audit
+
+        page, *_ = write_audit(found, folder)
+    _say_where(folder, page, show)
+
+
+def _say_where(folder: Path, page: Path | None, show: bool) -> None:
+    for line in ("", f"The audit: {folder}", *([] if page is None else [f"The report: {page}"])):
         say_line(line)
+    if show and page is not None:
+        webbrowser.open(page.resolve().as_uri())
 
 
 def _of_lists(

@@ -11,10 +11,12 @@ from cranfield.splits.folds import Folds, k_fold
 from cranfield.splits.methods import apply, registry
 from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
+from cranfield.splits.truths import Truth
 
 __all__ = [
     "Folds",
     "Split",
+    "Truth",
     "apply",
     "k_fold",
     "leave_out",

@@ -10,7 +10,7 @@ import polars as pl
 
 from cranfield._table import Table
 from cranfield.assessments import Assessment
-from cranfield.data import Description
+from cranfield.data import Description, Ratings
 from cranfield.studies._claims import ClaimRule, Finding
 
 SYSTEMS = (
@@ -132,6 +132,8 @@ class PanelStudy:
     work
         What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
         ``threshold``, ``seed`` and the options, None where one is not given.
+    threshold
+        What gives the paper's lowest rating of a relevant item for a set of ratings; None: 4.
     """
 
     name: str
@@ -140,3 +142,4 @@ class PanelStudy:
     several: bool
     rule: ClaimRule
     work: Callable[..., PanelResults]
+    threshold: Callable[[Ratings], float] | None = None

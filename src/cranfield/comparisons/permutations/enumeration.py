@@ -218,9 +218,14 @@ def _splits(value: float, count: float) -> Floats:
 def _chances(count: float) -> Floats:
     """Return the probability of every number of plus signs."""
     from scipy.special import comb
-    from scipy.stats import binom
 
     k = np.arange(count + 1)
-    # The coefficients are exact while they fit a float; their powers of 2 always are.
-    chances: Floats = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
+    if count < 1000:
+        # The coefficients are exact while they fit a float; their powers of 2 always are.
+        exact: Floats = comb(count, k) * np.exp2(-count)
+        return exact
+    # Its import takes half a second.
+    from scipy.stats import binom
+
+    chances: Floats = binom.pmf(k, count, 0.5)
     return chances
