@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 import cranfield
@@ -36,7 +37,8 @@ REGISTRIES = (
 
 SETTINGS = dict(vars(cranfield.settings))
 
-settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
+settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("cranfield")
 
 
@@ -62,6 +64,13 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """Look for examples in docstrings in the package alone: looking for some in the tests takes a second a worker."""
+    collectors = yield
+    return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+
+
 def pytest_collection_modifyitems(items):
     """Let the files that take longest come first."""
     folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
@@ -78,6 +87,14 @@ def _files_in_memory():
     """Do not wait for the disk: only a power cut would tell, and experiments would wait as long as they compute."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranfield._files.os.fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_images():
+    """Draw images with few dots: the dots of a large one take longer than all else about a figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cranfield._figures.PNG_SCALE", 0.25)
         yield
 
 

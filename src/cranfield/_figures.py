@@ -189,11 +189,14 @@ def save(chart: Any, *paths: str | Path) -> None:
             temporary.write_bytes(_ENDINGS[ending](chart, drawn))
 
 
+PNG_SCALE = 3.0
+"""How many dots of an image stand for one of the figure's."""
+
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
     ".pdf": lambda _, drawn: bytes(vl_convert().svg_to_pdf(drawn)),
     # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
-    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=3)),
+    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=PNG_SCALE)),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
 

@@ -15,7 +15,7 @@ from cranfield.cli import main
 from cranfield.rankings import read_run
 
 # Each beside a name that it would match if it were a pattern.
-NAMES = {"v[1]": "v1", "x?": "x1", "a*": "ab", "{a,b}": "a", "~": None, "~nobody": None, "#1 b": None, "a\nb": None}
+NAMES = {"v[1]": "v1", "x?": "x1", "a*": "ab", "{a,b}": "a", "~": None, "~nobody": None, "#1 a\nb": None}
 
 
 def _run(*arguments: object) -> None:

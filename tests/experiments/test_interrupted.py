@@ -29,7 +29,7 @@ def _killed(kind, experiment, home, argument, seed=0, jobs=1):
 
 @pytest.mark.parametrize(
     ("jobs", "kills"),
-    [(1, 2), (2, 1), pytest.param(2, 10, marks=pytest.mark.slow), pytest.param(1, 200, marks=pytest.mark.hours)],
+    [(1, 2), pytest.param(2, 10, marks=pytest.mark.slow), pytest.param(1, 200, marks=pytest.mark.hours)],
 )
 def test_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path, jobs, kills):
     if jobs > 1:
