@@ -126,18 +126,58 @@ def ranks_among(
         The group of each item, where an item is ranked only among those of its own group.
     """
     pooled = np.where(pool, scores, np.nan)
+    return _ranks(
+        scores, pooled, rows, items, ties, ties.place[None, :], groups, None if groups is None else groups[None]
+    )
+
+
+def ranks_among_drawn(
+    scores: NDArray[Any],
+    drawn: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    items: NDArray[np.int32],
+    ties: TieOrder,
+    groups: NDArray[np.int16] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Do as `ranks_among` does with a pool of few items: those in the row of ``drawn``, where -1 is no item."""
+    pooled = np.where(drawn >= 0, np.take_along_axis(scores, np.maximum(drawn, 0).astype(np.int64), axis=1), np.nan)
+    return _ranks(
+        scores, pooled, rows, items, ties, ties.place[drawn], groups, None if groups is None else groups[drawn]
+    )
+
+
+def _ranks(
+    scores: NDArray[Any],
+    pooled: NDArray[Any],
+    rows: NDArray[np.int64],
+    items: NDArray[np.int32],
+    ties: TieOrder,
+    places: NDArray[np.int32],
+    groups: NDArray[np.int16] | None,
+    pool_groups: NDArray[np.int16] | None,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Count for each (row, item) the pooled scores above it; ``places`` and ``pool_groups`` are those of the pool.
+
+    They have one row for all users, or one for each.
+    """
     ranks, known = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
     all_known = np.count_nonzero(~np.isnan(pooled), axis=1)
     # A few pairs at a time: each is one comparison of its score with the row's pool.
-    step = max(1, (1 << 20) // max(scores.shape[1], 1))
+    step = max(1, (1 << 18) // max(pooled.shape[1], 1))
     for start in range(0, len(rows), step):
         row, item = rows[start : start + step], items[start : start + step]
-        own = scores[row, item][:, None]
-        others = pooled[row]
-        if groups is not None:
-            others[groups[None, :] != groups[item][:, None]] = np.nan
+        own, others = scores[row, item][:, None], pooled[row]
+        if groups is not None and pool_groups is not None:
+            others[_of_rows(pool_groups, row) != groups[item][:, None]] = np.nan
             known[start : start + step] = np.count_nonzero(~np.isnan(others), axis=1)
-        tied_before = (others == own) & (ties.place[None, :] < ties.place[item][:, None])
-        above = np.count_nonzero((others > own) | tied_before, axis=1)
-        ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, above + 1)
+        above = others > own
+        tied = others == own
+        if tied.any():
+            above |= tied & (_of_rows(places, row) < ties.place[item][:, None])
+        ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, np.count_nonzero(above, axis=1) + 1)
     return ranks, ((all_known[rows] if groups is None else known) + (ranks > 0)).astype(np.int32)
+
+
+def _of_rows(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the rows of a table; its only one where all rows are alike."""
+    return values if len(values) == 1 else values[rows]

@@ -11,6 +11,7 @@ from cranfield.splits.folds import Folds, k_fold
 from cranfield.splits.methods import apply, registry
 from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
+from cranfield.splits.without_head import tail_test
 
 __all__ = [
     "Folds",
@@ -24,6 +25,7 @@ __all__ = [
     "predefined",
     "random",
     "registry",
+    "tail_test",
     "temporal",
     "train_per_item",
     "uniform_test",
