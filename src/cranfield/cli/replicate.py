@@ -24,6 +24,7 @@ Examples:
   cranfield replicate valcarce2020 --data ml-1m
   cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
+  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -35,7 +36,7 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020.",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017.",
 )
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
@@ -53,7 +54,16 @@ Examples:
     metavar="GRID",
     help="What remains of the test set: fives, ones, top, or shares as in 1,0.5,0.1.  [default: the paper's]",
 )
-@click.option("--threshold", type=float, default=4.0, show_default=True, help="The lowest rating of a relevant item.")
+@click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
+@click.option(
+    "--play-counts/--no-play-counts",
+    default=None,
+    help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, all of them positive.  "
+    "[default: where the dataset is known]",
+)
+@click.option(
+    "--threshold", type=float, help="The lowest rating of a relevant item.  [default: the paper's: 4, bellogin2017 5]"
+)
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
 @click.option(

@@ -114,7 +114,7 @@ class Targets:
 
     def _always(self, users: NDArray[Any]) -> Cells:
         """Return row and item of the test items that a list holds in any case: the relevant ones, or all of them."""
-        return self.relevant_cells(users) if self.ranking.unrated == "all" else _rated(self._test, users)
+        return self.relevant_cells(users) if self.ranking.unrated == "all" else rated_cells(self._test, users)
 
     def allowed(self, users: NDArray[Any]) -> NDArray[np.bool_]:
         """Return users × items: which items the one list of each user may hold."""
@@ -135,11 +135,11 @@ class Targets:
             return within | self._among(items, *self._always(users))
         within = (items >= 0) & (items < self.train.n_items)
         if self.ranking.lists == "condensed":
-            within &= self._among(items, *_rated(self._test, users))
+            within &= self._among(items, *rated_cells(self._test, users))
         elif self.ranking.candidates == "test":
             within &= (self._test.item_counts > 0)[np.where(within, items, 0)]
         if not self.ranking.keep_seen:
-            within &= ~self._among(items, *_rated(self.train, users))
+            within &= ~self._among(items, *rated_cells(self.train, users))
         return within
 
     def _among(self, items: NDArray[Any], rows: NDArray[Any], members: NDArray[Any]) -> NDArray[np.bool_]:
@@ -161,13 +161,13 @@ class Targets:
         shape = len(users), self.train.n_items
         if self.ranking.lists == "condensed":
             allowed = np.zeros(shape, dtype=np.bool_)
-            allowed[_rated(self._test, users)] = True
+            allowed[rated_cells(self._test, users)] = True
         elif self.ranking.candidates == "test":
             allowed = np.repeat((self._test.item_counts > 0)[None, :], len(users), axis=0)
         else:
             allowed = np.ones(shape, dtype=np.bool_)
         if not self.ranking.keep_seen:
-            allowed[_rated(self.train, users)] = False
+            allowed[rated_cells(self.train, users)] = False
         return allowed
 
     def drawn_for(self, users: NDArray[np.int32]) -> Targets:
@@ -276,7 +276,7 @@ def _first(items: NDArray[np.int64], keys: NDArray[np.float64], wanted: int) -> 
     return items[np.argsort(keys, kind="stable")[:wanted]]
 
 
-def _rated(ratings: Ratings, users: NDArray[Any]) -> Cells:
+def rated_cells(ratings: Ratings, users: NDArray[Any]) -> Cells:
     """Return row (place in ``users``) and item of the ratings of these users."""
     rows, entries = _profiles(ratings.indptr, users)
     return rows, ratings.items[entries]

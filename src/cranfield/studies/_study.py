@@ -132,6 +132,8 @@ class PanelStudy:
     work
         What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
         ``threshold``, ``seed`` and the options, None where one is not given.
+    threshold
+        The lowest rating of a relevant item unless another is given; None where it depends on the ratings.
     """
 
     name: str
@@ -140,3 +142,4 @@ class PanelStudy:
     several: bool
     rule: ClaimRule
     work: Callable[..., PanelResults]
+    threshold: float | None = 4.0

@@ -23,6 +23,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 from cranfield.studies.replication import Replication
@@ -30,11 +31,13 @@ from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
 
 STUDIES: dict[str, Study | PanelStudy] = {
-    one.name: one for one in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2020)
+    study.name: study
+    for study in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2020, BELLOGIN_2017)
 }
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
+_THRESHOLD = 4.0
 _SAMPLES = 50
 _DECIMALS = 12
 _OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", "negative_grades")
@@ -53,7 +56,9 @@ def replicate(
     sizes: str | Sequence[float] | None = None,
     seeds: int | None = None,
     curve_seeds: int | None = None,
-    threshold: float = 4.0,
+    targets: int | None = None,
+    play_counts: bool | None = None,
+    threshold: float | None = None,
     decimals: int | None = None,
     figures: bool = True,
     seed: int = 0,
@@ -65,9 +70,9 @@ def replicate(
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020``, ``canamares2020`` or ``canamares-castells2020``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2020`` or ``bellogin2017``.
     data
-        The ratings; several sets of them for ``canamares2020``, which makes a panel of each.
+        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -84,8 +89,14 @@ def replicate(
     seeds, curve_seeds
         Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
         of these the curves over split ratios, neighbours and overlaps are measured on (3).
+    targets
+        Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
+    play_counts
+        Of ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and the
+        others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
+        known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
-        The lowest rating of a relevant item.
+        The lowest rating of a relevant item: 4 unless given; in ``bellogin2017`` 5, and 3 plays on HetRec 2011 Last.fm.
     decimals
         Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
         tool printed.
@@ -102,7 +113,7 @@ def replicate(
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these and to ``canamares-castells2020``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``.
 
     Examples
     --------
@@ -117,23 +128,28 @@ def replicate(
     options = {
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds,
+        "targets": targets, "play_counts": play_counts,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
-    threshold = max(_threshold(one, threshold) for one in several)
+    usual = paper.threshold if isinstance(paper, PanelStudy) else _THRESHOLD
+    lowest = usual if threshold is None else _checks.number("threshold", threshold)
+    if lowest is not None:
+        lowest = max(_threshold(one, lowest) for one in several)
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
-        return _replicate_panels(paper, several, out, own, threshold, figures, seed)
+        return _replicate_panels(paper, several, out, own, lowest, figures, seed)
+    assert lowest is not None
     asked = Asked(
         systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
         averages=paper.averages,
         sizes=_sizes(paper, sizes),
         samples=_checks.whole("samples", _SAMPLES if samples is None else samples),
-        threshold=threshold,
+        threshold=lowest,
         decimals=rounded_to(_DECIMALS if decimals is None else decimals),
         seed=seed,
         negative_grades=_negative_grades(negative_grades or "judged"),
@@ -179,7 +195,7 @@ def _replicate_panels(
     data: Sequence[Ratings],
     out: str | Path,
     options: Mapping[str, Any],
-    threshold: float,
+    threshold: float | None,
     figures: bool,
     seed: int,
 ) -> Replication:
