@@ -21,7 +21,7 @@ TARGETS = 100
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRatings:
     """A dataset that is recognised by its numbers of users, items and ratings."""
 
     size: tuple[int, int, int]
@@ -30,8 +30,8 @@ class Known:
 
 
 KNOWN = {
-    MOVIELENS: Known((6040, 3706, 1_000_209), 5.0, False),
-    HETREC: Known((1892, 17_632, 92_834), 3.0, True),
+    MOVIELENS: KnownRatings((6040, 3706, 1_000_209), 5.0, False),
+    HETREC: KnownRatings((1892, 17_632, 92_834), 3.0, True),
 }
 
 
@@ -83,7 +83,7 @@ def prepared(
     """
     size = describe(data)
     known = next((one for one, own in KNOWN.items() if own.size == (size.users, size.items, size.ratings)), None)
-    usual = KNOWN[known] if known is not None else Known((0, 0, 0), THRESHOLD, False)
+    usual = KNOWN[known] if known is not None else KnownRatings((0, 0, 0), THRESHOLD, False)
     at = usual.threshold if threshold is None else threshold
     if data.values.max() < at:
         raise SettingError(f"no rating reaches threshold={at:g}, the highest is {data.values.max():g}; lower it")

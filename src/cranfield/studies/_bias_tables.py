@@ -17,7 +17,7 @@ from cranfield.studies._study import Exhibit
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedNumber:
     """A number that the text prints, and where it is found here.
 
     Parameters
@@ -67,17 +67,17 @@ def _skewed(system: str) -> Callable[[BiasNumbers], str | None]:
 
 
 PRINTED = [
-    Printed("P@10 of popularity in AR", "3.3", {MOVIELENS: "0.08", LASTFM: "0.35"},
+    PrintedNumber("P@10 of popularity in AR", "3.3", {MOVIELENS: "0.08", LASTFM: "0.35"},
             _popularity_in(TI)),
-    Printed("|T|, the items of a uniform test", "6.2", {MOVIELENS: "1,703"}, _uniform("zeta")),
-    Printed("η, test ratings of each of them", "6.2", {MOVIELENS: "118"}, _uniform("eta")),
-    Printed("items of a percentile", "6.1", {MOVIELENS: "~370"},
+    PrintedNumber("|T|, the items of a uniform test", "6.2", {MOVIELENS: "1,703"}, _uniform("zeta")),
+    PrintedNumber("η, test ratings of each of them", "6.2", {MOVIELENS: "118"}, _uniform("eta")),
+    PrintedNumber("items of a percentile", "6.1", {MOVIELENS: "~370"},
             lambda found: f"{np.count_nonzero(found.of.work.data.item_counts) // GROUPS:,}"),
-    Printed("users who like the most popular item", "5.2", {MOVIELENS: "32.7%", LASTFM: "73%"}, _most_liked),
-    Printed("1RP@10 of popularity at α = 0", "5.2", {MOVIELENS: "0.0077"}, _skewed(POPULARITY)),
-    Printed("1RP@10 of random at α = 0", "5.2", {MOVIELENS: "0.0100"}, _skewed(RANDOM)),
-    Printed("1RP@10 of popularity in P1R", "6.3", {}, _popularity_in(PERCENTILE)),
-    Printed("1RP@10 of popularity in U1R", "6.3", {}, _popularity_in(U1R)),
+    PrintedNumber("users who like the most popular item", "5.2", {MOVIELENS: "32.7%", LASTFM: "73%"}, _most_liked),
+    PrintedNumber("1RP@10 of popularity at α = 0", "5.2", {MOVIELENS: "0.0077"}, _skewed(POPULARITY)),
+    PrintedNumber("1RP@10 of random at α = 0", "5.2", {MOVIELENS: "0.0100"}, _skewed(RANDOM)),
+    PrintedNumber("1RP@10 of popularity in P1R", "6.3", {}, _popularity_in(PERCENTILE)),
+    PrintedNumber("1RP@10 of popularity in U1R", "6.3", {}, _popularity_in(U1R)),
 ]  # fmt: skip
 """The numbers of the text; the figures print none."""
 

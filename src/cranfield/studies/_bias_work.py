@@ -51,7 +51,7 @@ SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """What remains of the test ratings in Figures 3 and 4."""
 SIZES = tuple(range(1, 11))
 """The sizes of target sets in Figures 3 and 4, in units of that of the other figures."""
-ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 """The skewness of the simulated ratings of Figure 5."""
 _POINTS = 100
 
@@ -76,7 +76,7 @@ def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
 
 
 @dataclass(frozen=True)
-class Design:
+class BiasDesign:
     """A split, and what ranks items on it; in ``equal_groups`` each popularity group weighs the same."""
 
     split: Split
@@ -170,14 +170,14 @@ class BiasWork:
             relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
         )
 
-    def _designs(self, split: Split) -> dict[tuple[str, float], Design]:
+    def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
         """Return the designs of Figures 2 and 8 that a random split has, under each threshold."""
         whole, seed = Ranking(length="all"), self.seed
         same = {TI: _rated(split, whole.with_(candidates="test"), seed), AI: _rated(split, whole, seed)}
         grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
         tail = ~head_items(self.data, HEAD_SHARE)
         headless = replace(split, test=split.test.keep(tail[split.test.items]))
-        designs: dict[tuple[str, float], Design] = {}
+        designs: dict[tuple[str, float], BiasDesign] = {}
         for at in self.thresholds:
             one, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
             own = {
@@ -203,7 +203,7 @@ class BiasWork:
             for key, ranker in rankers.items()
         }
 
-    def _design_rows(self, designs: Mapping[tuple[str, float], Design], runs: Mapping[Any, Sequence[Run]]) -> Rows:
+    def _design_rows(self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]) -> Rows:
         rows: Rows = []
         for (name, at), design in designs.items():
             own, split = list(runs[name, at]), design.split
@@ -258,12 +258,12 @@ class BiasWork:
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
 
 
-def _plain(split: Split, ranking: Ranking, seed: int) -> Design:
-    return Design(split, Ranker.of(split, EVERYONE, ranking, seed))
+def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, Ranker.of(split, EVERYONE, ranking, seed))
 
 
-def _rated(split: Split, ranking: Ranking, seed: int) -> Design:
-    return Design(split, RatedRanker.of(split, EVERYONE, ranking, seed))
+def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
 
 
 def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> Rows:
