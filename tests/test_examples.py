@@ -30,7 +30,7 @@ def test_a_notebook_runs_and_its_results_show_themselves(path, capsys, tmp_path,
     assert capsys.readouterr().out
     assert len(shown) >= 5
     tables = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
-    assert len(tables) >= 6
+    assert len(tables) >= 4
     assert all("<table" in table for table in tables)
     charts = [value._repr_mimebundle_() for value in shown if hasattr(value, "_repr_mimebundle_")]
     assert len(charts) >= 2

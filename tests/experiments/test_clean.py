@@ -56,7 +56,10 @@ def test_an_experiment_that_is_not_finished_keeps_what_it_has(tiny, tmp_path, mo
         patched.setattr("cranfield.experiments.stages.scores.measure", stop)
         with pytest.raises(KeyboardInterrupt):
             run(tiny(), tmp_path)
-    assert clean(tmp_path, free=True).frame().is_empty()
+    before = _files(tmp_path)
+    # The folder of the scores was made, and nothing was written into it.
+    assert clean(tmp_path, free=True).frame()["bytes"].to_list() == [0]
+    assert _files(tmp_path) == before
 
 
 @pytest.mark.parametrize("file", ["current.json", "roots"])
@@ -89,3 +92,70 @@ def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tmp_pat
         main(["clean", str(tmp_path / "no")])
     assert stop.value.code == 2
     assert "it is not the folder of an experiment" in capsys.readouterr().err
+
+
+def _stopped(tiny, folder, stage="scores"):
+    """Run an experiment and stop it where the file of a stage is written and its record is not; return what is left."""
+    from cranfield.experiments.store import Record
+
+    write = Record.write
+
+    def stop(home, name, *rest):
+        if name.startswith(stage):
+            raise KeyboardInterrupt
+        return write(home, name, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Record, "write", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(tiny(), folder)
+    (left,) = [path for path in (folder / ".cranfield" / "store").glob("*/*") if not (path / "record.json").exists()]
+    return left
+
+
+def test_what_a_stopped_run_left_half_made_is_named_and_freed(tiny, tmp_path):
+    left = _stopped(tiny, tmp_path)
+    size = sum(path.stat().st_size for path in left.rglob("*") if path.is_file())
+    assert size
+    assert clean(tmp_path).frame().rows() == [("no experiment", f"half made/{left.name[:12]}", size)]
+    assert left.is_dir()
+    assert clean(tmp_path, free=True).frame().height == 1
+    assert not left.exists()
+    run(tiny(), tmp_path)
+    assert clean(tmp_path).frame().is_empty()
+
+
+def test_a_folder_that_a_run_is_writing_is_not_called_half_made(tiny, tmp_path):
+    from cranfield.experiments.store import open_store
+
+    left = _stopped(tiny, tmp_path)
+    with open_store(tmp_path):
+        assert clean(tmp_path).frame().is_empty()
+        with pytest.raises(CranfieldError, match="is in use by another run"):
+            clean(tmp_path, free=True)
+    assert left.is_dir()
+
+
+def test_only_folders_named_by_a_key_are_half_made(tiny, tmp_path):
+    left = _stopped(tiny, tmp_path)
+    mine = left.parent / "notes"
+    elsewhere = tmp_path / "elsewhere"
+    for folder in (mine, elsewhere):
+        folder.mkdir()
+        (folder / "own.txt").write_text("mine")
+    other = left.parent.parent / ("ab" if left.parent.name != "ab" else "cd")
+    other.mkdir(exist_ok=True)
+    (other / left.name).symlink_to(elsewhere, target_is_directory=True)
+    clean(tmp_path, free=True)
+    assert (mine / "own.txt").read_text() == (elsewhere / "own.txt").read_text() == "mine"
+    assert not left.exists()
+
+
+def test_a_changed_file_of_a_freed_artifact_is_not_taken_for_half_of_one(tiny, tmp_path):
+    run(tiny(decisions=Decisions(threshold=3)), tmp_path)
+    changed = next(path for path in (tmp_path / ".cranfield" / "store").rglob("*.md"))
+    run(tiny(), tmp_path)
+    changed.write_text("my notes")
+    clean(tmp_path, free=True)
+    assert clean(tmp_path, free=True).frame().is_empty()
+    assert changed.read_text() == "my notes"

@@ -106,7 +106,7 @@ def test_what_is_said_of_half_of_the_ratings_needs_that_size(of_2020):
     found = arithmetic(of_2020.assessment)
     for sizes in ([1.0, 0.2], [0.2]):
         said = _half(replace(found, samples=found.samples.filter(pl.col("size").is_in(sizes))))
-        assert (said.claim, said.told) == (claim, "tau with 50% of the ratings: no such size")
+        assert (said.claim, said.evidence) == (claim, "tau with 50% of the ratings: no such size")
         assert finding(said, 21).verdict == "cannot tell"
 
 

@@ -28,7 +28,7 @@ _POINT = {"size": 18, "filled": True}
 
 
 def robustness(
-    found: Assessment,
+    assessment: Assessment,
     *,
     scenario: str | None = None,
     average: str | None = None,
@@ -39,11 +39,11 @@ def robustness(
 
     Of one ``family``, its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
     """
-    metrics = found.metrics if family is None else found.of_family(family)
-    frame = found.frame("robustness").filter(
-        (pl.col("average") == _one(average, found.averages, "average")) & pl.col("metric").is_in(metrics)
+    metrics = assessment.metrics if family is None else assessment.of_family(family)
+    frame = assessment.frame("robustness").filter(
+        (pl.col("average") == _one(average, assessment.averages, "average")) & pl.col("metric").is_in(metrics)
     )
-    names = found.scenarios if scenario is None else [_checks.one_of("scenario", scenario, found.scenarios)]
+    names = assessment.scenarios if scenario is None else [_checks.one_of("scenario", scenario, assessment.scenarios)]
     alt = altair()
     charts = []
     for name in names:
@@ -59,35 +59,35 @@ def robustness(
     return _grid(charts, style)
 
 
-def values(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
+def values(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return the value of each metric, averaged over the systems, against what remains of the test set."""
     rows = (
-        found.frame("values")
-        .filter(pl.col("average") == _one(average, found.averages, "average"))
+        assessment.frame("values")
+        .filter(pl.col("average") == _one(average, assessment.averages, "average"))
         .group_by("scenario", "size", "metric", maintain_order=True)
         .agg(pl.col("value").mean())
     )
-    charts = [_lines(rows, name, "value", "average value", found.metrics, style) for name in found.scenarios]
+    charts = [_lines(rows, name, "value", "average value", assessment.metrics, style) for name in assessment.scenarios]
     return _grid(charts, style)
 
 
-def flips(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
+def flips(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return the shares that flip against what remains of the test set: pairs out of order, and verdicts lost.
 
     A panel a scenario; above, of the pairs of systems, below, of the significant differences.
     """
-    rows = found.frame("robustness").filter(pl.col("average") == _one(average, found.averages, "average"))
+    rows = assessment.frame("robustness").filter(pl.col("average") == _one(average, assessment.averages, "average"))
     titles = {"flipped": "pairs in another order", "verdicts_lost": "significant verdicts lost"}
     charts = [
-        _lines(rows, name, share, title, found.metrics, style, percent=True)
+        _lines(rows, name, share, title, assessment.metrics, style, percent=True)
         for share, title in titles.items()
-        for name in found.scenarios
+        for name in assessment.scenarios
     ]
-    return _grid(charts, style, columns=len(found.scenarios) if style == "screen" else 2)
+    return _grid(charts, style, columns=len(assessment.scenarios) if style == "screen" else 2)
 
 
 def power(
-    found: Assessment,
+    assessment: Assessment,
     *,
     average: str | None = None,
     family: str | None = None,
@@ -96,9 +96,9 @@ def power(
 ) -> Any:
     """Return the p-value curves: the ``first`` largest p-values of each metric, or of the cut-offs of a ``family``."""
     first = _checks.whole("first", first)
-    metrics = found.metrics if family is None else found.of_family(family)
-    tested = found.curves["average"].unique(maintain_order=True).to_list()
-    rows = found.curves.filter(
+    metrics = assessment.metrics if family is None else assessment.of_family(family)
+    tested = assessment.curves["average"].unique(maintain_order=True).to_list()
+    rows = assessment.curves.filter(
         (pl.col("average") == _one(average, tested, "average"))
         & (pl.col("place") <= first)
         & pl.col("metric").is_in(metrics)
@@ -120,13 +120,13 @@ def power(
 
 
 def correlation(
-    found: Assessment, *, average: str | None = None, family: str | None = None, style: Style = "screen"
+    assessment: Assessment, *, average: str | None = None, family: str | None = None, style: Style = "screen"
 ) -> Any:
     """Return a heat map of tau between metrics, those that agree side by side; of one ``family``, its cut-offs."""
-    average = _one(average, found.averages, "average")
-    tau = found.correlation(average)
-    names = [found.metrics[place] for place in groups(tau)[1]] if family is None else found.of_family(family)
-    places = [found.metrics.index(name) for name in names]
+    average = _one(average, assessment.averages, "average")
+    tau = assessment.correlation(average)
+    names = [assessment.metrics[place] for place in groups(tau)[1]] if family is None else assessment.of_family(family)
+    places = [assessment.metrics.index(name) for name in names]
     rows = [
         {"metric_a": a, "metric_b": b, "tau": _plain(tau[i, j])}
         for a, i in zip(names, places)
@@ -150,17 +150,17 @@ def correlation(
     return themed((heat + text).properties(width=side, height=side), style)
 
 
-def cutoffs(found: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
+def cutoffs(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return power, robustness and agreement of each metric against its cut-off."""
-    frame = found.frame("cutoffs").filter(
-        (pl.col("average") == _one(average, found.averages, "average")) & pl.col("cutoff").is_not_null()
+    frame = assessment.frame("cutoffs").filter(
+        (pl.col("average") == _one(average, assessment.averages, "average")) & pl.col("cutoff").is_not_null()
     )
     if frame.height == 0:
         raise SettingError("no metric was assessed at several cut-offs; ask for cutoffs=[5, 10, 20] or cutoffs=True")
     families = frame["family"].unique(maintain_order=True).to_list()
     alt = altair()
     titles = {"power": "share of pairs told apart", "agreement": "mean tau with the other metrics"}
-    titles |= {name: f"mean tau, {SCENARIOS[name].title}" for name in found.scenarios if name in frame.columns}
+    titles |= {name: f"mean tau, {SCENARIOS[name].title}" for name in assessment.scenarios if name in frame.columns}
     charts = [
         alt.Chart(data_of(frame.select("family", "cutoff", value=criterion)))
         .mark_line(point=_POINT)
@@ -176,22 +176,22 @@ def cutoffs(found: Assessment, *, average: str | None = None, style: Style = "sc
     return _grid(charts, style)
 
 
-def aggregation(found: Assessment, *, style: Style = "screen") -> Any:
+def aggregation(assessment: Assessment, *, style: Style = "screen") -> Any:
     """Return the correlation of each metric with itself under the other averages."""
-    if len(found.averages) < 2:
+    if len(assessment.averages) < 2:
         raise SettingError("only one average was assessed; ask for averages=['mean', 'geometric']")
-    frame = found.frame("aggregation").select("metric", "average", "tau_with_first")
+    frame = assessment.frame("aggregation").select("metric", "average", "tau_with_first")
     alt = altair()
     chart = (
-        alt.Chart(data_of(frame.filter(pl.col("average") != found.averages[0])))
+        alt.Chart(data_of(frame.filter(pl.col("average") != assessment.averages[0])))
         .mark_point(filled=True, size=70)
         .encode(
             x=alt.X(
-                "tau_with_first:Q", title=f"tau with the metric's {found.averages[0]}", scale=alt.Scale(zero=False)
+                "tau_with_first:Q", title=f"tau with the metric's {assessment.averages[0]}", scale=alt.Scale(zero=False)
             ),
-            y=alt.Y("metric:N", sort=list(found.metrics), title=None),
+            y=alt.Y("metric:N", sort=list(assessment.metrics), title=None),
             tooltip=tips(metric="metric", average="average", tau_with_first=("tau", ".3f")),
-            **series("average", found.averages[1:], mark="point"),
+            **series("average", assessment.averages[1:], mark="point"),
         )
         .properties(width=look(style)["width"])
     )
@@ -210,17 +210,17 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
 """The figures by the study that they show."""
 
 
-def save_all(found: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:
+def save_all(assessment: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:
     """Write every figure that these studies admit as SVG, PDF and PNG, in a style; return the files."""
-    wanted = ["robustness", "values", "flips", "correlation"] if found.scenarios else ["correlation"]
-    wanted += ["power"] if found.curves.height else []
-    wanted += ["cutoffs"] if found.frame("cutoffs").height else []
-    wanted += ["aggregation"] if len(found.averages) > 1 else []
-    charts = {name: FIGURES[name](found, style=style) for name in wanted}
-    families = found.frame("cutoffs")["family"].unique(maintain_order=True).to_list()
+    wanted = ["robustness", "values", "flips", "correlation"] if assessment.scenarios else ["correlation"]
+    wanted += ["power"] if assessment.curves.height else []
+    wanted += ["cutoffs"] if assessment.frame("cutoffs").height else []
+    wanted += ["aggregation"] if len(assessment.averages) > 1 else []
+    charts = {name: FIGURES[name](assessment, style=style) for name in wanted}
+    families = assessment.frame("cutoffs")["family"].unique(maintain_order=True).to_list()
     for family, stem in file_name(families).items():
         for name in [figure for figure in wanted if figure in ("robustness", "power", "correlation")]:
-            charts[f"{name}-{stem}"] = FIGURES[name](found, family=family, style=style)
+            charts[f"{name}-{stem}"] = FIGURES[name](assessment, family=family, style=style)
     files = {name: [folder / f"{name}.{ending}" for ending in _FORMATS] for name in charts}
     for name, chart in charts.items():
         save(chart, *files[name])

@@ -221,7 +221,7 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
         return experiment.seed
     if name.startswith(SYSTEMS):
         system, parameter = split_parameter(name)
-        spelling = next(one.spelling for one in experiment.systems if one.name == system)
+        spelling = next(entry.spelling for entry in experiment.systems if entry.name == system)
         return getattr(recommender(str(spelling), experiment.seed), parameter)
     return getattr(decisions, name)
 

@@ -143,7 +143,7 @@ OPENABLE: Mapping[str, Openable] = {
 def described_options() -> str:
     """Return the table of the docs: every decision that can be opened, its kind, and what it decides."""
     lines = ["| decision | kind | what it decides |", "|---|---|---|"]
-    lines += [f"| `{one.name}` | {one.kind} | {one.says} |" for one in OPENABLE.values()]
+    lines += [f"| `{openable.name}` | {openable.kind} | {openable.says} |" for openable in OPENABLE.values()]
     return "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def split_parameter(name: str) -> tuple[str, str]:
 
 def _parameter(name: str, experiment: Experiment) -> Openable:
     system, parameter = split_parameter(name)
-    spellings = {one.name: one.spelling for one in experiment.systems}
+    spellings = {stated.name: stated.spelling for stated in experiment.systems}
     if system not in spellings:
         raise SettingError(f"audit.systems: no system {system!r}{nearest(system, spellings)}")
     if spellings[system] is None:

@@ -38,8 +38,8 @@ class AuditPlan:
     @property
     def to_make(self) -> dict[str, int]:
         """How many systems would be trained, and how many lists ranked and judged."""
-        made = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
-        return {name: made[stage] for stage, name in _STEPS.items()}
+        counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
+        return {name: counts[stage] for stage, name in _STEPS.items()}
 
     def __str__(self) -> str:
         crossing = self.crossing

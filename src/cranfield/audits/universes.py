@@ -79,8 +79,8 @@ class SetupLists:
         return MeasuredLists(
             self,
             np.concatenate(values, axis=1),
-            np.concatenate([one.n_judged for one in judgments]),
-            np.concatenate([one.n_relevant for one in judgments]),
+            np.concatenate([shared.n_judged for shared in judgments]),
+            np.concatenate([shared.n_relevant for shared in judgments]),
             metric.zero_if_undefined,
             metric.lower_is_better,
         )
@@ -102,7 +102,7 @@ class SetupLists:
     def groups(self) -> NDArray[np.int16] | None:
         """The group of each list; None if the lists are not grouped."""
         groups = [part[0].groups for part in self.parts]
-        known = [one for one in groups if one is not None]
+        known = [group for group in groups if group is not None]
         return np.concatenate(known) if len(known) == len(groups) else None
 
     @cached_property

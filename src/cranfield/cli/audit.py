@@ -58,10 +58,10 @@ def command(
     """
     if test is not None:
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
-        found = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
-        _say(found)
+        audited = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
+        _say(audited)
         if out is not None:
-            say_line(f"\n{len(found.save(out))} files in {out}")
+            say_line(f"\n{len(audited.save(out))} files in {out}")
         return
     refuse_idle("without --test", "train", "threshold", "metric")
     if len(files) != 1:
@@ -119,7 +119,7 @@ def _of_lists(
     )
 
 
-def _say(found: Audit) -> None:
-    say(found)
+def _say(audited: Audit) -> None:
+    say(audited)
     if not settings.quiet:
-        tell(found.notes)
+        tell(audited.notes)

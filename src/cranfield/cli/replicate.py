@@ -93,7 +93,7 @@ def command(
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))
-    found = replicate(
+    replication = replicate(
         study,
         ratings,
         out=out or study,
@@ -103,7 +103,7 @@ def command(
         negative_grades=negative_grades,
         **options,
     )
-    say(found)
+    say(replication)
     if not settings.quiet:
         say_line("")
-        say_line(f"The report: {found.folder / 'report.html'}")
+        say_line(f"The report: {replication.folder / 'report.html'}")

@@ -54,15 +54,15 @@ def command(
     """
     if not wanted:
         refuse_idle("with --no-report", "show")
-    asked = seed if is_given("seed") else None
+    given_seed = seed if is_given("seed") else None
     if dry_run:
         refuse_idle("with --dry-run", "allow_code")
-        say(plan(experiment, out, seed=asked, further=(AUDITED,), report=wanted))
+        say(plan(experiment, out, seed=given_seed, further=(AUDITED,), report=wanted))
         return
     results = run(
         experiment,
         out,
-        seed=asked,
+        seed=given_seed,
         jobs=jobs,
         stages=stages,
         further=(AUDITED,),

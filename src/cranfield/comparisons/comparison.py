@@ -358,7 +358,9 @@ class Comparison:
                 nobody if self.population else "there is no user for whom it is defined for every system"
             )
         elif len(means) == 1 or self.baseline not in (None, *means):
-            nothing = f"it is undefined for every user of {listed([one for one in self.systems if one not in means])}"
+            nothing = (
+                f"it is undefined for every user of {listed([other for other in self.systems if other not in means])}"
+            )
         else:
             rows = rows.filter(pl.col("system_a").is_in(list(means)) & pl.col("system_b").is_in(list(means)))
         return MetricFacts(

@@ -18,7 +18,8 @@ from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import over_groups
 from cranfield.measures.crossed import cells_of
 from cranfield.measures.folds import join_folds
-from cranfield.measures.scores import Scores, all_systems
+from cranfield.measures.phrases import all_systems
+from cranfield.measures.scores import Scores
 
 # Weights that differ by rounding alone, as a share of the largest, are the same.
 _BALANCED = 1e-12

@@ -184,16 +184,18 @@ def significant_beside_zero(pairs: Sequence[str], test: str, correction: str) ->
     'P@10: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which is \
 stricter than the correction (holm) of p-values.'
     """
-    named, one = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
+    named, single = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
     if len(pairs) > _MOST_NAMES:
         named += f"; {len(pairs) - _MOST_NAMES} more"
-    why = f"{'it is' if one else 'they are'} by Student's t, the p-value by the {test} test"
+    why = f"{'it is' if single else 'they are'} by Student's t, the p-value by the {test} test"
     if correction:
         why = (
-            f"{'it holds' if one else 'they hold'} for all pairs at once, which is stricter than the correction "
+            f"{'it holds' if single else 'they hold'} for all pairs at once, which is stricter than the correction "
             f"({correction}) of p-values"
         )
-    return f"{named} differ significantly although the {'interval includes' if one else 'intervals include'} 0: {why}."
+    return (
+        f"{named} differ significantly although the {'interval includes' if single else 'intervals include'} 0: {why}."
+    )
 
 
 def _of_metric(metric: MetricFacts, baseline: str | None) -> str:

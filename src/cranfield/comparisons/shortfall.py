@@ -8,7 +8,8 @@ import numpy as np
 
 from cranfield._phrases import listed
 from cranfield.comparisons.comparison import Comparison
-from cranfield.measures.scores import Scores, all_systems
+from cranfield.measures.phrases import all_systems
+from cranfield.measures.scores import Scores
 
 
 def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:

@@ -93,9 +93,9 @@ def find_columns(
         places[role] = place
     for role in ROLES:
         if chosen[role] is None:
-            found = guess.get(role) if names is None else place_by_name(names, role, taken=places.values())
-            if found is not None and found not in places.values():
-                places[role] = found
+            guessed = guess.get(role) if names is None else place_by_name(names, role, taken=places.values())
+            if guessed is not None and guessed not in places.values():
+                places[role] = guessed
     for role in ("user", "item"):
         if role not in places:
             there = ", ".join(repr(name) for name in names) if names is not None else f"{width} without names"

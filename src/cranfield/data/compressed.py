@@ -128,9 +128,9 @@ def _chosen(names: list[str], label: str) -> str:
         if not name.endswith("/") and "__MACOSX" not in name and PurePosixPath(name).suffix.lower() not in _NOT_DATA
     ]
     spoken = [name for name in files if "rating" in PurePosixPath(name).name.lower()]
-    for found in (files, spoken):
-        if len(found) == 1:
-            return found[0]
+    for candidates in (files, spoken):
+        if len(candidates) == 1:
+            return candidates[0]
     if not files:
         raise InputError("the archive holds no file of ratings", source=label, remedy="check that it is the right one")
     raise InputError(

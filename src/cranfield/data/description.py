@@ -253,14 +253,14 @@ def _edges(low: float, high: float) -> NDArray[np.float64]:
 
 def _told(step: Step) -> str:
     """Say what a step was, on one line."""
-    told = []
+    phrases = []
     for name, value in step.settings.items():
         if isinstance(value, Mapping):
-            value = " ".join(f"{key}={_quoted(one)}" for key, one in value.items())
-            told.append(f"{name} {value}")
+            value = " ".join(f"{key}={_quoted(inner)}" for key, inner in value.items())
+            phrases.append(f"{name} {value}")
         else:
-            told.append(f"{name} {_quoted(value)}")
-    return shown(f"{step.action}: " + ", ".join(told))
+            phrases.append(f"{name} {_quoted(value)}")
+    return shown(f"{step.action}: " + ", ".join(phrases))
 
 
 def _quoted(value: Any) -> str:

@@ -22,7 +22,7 @@ def _filters(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _phrase(filters: tuple[str, ...]) -> str | None:
-    return ", ".join(f"{one} ratings" for one in filters) or None
+    return ", ".join(f"{spelling} ratings" for spelling in filters) or None
 
 
 @dataclass(frozen=True)

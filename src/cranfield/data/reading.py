@@ -165,14 +165,14 @@ def _gathered(
 ) -> tuple[Ratings, int]:
     """Make the columns codes and numbers, at most as many at a time as there are threads, and then ratings of them."""
     with ThreadPoolExecutor(settings.workers) as threads:
-        made = {role: threads.submit(_MADE[role], table, role) for role in places}
-    found: dict[Role, Any] = {role: one.result() for role, one in made.items()}
-    (user_ids, users), (item_ids, items) = found["user"], found["item"]
-    values = found.get("rating", np.ones(len(users), dtype=np.float32))
+        futures = {role: threads.submit(_MADE[role], table, role) for role in places}
+    columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
+    (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
+    values = columns.get("rating", np.ones(len(users), dtype=np.float32))
     if counts == "celma":
         _refuse_negative(values, table)
     try:
-        ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, found.get("time"), repeated=repeated)
+        ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, columns.get("time"), repeated=repeated)
         return ratings, len(users)
     except RepeatedPairError as error:
         row, earlier = table.lines(error.place, error.earlier)

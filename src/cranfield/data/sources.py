@@ -19,7 +19,7 @@ def file_and_member(path: Path) -> tuple[Path, str | None]:
     """Return the file that a path names and, for ``archive.zip/file.csv``, the member of the archive."""
     path = meant(path)
     if path.is_dir():
-        files = ", ".join(sorted(one.name for one in path.iterdir() if one.is_file())[:5]) or "no file"
+        files = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_file())[:5]) or "no file"
         raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
     if path.exists():
         return path, None

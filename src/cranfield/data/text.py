@@ -116,13 +116,13 @@ class TextTable:
     def lines(self, *rows: int) -> list[int]:
         """Return the lines on which rows begin."""
         wanted = set(rows)
-        found = {}
+        line_of = {}
         for number, (line, _) in enumerate(self._records()):
             if number in wanted:
-                found[number] = line
-                if len(found) == len(wanted):
+                line_of[number] = line
+                if len(line_of) == len(wanted):
                     break
-        return [found[row] for row in rows]
+        return [line_of[row] for row in rows]
 
     def _records(self, behind: bytes = b"") -> Iterator[tuple[int, list[str]]]:
         body = self._data[self.layout.start :] + behind

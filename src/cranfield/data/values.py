@@ -60,10 +60,10 @@ def _uuids_as_text(column: pl.Series) -> pl.Series:
     """Return a column of Python objects as text if they are UUIDs, for which Polars has no type of its own."""
     if column.dtype != pl.Object:
         return column
-    odd = next((row for row, one in enumerate(column) if not isinstance(one, UUID)), None)
+    odd = next((row for row, value in enumerate(column) if not isinstance(value, UUID)), None)
     if odd is not None:
         raise Fault(odd, f"{_shown(column[odd])} cannot be an id", _ID_REMEDY)
-    return pl.Series([str(one) for one in column])
+    return pl.Series([str(value) for value in column])
 
 
 def ratings(column: pl.Series) -> NDArray[Any]:
@@ -184,8 +184,8 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
         _, usual, between, finer = counts
         if usual and not between:
             rare = 1 if usual <= finer else 3
-            found = ((start, sizes == rare) for start, sizes in _sizes(numbers, coarser))
-            row = next(start + int(np.argmax(these)) for start, these in found if these.any())
+            matches = ((start, sizes == rare) for start, sizes in _sizes(numbers, coarser))
+            row = next(start + int(np.argmax(these)) for start, these in matches if these.any())
             raise Fault(
                 row,
                 f"{numbers[row]} is a time in another unit than most",
@@ -229,5 +229,5 @@ def _shown(value: object) -> str:
 
 
 def _first(mask: pl.Series) -> int:
-    found = mask.arg_max()
-    return 0 if found is None else found
+    place = mask.arg_max()
+    return 0 if place is None else place

@@ -112,7 +112,7 @@ class Vocabulary:
         return len(self._ids)
 
     def __repr__(self) -> str:
-        shown = ", ".join(repr(one) for one in self._ids.head(3))
+        shown = ", ".join(repr(identifier) for identifier in self._ids.head(3))
         return f"Vocabulary({len(self):,} ids: {shown}{', ...' if len(self) > 3 else ''})"
 
     def __eq__(self, other: object) -> bool:
@@ -184,19 +184,19 @@ class Vocabulary:
             if codes is not None:
                 codes.flags.writeable = False
             _TRANSLATIONS[key] = codes
-            for one in (self, other):
-                finalize(one, _TRANSLATIONS.pop, key, None).atexit = False
+            for vocabulary in (self, other):
+                finalize(vocabulary, _TRANSLATIONS.pop, key, None).atexit = False
         return _TRANSLATIONS[key]
 
-    def code(self, one: Any) -> int:
+    def code(self, identifier: Any) -> int:
         """Return the code of a single id, or raise `KeyError`."""
-        code = int(self.codes([one])[0])
+        code = int(self.codes([identifier])[0])
         if code == UNKNOWN:
-            raise KeyError(one)
+            raise KeyError(identifier)
         return code
 
-    def __contains__(self, one: Any) -> bool:
-        return int(self.codes([one])[0]) != UNKNOWN
+    def __contains__(self, identifier: Any) -> bool:
+        return int(self.codes([identifier])[0]) != UNKNOWN
 
     @cached_property
     def string_order(self) -> NDArray[np.int32]:

@@ -18,7 +18,7 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
 from cranfield.experiments.stages.splits import SPLITS
 from cranfield.experiments.system import System
-from cranfield.measures.scores import deepest
+from cranfield.measures.scores_table import deepest
 
 
 def card(line: Pipeline) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from cranfield.measures.phrases import relevance_phrase
 
 @dataclass(frozen=True)
 class Item:
-    """A thing to report: the decision it belongs to, what is asked, and what is reported (None if nothing is)."""
+    """A thing to report: the decision it belongs to, the topic, and what is reported (None if nothing is)."""
 
     letter: str
-    asked: str
+    topic: str
     reported: str | None
     remedy: str = ""
 
@@ -23,7 +23,7 @@ class Item:
         """Return the item, ready for JSON."""
         return {
             "decision": self.letter,
-            "asked": self.asked,
+            "asked": self.topic,
             "reported": self.reported,
             "remedy": self.remedy if self.reported is None else "",
         }

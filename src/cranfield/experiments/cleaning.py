@@ -11,7 +11,7 @@ from cranfield._errors import InputError
 from cranfield._table import Table
 from cranfield.experiments.roots import Root
 from cranfield.experiments.showing import bytes_text
-from cranfield.experiments.store import HOME, Record, Store, check_folder, open_store
+from cranfield.experiments.store import HOME, Record, Store, check_folder, in_use, open_store
 
 _NOBODY = "no experiment"
 
@@ -34,7 +34,8 @@ class Spare:
     def frame(self) -> pl.DataFrame:
         """Return one row per artifact: ``experiment, artifact, bytes``.
 
-        ``experiment`` is the title of an earlier experiment in the folder that uses it.
+        ``experiment`` is the title of an earlier experiment in the folder that uses it; ``artifact`` is its name, or
+        ``half made/`` and the beginning of its key.
         """
         return self.artifacts
 
@@ -59,7 +60,8 @@ def clean(folder: str | Path, *, free: bool = False) -> Spare:
     """Say which artifacts of a folder the current experiment does not use, and remove them if ``free``.
 
     The current experiment is the one that was run last. What it uses is never removed, nor is any file that cranfield
-    did not make, or that was changed since.
+    did not make, or that was changed since. What a stopped run left half made (a folder of the store that has no
+    record) counts as an artifact of no experiment, unless a run is at work in the folder.
 
     Examples
     --------
@@ -91,12 +93,12 @@ def _spare(store: Store, *, free: bool) -> Spare:
         )
     used, earlier = store.reachable([current]), [root for root in store.roots.all() if root != current]
     spare = {key: record for key, record in store.records().items() if key not in used}
+    # Whoever frees holds the store; a process that works in it now would be writing one of these.
+    half_made = store.half_made() if free or not in_use(store.path) else {}
     named = _named(spare, earlier)
-    frame = pl.DataFrame(
-        [(*named[key], spare[key].size) for key in named],
-        schema={"experiment": pl.String, "artifact": pl.String, "bytes": pl.Int64},
-        orient="row",
-    )
+    rows = [(*named[key], spare[key].size) for key in named]
+    rows += [(_NOBODY, f"half made/{key[:12]}", size) for key, size in half_made.items()]
+    frame = pl.DataFrame(rows, schema={"experiment": pl.String, "artifact": pl.String, "bytes": pl.Int64}, orient="row")
     if free:
         # Without its root an experiment that is run again begins anew, wherever this is stopped.
         with store.writing():
@@ -104,7 +106,9 @@ def _spare(store: Store, *, free: bool) -> Spare:
                 store.roots.forget(root)
         for key in spare:
             store.free(key)
-        store.log(did="cleaned", artifacts=len(spare))
+        for key in half_made:
+            store.free_half_made(key)
+        store.log(did="cleaned", artifacts=len(rows))
     return Spare(frame, free)
 
 

@@ -123,7 +123,7 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
     if "decisions" in table:
         stated["decisions"] = _decisions(_table("decisions", table["decisions"]))
     if "data" in table:
-        stated["data"] = tuple(_source(name, one) for name, one in _table("data", table["data"]).items())
+        stated["data"] = tuple(_source(name, source) for name, source in _table("data", table["data"]).items())
     if "systems" in table:
         stated["systems"] = tuple(_systems(table["systems"]))
     if "notes" in table:
@@ -141,28 +141,30 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
             raise SettingError(f"decisions: no key {name!r}; it is called {RENAMED[name]!r} now")
     _known("decisions", table, DECISIONS)
     try:
-        stated: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items()}
+        stated: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
+        }
         return Decisions(**stated)
     except SettingError as error:
         raise SettingError(f"decisions: {error}") from error
 
 
 def _source(name: str, table: object) -> Source:
-    found = _known(f"data.{name}", _table(f"data.{name}", table), (*KINDS, "test", *READING))
-    where = {key: found[key] for key in (*KINDS, "test") if key in found}
-    return Source(name, **where, reading={key: found[key] for key in READING if key in found})
+    entries = _known(f"data.{name}", _table(f"data.{name}", table), (*KINDS, "test", *READING))
+    where = {key: entries[key] for key in (*KINDS, "test") if key in entries}
+    return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
 
 def _systems(stated: object) -> Iterator[System]:
     if isinstance(stated, list):
-        for one in stated:
-            if not isinstance(one, str):
-                raise SettingError(f"systems: {one!r} is not text; write names, as in systems = ['knn(k=100)']")
+        for entry in stated:
+            if not isinstance(entry, str):
+                raise SettingError(f"systems: {entry!r} is not text; write names, as in systems = ['knn(k=100)']")
             # The name of a system cannot hold the module of its code, which is a name of files as well.
-            yield System(str(parse(one)).partition(":")[2] if names_code(one) else displayed_name(one), one)
+            yield System(str(parse(entry)).partition(":")[2] if names_code(entry) else displayed_name(entry), entry)
         return
-    for name, one in _table("systems", stated).items():
-        yield _system(name, one) if isinstance(one, dict) else System(name, one)
+    for name, entry in _table("systems", stated).items():
+        yield _system(name, entry) if isinstance(entry, dict) else System(name, entry)
 
 
 def _system(name: str, table: Mapping[str, Any]) -> System:
@@ -275,7 +277,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + " }"
     # JSON's text, numbers, true and false are those of TOML, save that TOML forbids a bare DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -311,10 +313,10 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
     return replace(
         experiment,
         data=tuple(
-            replace(one, file=from_there(one.file), train=from_there(one.train), test=from_there(one.test))
-            for one in experiment.data
+            replace(source, file=from_there(source.file), train=from_there(source.train), test=from_there(source.test))
+            for source in experiment.data
         ),
-        systems=tuple(replace(one, run=from_there(one.run)) for one in experiment.systems),
+        systems=tuple(replace(system, run=from_there(system.run)) for system in experiment.systems),
         decisions=experiment.decisions.with_(segment=tuple(segment_from_there(text) for text in segments)),
         base=folder,
     )

@@ -6,7 +6,8 @@ A file that is missing, damaged or half written has therefore no valid record, a
 what an artifact is made of, experiments lie side by side, and going back to an earlier one finds what it made.
 
 A root (``.cranfield/roots/<id>.json``) says in words which artifacts an experiment uses; `Store.clean` frees those
-that the current one does not. Nothing else is ever removed from a store.
+that the current one does not, and folders that a stopped run left without a record. Nothing else is ever removed
+from a store.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import warnings
@@ -40,6 +42,7 @@ HOME, LOG, RECORD = ".cranfield", "log.jsonl", "record.json"
 TEMPORARIES = "temporary"
 """The folder in `HOME` of files that are being written: all that is swept after a process was killed."""
 
+_KEY = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.json")
 
 State = Literal["kept", "new", "changed", "damaged"]
@@ -135,6 +138,18 @@ class Store:
         """Return every valid record by key."""
         places = sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
         return {place.name: record for place in places if (record := Record.read(place)) is not None}
+
+    def half_made(self) -> dict[str, int]:
+        """Return the bytes in every folder of an artifact that has no record, by key: what a stopped run left there.
+
+        The folder that a run is writing at the moment has none either; ask `in_use` first.
+        """
+        places = sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
+        return {place.name: _bytes_in(place) for place in places if self._is_half_made(place)}
+
+    def _is_half_made(self, place: Path) -> bool:
+        is_ours = bool(_KEY.fullmatch(place.name)) and place == self.place(place.name)
+        return is_ours and place.is_dir() and not place.is_symlink() and not os.path.lexists(place / RECORD)
 
     def whole(self, artifact: Artifact) -> bool:
         """Whether every file of an artifact is there, byte for byte as it was made."""
@@ -260,9 +275,19 @@ class Store:
             (place / RECORD).unlink()
             for file, checksum in sorted(record.files.items(), reverse=True):
                 remove_ours(place, file, [checksum])
-            with suppress(OSError):
-                place.rmdir()
-                place.parent.rmdir()
+            if any(place.iterdir()):
+                # What somebody has changed stays, and is not taken for half of an artifact.
+                write_text(place / RECORD, json.dumps({"freed": record.name}) + "\n")
+            else:
+                _remove_place(place)
+
+    def free_half_made(self, key: str) -> None:
+        """Remove the folder of an artifact that has no record; `open_store` must hold the store."""
+        place = self.place(key)
+        if self._is_half_made(place):
+            with self.writing():
+                shutil.rmtree(place)
+                _remove_place(place)
 
     # what was done
 
@@ -361,6 +386,22 @@ def remove_ours(home: Path, file: str, checksums: Iterable[str]) -> bool:
     return True
 
 
+def _remove_place(place: Path) -> None:
+    """Remove the folder of an artifact if it is empty, and the one that it lies in if that is."""
+    with suppress(OSError):
+        if place.exists():
+            place.rmdir()
+        place.parent.rmdir()
+
+
+def _bytes_in(folder: Path) -> int:
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size += 0 if path.is_dir() else path.lstat().st_size
+    return size
+
+
 def _is_whole(path: Path, checksum: str) -> bool:
     try:
         return file_checksum(path) == checksum
@@ -412,6 +453,15 @@ def open_store(path: str | Path) -> Iterator[Store]:
                 with store.writing():
                     _rebuild(store)
             yield store
+
+
+def in_use(path: Path) -> bool:
+    """Whether a process holds the store of a folder at the moment."""
+    try:
+        with (path / HOME / "lock").open("rb+") as handle:
+            return not _held(handle)
+    except OSError:
+        return False
 
 
 def check_folder(path: Path) -> None:

@@ -112,6 +112,12 @@ def _differences(values: Values, base: int, lower_is_better: bool) -> Values:
     return values[base] - values if lower_is_better else values - values[base]
 
 
+def _of_each_metric(scores: Scores, baseline: str, averaging: Averaging) -> list[Values]:
+    """Return the differences from the baseline for each metric."""
+    base = scores.system(baseline)
+    return [_differences(_policed(scores, m, averaging), base, lower) for m, lower in enumerate(scores.lower_is_better)]
+
+
 def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
     """Return GeoRisk of each system over the lists that all have a value for; NaN where it is not made for them."""
     everywhere = values[:, ~np.isnan(values).any(axis=0)]
@@ -139,11 +145,7 @@ def _urisk(spelling: Spelling, baseline: str, alpha: Alpha = 1.0) -> Average:
     _check_alpha(alpha)
 
     def weighed(scores: Scores, averaging: Averaging) -> Scores:
-        base = scores.system(str(baseline))
-        columns = [
-            _weighed(_differences(_policed(scores, m, averaging), base, lower), alpha)
-            for m, lower in enumerate(scores.lower_is_better)
-        ]
+        columns = [_weighed(table, alpha) for table in _of_each_metric(scores, str(baseline), averaging)]
         return _holding(scores, np.stack(columns, axis=1), None)
 
     return mean_of(spelling, weighed)
@@ -155,10 +157,7 @@ def _trisk(spelling: Spelling, baseline: str, alpha: Alpha = 1.0) -> Average:
     _check_alpha(alpha)
 
     def measured(scores: Scores, averaging: Averaging) -> Scores:
-        base = scores.system(str(baseline))
-        tables = [
-            _differences(_policed(scores, m, averaging), base, lower) for m, lower in enumerate(scores.lower_is_better)
-        ]
+        tables = _of_each_metric(scores, str(baseline), averaging)
         overall = [[trisk(row[~np.isnan(row)], alpha) for row in table] for table in tables]
         return _holding(scores, np.full_like(scores.values, np.nan), np.array(overall).T)
 

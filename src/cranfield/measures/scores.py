@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
-from cranfield._numbers import number_text, percent_text
 from cranfield._record import Step
-from cranfield._spelling import nearest, parse
-from cranfield._table import Cell, Table, places
+from cranfield._spelling import nearest
+from cranfield._table import Table
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
-from cranfield.measures.crossed import cells_of, crossed
-from cranfield.measures.phrases import averaging_phrases, legend, relevance_phrase
+from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
@@ -219,7 +217,7 @@ class Scores:
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = scores._counted(scores.values[s, m], s, m, averaging).mean
+                result[s, m] = scores.counted(scores.values[s, m], s, m, averaging).mean
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
 
     def on_scale(self, averaging: Averaging) -> Scores:
@@ -256,84 +254,14 @@ class Scores:
         over users includes it (`crossed`). Where bounds were measured, ``least`` and ``most`` are the averages if every
         unjudged item of the lists were not relevant, and if every one were.
         """
+        from cranfield.measures.averages_frame import averages_frame
+
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
-        averaging, rows = Averaging.of(average, **decisions).with_kind(), []
-        scores = self.on_scale(averaging)
-        for s, system in enumerate(self.systems):
-            for m, metric in enumerate(self.metrics):
-                row = scores._row(s, m, averaging, level, interval, seed)
-                rows.append({"system": system, "metric": metric, **row, **scores._bounds_of(s, m, averaging)})
-        return pl.DataFrame(rows, schema=_SCHEMA if self.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
+        averaging = Averaging.of(average, **decisions).with_kind()
+        return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
-    def _row(self, s: int, m: int, averaging: Averaging, level: float, interval: str, seed: int) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "coverage": float(self.user_coverage[s]),
-            "filled": None if self.filled is None else float(self.filled[s, m]),
-            "item_coverage": None if self.item_coverage is None else float(self.item_coverage[s]),
-            "unjudged": None if self.unjudged is None else float(self.unjudged[s, m]),
-        }
-        if self.overall is not None and not np.isnan(self.overall[s, m]):
-            name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
-            return {**row, "mean": float(self.overall[s, m]), "average": name, "lists": self.n_lists}
-        kind, values, weights, missing = self._counted(self.values[s, m], s, m, averaging)
-        method = kind.method
-        if interval == "bootstrap":
-            lower, upper = kind.bootstrap(values, weights, level, seed)
-            method = "bootstrap percentile"
-        else:
-            lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
-        if self.repetitions is not None:
-            row["spread"], ends = self._over_repetitions(s, m, averaging, level)
-            if ends is not None and interval == "analytic":
-                (lower, upper), method = ends, "Student's t, users crossed with repetitions"
-        return {
-            **row,
-            "mean": kind(values, weights),
-            "lower": lower,
-            "upper": upper,
-            "average": f"{averaging.average}{' of groups' if averaging.groups == 'equal' else ''}",
-            "interval": f"{100 * level:g}% {method}",
-            "lists": len(values),
-            "undefined": missing,
-        }
-
-    def _over_repetitions(
-        self, s: int, m: int, averaging: Averaging, level: float
-    ) -> tuple[float, tuple[float, float] | None]:
-        """Return the standard deviation of an average between repetitions, and its interval with that in it.
-
-        The interval is that of `crossed`, of a mean over users; None for other averages.
-        """
-        from scipy.special import stdtrit
-
-        assert self.repetitions is not None
-        is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
-        if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
-            parts = [self._of_lists(self.repetitions == r) for r in range(int(self.repetitions.max()) + 1)]
-            means = [part._counted(part.values[s, m], s, m, averaging).mean for part in parts]
-            return float(np.std(means, ddof=1)), None
-        kept = self._kept(s, m, averaging)
-        values = np.where(kept, np.nan_to_num(self.values[s, m]), np.nan)
-        estimate = crossed(cells_of(values[None], self.users, self.repetitions))
-        middle = self._counted(self.values[s, m], s, m, averaging).mean
-        reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
-        return float(estimate.spread[0]), (middle - reach, middle + reach)
-
-    def _kept(self, s: int, m: int, averaging: Averaging) -> NDArray[np.bool_]:
-        """Return which lists count in the average of a system."""
-        covered = self.covered[s] if self.reduced_to is None else self.reduced_to
-        kept = covered if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
-        return kept if self.counts_zero(m, averaging.undefined) else kept & ~np.isnan(self.values[s, m])
-
-    def _bounds_of(self, s: int, m: int, averaging: Averaging) -> dict[str, float]:
-        """Return the averages of the bounds, where these were measured and the metric has any."""
-        if self.bounds is None or np.isnan(self.bounds[:, s, m]).all():
-            return {}
-        least, most = (self._counted(values, s, m, averaging).mean for values in self.bounds[:, s, m])
-        return {"least": least, "most": most}
-
-    def _counted(self, values: NDArray[np.float64], s: int, m: int, averaging: Averaging) -> Counted:
+    def counted(self, values: NDArray[np.float64], s: int, m: int, averaging: Averaging) -> Counted:
         """Return which of the lists' ``values`` an average is made of."""
         return counted(
             values,
@@ -376,9 +304,9 @@ class Scores:
         What belongs to a whole system, as catalogue coverage does, is not there: it has no value by group.
         """
         one_of("group", name, self.group_names)
-        return self._of_lists(self.grouped_by() == self.group_names.index(name))
+        return self.of_lists(self.grouped_by() == self.group_names.index(name))
 
-    def _of_lists(self, keep: NDArray[np.bool_]) -> Scores:
+    def of_lists(self, keep: NDArray[np.bool_]) -> Scores:
         """Return the scores of some of the lists."""
         return replace(
             self,
@@ -404,7 +332,7 @@ class Scores:
         """Return the scores of the lists that are in a group, but not in this one."""
         one_of("group", name, self.group_names)
         groups = self.grouped_by()
-        return self._of_lists((groups >= 0) & (groups != self.group_names.index(name)))
+        return self.of_lists((groups >= 0) & (groups != self.group_names.index(name)))
 
     def segments(self, by: Any, *, train: Ratings | None = None) -> Segments:
         """Return the scores by groups of users, to be averaged (`Segments.frame`) and compared (`compare_segments`).
@@ -507,86 +435,13 @@ class Scores:
         With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
         ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
         """
+        from cranfield.measures.scores_table import scores_table
+
         digits = whole("digits", digits, at_least=0)
         averaging = Averaging.of(average, **decisions)
-        means = self.average(averaging)
-        kinds = {
-            ("lower", "upper"): (level is not None, _interval),
-            ("least", "most"): (self.bounds is not None, _span),
-            ("mean", "spread"): (self.repetitions is not None, _deviation),
-        }
-        pairs = [(*names, form) for names, (is_shown, form) in kinds.items() if is_shown]
-        ends = pl.DataFrame()
-        if pairs:
-            ends = self.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
-        cells = [[Cell(name)] for name in self.systems]
-        lowest_first = self.on_scale(averaging).lower_is_better
-        for m, lower in enumerate(lowest_first):
-            order = places(means[:, m], lower, digits)
-            for s, place in enumerate(order):
-                text = number_text(means[s, m], digits)
-                for low, high, form in pairs:
-                    below, above = ends.select(low, high).row(s * len(self.metrics) + m)
-                    if None not in (below, above) and not np.isnan([below, above]).any():
-                        text += " " + form(means[s, m], below, above, digits)
-                several = len(self.systems) > 1
-                cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
-        header = ["system", *self.metrics]
-        for name, shares in self._services(services).items():
-            header.append(name)
-            for s, served in enumerate(shares):
-                cells[s].append(Cell(percent_text(served)))
-        caption = self._caption(averaging)
-        if level is not None:
-            methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
-            caption += f"; interval: {', '.join(methods) or 'none'}"
-        meaning = legend(header)
-        return Table(
-            header, _best_first(cells, means, lowest_first), caption, (*self.notes, *([meaning] if meaning else []))
+        return scores_table(
+            self, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed
         )
-
-    def _services(self, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
-        """Return the shares that stand beside the averages, by the heads of their columns."""
-        shares = {"users": self.user_coverage}
-        if not self.metrics:
-            return shares
-        metric, depth = deepest(self.metrics)
-        place = self.metrics.index(metric)
-        if all_of_them and self.filled is not None:
-            shares[f"places{depth}"] = self.filled[:, place]
-        if all_of_them and self.item_coverage is not None:
-            shares[f"items in {self.catalogue}"] = self.item_coverage
-        if self.unjudged is not None:
-            shares[f"unjudged{depth}"] = self.unjudged[:, place]
-        return shares
-
-    def _caption(self, averaging: Averaging) -> str:
-        settings = self.step.settings
-        parts = [
-            self._units(self.n_lists),
-            f"{settings.get('lists', 'full')} lists",
-            *([self.relevance] if self.relevance else []),
-            *self._averaged(averaging),
-            *([] if self.repetitions is None else ["sd: the standard deviation between repetitions"]),
-            *([] if self.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
-        ]
-        return "; ".join(parts)
-
-    def _units(self, count: int) -> str:
-        return f"{count:,} {self.unit}{'' if count == 1 else 's'}"
-
-    def _averaged(self, averaging: Averaging) -> list[str]:
-        """Return how lists are averaged, in clauses."""
-        average, coverage, undefined = averaging_phrases(
-            {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
-        )
-        if averaging.coverage == "reduced" and len(self.systems) > 1:
-            coverage = f"each system over the {self.unit}s that it serves"
-            if self.reduced_to is not None:
-                common = self._units(int(np.count_nonzero(self.reduced_to)))
-                coverage = f"over the {common} that {all_systems(len(self.systems))} serve"
-        groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
-        return [average, *groups, coverage, undefined]
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()
@@ -596,73 +451,3 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return self.table(services=True, level=LEVEL).html()
-
-
-def all_systems(n: int) -> str:
-    """Return all of n systems in words.
-
-    Examples
-    --------
-    >>> all_systems(2), all_systems(3)
-    ('both systems', 'all 3 systems')
-    """
-    return "both systems" if n == 2 else f"all {n} systems"
-
-
-def deepest(metrics: Sequence[str]) -> tuple[str, str]:
-    """Return the metric that looks deepest into the lists, and how deep, as the end of a name.
-
-    Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
-
-    Examples
-    --------
-    >>> deepest(["P@10", "nDCG@100"]), deepest(["P@10", "AP"])
-    (('nDCG@100', '@100'), ('AP', ' in the whole list'))
-    """
-    cutoffs = {metric: parse(metric).cutoff for metric in metrics}
-    metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
-    return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
-
-
-def _best_first(
-    rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
-) -> list[list[Cell]]:
-    """Return the rows of the systems in the order of the first metric; those without an average stand last."""
-    if not lower_is_better:
-        return rows
-    return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]
-
-
-def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
-    """Write an interval: by its half width where the mean is in the middle, else by its ends."""
-    if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
-        return f"±{number_text(mean - lower, digits)}"
-    return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
-
-
-def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
-    return f"(sd {number_text(deviation, digits)})"
-
-
-def _span(_: float, least: float, most: float, digits: int) -> str:
-    return f"({number_text(least, digits)}–{number_text(most, digits)})"
-
-
-_SCHEMA: Mapping[str, Any] = {
-    "system": pl.String,
-    "metric": pl.String,
-    "mean": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "average": pl.String,
-    "interval": pl.String,
-    "lists": pl.Int64,
-    "undefined": pl.Int64,
-    "coverage": pl.Float64,
-    "filled": pl.Float64,
-    "item_coverage": pl.Float64,
-    "unjudged": pl.Float64,
-    "spread": pl.Float64,
-}
-
-_BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}

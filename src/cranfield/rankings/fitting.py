@@ -106,17 +106,17 @@ def each_system(
         What another process does with a name and a system, and what makes the result of what it sends back.
     """
     numbered = list(enumerate(named.items()))
-    beside = [one for one, moved in zip(numbered, moves, strict=True) if moved and jobs > 1]
+    beside = [entry for entry, moved in zip(numbered, moves, strict=True) if moved and jobs > 1]
     if len(beside) > 1:
         # What learns on one thread takes longest: started last, it would be waited for alone.
-        beside.sort(key=lambda one: not getattr(one[1][1], "one_thread", False))
+        beside.sort(key=lambda entry: not getattr(entry[1][1], "one_thread", False))
         with progress(what, total=len(beside), unit="systems") as bar:
             for done in run_in_workers(there, [pair for _, pair in beside], jobs):
                 place, (name, system) = beside[done.place]
                 yield Done(place, back(name, system, done.result), done.seconds)
                 bar.advance()
         taken = {place for place, _ in beside}
-        numbered = [one for one in numbered if one[0] not in taken]
+        numbered = [entry for entry in numbered if entry[0] not in taken]
     for place, (name, system) in numbered:
         start = time.perf_counter()
         result = here(name, system)
@@ -130,8 +130,8 @@ def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
     else:
         given = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
     return [
-        isinstance(one, str) and of_this_package(system) and bool(sys.executable)
-        for one, system in zip(given, named.values(), strict=True)
+        isinstance(spelling, str) and of_this_package(system) and bool(sys.executable)
+        for spelling, system in zip(given, named.values(), strict=True)
     ]
 
 

@@ -22,11 +22,11 @@ def named_groups(column: Any) -> Groups:
     ([1, 0, 1], ('9', '10'))
     """
     texts = pl.Series(column).cast(pl.String)
-    found = texts.unique().to_list()
-    if None in found or len(found) > np.iinfo(np.int16).max:
+    distinct = texts.unique().to_list()
+    if None in distinct or len(distinct) > np.iinfo(np.int16).max:
         return None, ()
-    numbers = all(name.isascii() and name.isdigit() for name in found)
-    names = sorted(found, key=lambda name: (int(name) if numbers else 0, name))
+    numbers = all(name.isascii() and name.isdigit() for name in distinct)
+    names = sorted(distinct, key=lambda name: (int(name) if numbers else 0, name))
     places = texts.replace_strict(names, list(range(len(names))), return_dtype=pl.Int16) if names else texts
     return places.cast(pl.Int16).to_numpy().astype(np.int16), tuple(names)
 

@@ -57,24 +57,24 @@ class RunLayout:
     take: Callable[[RunTable, Roles], Rows]
 
 
-def choose_layout(table: RunTable, given: Given, asked: str | None) -> tuple[RunLayout, Roles]:
+def choose_layout(table: RunTable, given: Given, wanted: str | None) -> tuple[RunLayout, Roles]:
     """Return the layout asked for (by its name or a tool's) or the first that fits, and the roles of the columns."""
-    if asked is not None and asked not in LAYOUTS and asked not in TOOLS:
-        raise SettingError(f"format={asked!r} is not known{nearest(asked, [*LAYOUTS, *TOOLS])}")
-    for name in LAYOUTS if asked is None else TOOLS.get(asked, (asked,)):
+    if wanted is not None and wanted not in LAYOUTS and wanted not in TOOLS:
+        raise SettingError(f"format={wanted!r} is not known{nearest(wanted, [*LAYOUTS, *TOOLS])}")
+    for name in LAYOUTS if wanted is None else TOOLS.get(wanted, (wanted,)):
         roles = LAYOUTS[name].roles(table, given)
         if roles is not None:
             return LAYOUTS[name], roles
-    if asked is None and _are_qrels(table):
+    if wanted is None and _are_qrels(table):
         raise InputError(
             "the file holds relevance judgments (qrels), not ranked lists",
             source=table.source,
             remedy="give it as the test set (--test), and the lists of a system as the run",
         )
     columns = ", ".join(table.names) if table.header else f"{len(table.names)} columns without names"
-    if asked is not None:
-        says = "; or ".join(LAYOUTS[name].says for name in TOOLS.get(asked, (asked,)))
-        raise InputError(f"{columns} cannot be format={asked!r}, which is {says}", source=table.source)
+    if wanted is not None:
+        says = "; or ".join(LAYOUTS[name].says for name in TOOLS.get(wanted, (wanted,)))
+        raise InputError(f"{columns} cannot be format={wanted!r}, which is {says}", source=table.source)
     raise InputError(
         f"{columns} do not say which one is the user and which the item",
         source=table.source,
@@ -88,7 +88,7 @@ def _are_qrels(table: RunTable) -> bool:
     if table.header or len(table.names) != 4:
         return False
     iterations = table.sample(table.names[1])
-    return bool(iterations) and all(str(one).strip() in ("0", "Q0", "00") for one in iterations)
+    return bool(iterations) and all(str(iteration).strip() in ("0", "Q0", "00") for iteration in iterations)
 
 
 def _trec_roles(table: RunTable, _: Given) -> Roles | None:
@@ -141,10 +141,10 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
                 column=roles["item"],
                 remedy="call one of them item",
             )
-        found = {role: inner[name] for role, name in fields.items()}
+        flat = {role: inner[name] for role, name in fields.items()}
     else:
-        found = {role: _aligned(column, sizes, role, table) for role, column in columns.items() if role != "user"}
-    return _rows(columns["user"], found, sizes)
+        flat = {role: _aligned(column, sizes, role, table) for role, column in columns.items() if role != "user"}
+    return _rows(columns["user"], flat, sizes)
 
 
 def _joined_roles(table: RunTable, given: Given) -> Roles | None:
@@ -219,12 +219,12 @@ def _take_rows(table: RunTable, roles: Roles) -> Rows:
     return _rows(columns.pop("user"), columns)
 
 
-def _rows(users: Any, found: Mapping[str, Any], sizes: NDArray[np.int64] | None = None) -> Rows:
-    score, prediction = found.get("score"), found.get("prediction")
-    if score is None and "rank" not in found:
+def _rows(users: Any, columns: Mapping[str, Any], sizes: NDArray[np.int64] | None = None) -> Rows:
+    score, prediction = columns.get("score"), columns.get("prediction")
+    if score is None and "rank" not in columns:
         # A predicted rating alone is also what the list is ordered by.
         score = prediction
-    return Rows(users, found["item"], score, found.get("rank"), prediction, sizes, groups=found.get("group"))
+    return Rows(users, columns["item"], score, columns.get("rank"), prediction, sizes, groups=columns.get("group"))
 
 
 def _is_list(column: Any) -> bool:

@@ -186,8 +186,8 @@ def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions)
     order = np.arange(len(value))
     sizes = indptr[lists + 1] - indptr[lists]
     magnitude = np.frexp(sizes)[1]
-    for one in np.unique(magnitude):
-        alike, width = lists[magnitude == one], int(sizes[magnitude == one].max())
+    for exponent in np.unique(magnitude):
+        alike, width = lists[magnitude == exponent], int(sizes[magnitude == exponent].max())
         for block in np.array_split(alike, -(-len(alike) * width // _BLOCK)):
             start, size = indptr[block, None], (indptr[block + 1] - indptr[block])[:, None]
             column = np.arange(width)

@@ -174,8 +174,8 @@ class Ranker:
 
     def run(self, name: str, ranked: RunColumns) -> Run:
         """Return the run that has these columns."""
-        made = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
-        return made(name, ranked)
+        run_of = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
+        return run_of(name, ranked)
 
     def _whole_run(self, name: str, ranked: RunColumns) -> Run:
         empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
@@ -217,5 +217,5 @@ class Ranker:
 
     def _history(self, name: str) -> tuple[Step, ...]:
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
-        asked = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
-        return (*self.targets.train.history, self.served, self.targets.step, Step("recommend", asked))
+        settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
+        return (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings))

@@ -344,13 +344,13 @@ def _one_relevant_run(
 
 def _whole(column: Any, role: str, opened: _Opened) -> Codes:
     """Return a column of whole numbers that are not negative."""
-    found = _numbers(column, role, opened)
+    numbers = _numbers(column, role, opened)
     with np.errstate(invalid="ignore"):
-        wrong = ~((found >= 0) & (found < 2**31) & (found == np.floor(found)))
+        wrong = ~((numbers >= 0) & (numbers < 2**31) & (numbers == np.floor(numbers)))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise opened.error(Fault(row, f"{found[row]:g} is not a {role}", "give a whole number from 0"), role)
-    return found.astype(np.int32)
+        raise opened.error(Fault(row, f"{numbers[row]:g} is not a {role}", "give a whole number from 0"), role)
+    return numbers.astype(np.int32)
 
 
 def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -374,7 +374,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
         return numbers(column)
     except Fault as fault:
         # Scores that have no column of their own are predicted ratings, or stand beside their items.
-        column_role = next((one for one in (role, "prediction") if one in opened.roles), "item")
+        column_role = next((candidate for candidate in (role, "prediction") if candidate in opened.roles), "item")
         raise opened.error(fault, column_role) from None
 
 

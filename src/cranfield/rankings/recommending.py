@@ -77,8 +77,8 @@ def recommend(
     [('ann', 'z', 1, 1.0), ('bob', 'z', 1, 1.0)]
     """
     serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
-    made = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
-    return [done.result for done in sorted(made, key=lambda done: done.place)]
+    results = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
+    return [done.result for done in sorted(results, key=lambda done: done.place)]
 
 
 RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
@@ -101,8 +101,8 @@ def recommend_each(
     Where several systems are trained at a time, the first to be done comes first.
     """
     serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
-    made = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
-    return (done.result for done in made)
+    results = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
+    return (done.result for done in results)
 
 
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:

@@ -54,18 +54,18 @@ def rankers_for(
     widest: dict[tuple[Any, ...], Ranker] = {}
     # The widest draw first: the others are parts of it.
     order = sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0))
-    made: dict[int, Ranker] = {}
+    rankers: dict[int, Ranker] = {}
     for place in order:
         ranking = rankings[place]
         shared = _draw_key(ranking)
         base = widest.get(shared) if shared is not None else None
         if base is None:
-            made[place] = Ranker.of(split, serving, ranking, seed)
+            rankers[place] = Ranker.of(split, serving, ranking, seed)
             if shared is not None:
-                widest[shared] = made[place]
+                widest[shared] = rankers[place]
         else:
-            made[place] = _narrowed(base, ranking)
-    return [made[place] for place in range(len(rankings))]
+            rankers[place] = _narrowed(base, ranking)
+    return [rankers[place] for place in range(len(rankings))]
 
 
 def _draw_key(ranking: Ranking) -> tuple[Any, ...] | None:

@@ -186,7 +186,7 @@ class Targets:
                     places.append(order)
                     short += not enough
                     bar.advance()
-        sizes = np.array([len(one) for one in drawn], dtype=np.int64)
+        sizes = np.array([len(items) for items in drawn], dtype=np.int64)
         indptr = np.append(np.int64(0), np.cumsum(sizes))
         nothing = np.zeros(0, dtype=np.int32)
         items, order = (np.concatenate(columns) if columns else nothing for columns in (drawn, places))

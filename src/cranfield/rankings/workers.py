@@ -64,15 +64,17 @@ def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]
     threads = max(1, settings.workers // jobs)
     message = _packed((function, threads))
     workers = [_started(threads) for _ in range(jobs)]
-    clerks = [threading.Thread(target=_attend, args=(one, message, waiting, done), daemon=True) for one in workers]
+    clerks = [
+        threading.Thread(target=_attend, args=(process, message, waiting, done), daemon=True) for process in workers
+    ]
     try:
         for clerk in clerks:
             clerk.start()
         for _ in tasks:
-            found = done.get()
-            if isinstance(found, BaseException):
-                raise found
-            yield found._replace(seconds=found.seconds / jobs)
+            result = done.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield result._replace(seconds=result.seconds / jobs)
     finally:
         for worker in workers:
             worker.kill()
@@ -89,7 +91,7 @@ def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]
 
 def _started(threads: int) -> subprocess.Popen[bytes]:
     """Start a worker whose libraries have so many threads."""
-    limits = {f"{one}_NUM_THREADS": str(threads) for one in _LIBRARIES}
+    limits = {f"{library}_NUM_THREADS": str(threads) for library in _LIBRARIES}
     # What can be imported here can be there.
     paths = {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     return subprocess.Popen(
@@ -167,7 +169,11 @@ def _received(source: IO[bytes]) -> Iterator[Any]:
 def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
     """Return the error of a worker; a mistake of the user stays the one line that it is."""
     # Only the built-in kind of an error of a library can be made without knowing what the library makes it of.
-    kind = kind if issubclass(kind, CranfieldError) else next(one for one in kind.mro() if one.__module__ == "builtins")
+    kind = (
+        kind
+        if issubclass(kind, CranfieldError)
+        else next(parent for parent in kind.mro() if parent.__module__ == "builtins")
+    )
     error = kind.__new__(kind, text)
     error.args = (text,)
     if not isinstance(error, CranfieldError):

@@ -289,9 +289,9 @@ def slim_sparse(
                 begins[raters[entry]] += 1
         part = np.zeros((count + 1, count + 1))
         for u in range(n_users):
-            for one in range(ends[u], ends[u + 1]):
+            for entry in range(ends[u], ends[u + 1]):
                 for other in range(ends[u], ends[u + 1]):
-                    part[which[one], which[other]] += what[one] * what[other]
+                    part[which[entry], which[other]] += what[entry] * what[other]
         _descend(part[:count, :count], part[count, :count], -1, l1, l2, sweeps, tolerance, weights[j, :count])
 
 

@@ -73,7 +73,7 @@ def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
     """Return the product of two sparse matrices as a dense block with NaN where nothing contributed."""
     block = dense_product(left, right)
     nothing = block == 0
-    if nothing.any() and not all((one.data > 0).all() for one in (left, right)):
+    if nothing.any() and not all((matrix.data > 0).all() for matrix in (left, right)):
         # What did contribute may have been 0, or of both signs.
         nothing = dense_product(ones_like(left), ones_like(right)) == 0
     block[nothing] = np.nan

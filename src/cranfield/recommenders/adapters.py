@@ -118,8 +118,8 @@ class Function:
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return what the function returns."""
-        found: NDArray[Any] = self.function(self._train, users)
-        return found
+        scores: NDArray[Any] = self.function(self._train, users)
+        return scores
 
 
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:

@@ -75,11 +75,11 @@ class BayesianPersonalizedRanking(Model):
         strengths = np.array([self.user, self.positive, self.negative, self.bias], dtype=np.float32)
 
         def triples(first: int) -> NDArray[np.int32]:
-            found = np.empty((3, min(_AT_A_TIME, samples - first)), dtype=np.int32)
+            drawn = np.empty((3, min(_AT_A_TIME, samples - first)), dtype=np.int32)
             loops.draw_triples(
-                train.users, train.indptr, train.items, raters, self.sampling == "user", train.n_items, state, found
+                train.users, train.indptr, train.items, raters, self.sampling == "user", train.n_items, state, drawn
             )
-            return found
+            return drawn
 
         starts = range(0, samples, _AT_A_TIME)
         with progress("Fitting bprmf", total=samples, unit="samples") as bar:

@@ -21,7 +21,7 @@ def normal_factors(
 
 def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **settings: float) -> None:
     """Refuse factors that too large a setting, such as the step of an ascent, has thrown beyond all numbers."""
-    if not all(np.isfinite(one).all() for one in factors):
+    if not all(np.isfinite(matrix).all() for matrix in factors):
         spelled = " and ".join(f"{name}={value:g}" for name, value in settings.items())
         raise SettingError(f"{system} does not settle with {spelled}; give a smaller {' or '.join(settings)}")
 

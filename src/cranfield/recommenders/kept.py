@@ -116,7 +116,7 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
 
 
 def _about(model: Model, train: Ratings) -> dict[str, Any]:
-    settings = {one.name: getattr(model, one.name) for one in fields(model)}
+    settings = {field.name: getattr(model, field.name) for field in fields(model)}
     return {"cranfield": __version__, "system": model.name, "settings": settings, "train": train.fingerprint}
 
 
@@ -134,19 +134,19 @@ def _check_same(path: Path, stored: NDArray[Any] | None, wanted: dict[str, Any])
     """Refuse a model of another system, version or training set."""
     try:
         about = json.loads(str(stored))
-        found = {name: about[name] for name in wanted}
-        found["settings"] = dict(found["settings"])
+        kept = {name: about[name] for name in wanted}
+        kept["settings"] = dict(kept["settings"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("this is not a kept model", source=path, remedy=_AGAIN) from error
-    differs = next((name for name in wanted if found[name] != wanted[name]), None)
+    differs = next((name for name in wanted if kept[name] != wanted[name]), None)
     if differs == "train":
         raise InputError("this model was trained on other ratings", source=path, remedy=_AGAIN)
     if differs == "settings":
-        pairs = {name: (found[differs].get(name), value) for name, value in wanted[differs].items()}
-        told = ", ".join(f"{name}={was}, not {now}" for name, (was, now) in pairs.items() if was != now)
-        raise InputError(f"this model was trained with {told}", source=path, remedy=_AGAIN)
+        pairs = {name: (kept[differs].get(name), value) for name, value in wanted[differs].items()}
+        differences = ", ".join(f"{name}={was}, not {now}" for name, (was, now) in pairs.items() if was != now)
+        raise InputError(f"this model was trained with {differences}", source=path, remedy=_AGAIN)
     if differs is not None:
         word = "version" if differs == "cranfield" else differs
         raise InputError(
-            f"this model is of the {word} {found[differs]}, not {wanted[differs]}", source=path, remedy=_AGAIN
+            f"this model is of the {word} {kept[differs]}, not {wanted[differs]}", source=path, remedy=_AGAIN
         )

@@ -45,9 +45,19 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
     )
 
 
+@dataclass
+class _LikelyNeighbours(Model):
+    """What both sides share: neighbours by query likelihood, and ratings without those of value 0."""
+
+    needs_positive: ClassVar[bool] = True
+
+    k: int = setting(100, low=1)
+    smoothing: float = setting(0.9, above=0, below=1)
+
+
 @register("lm-wsr-ub")
 @dataclass
-class LanguageModelUsers(Model):
+class LanguageModelUsers(_LikelyNeighbours):
     r"""LM-WSR-UB: the ratings of the users whose profiles best explain the user's.
 
     .. math:: s(u, i) = \sum_{v \in V_u} cos(u, v) r_{vi}
@@ -62,11 +72,6 @@ class LanguageModelUsers(Model):
         λ of Jelinek-Mercer: the weight of the collection.
     """
 
-    needs_positive: ClassVar[bool] = True
-
-    k: int = setting(100, low=1)
-    smoothing: float = setting(0.9, above=0, below=1)
-
     def _fit(self, train: Ratings) -> None:
         self._ratings = without_zeros(rating_matrix(train))
         self._neighbours = likely_neighbours(self._ratings, self.k, self.smoothing)
@@ -77,7 +82,7 @@ class LanguageModelUsers(Model):
 
 @register("lm-wsr-ib")
 @dataclass
-class LanguageModelItems(Model):
+class LanguageModelItems(_LikelyNeighbours):
     r"""LM-WSR-IB: the user's ratings of the items whose raters best explain the target item's.
 
     .. math:: s(u, i) = \sum_{j \in J_i \cap I_u} cos(i, j) r_{uj}
@@ -92,11 +97,6 @@ class LanguageModelItems(Model):
     smoothing
         λ of Jelinek-Mercer: the weight of the collection.
     """
-
-    needs_positive: ClassVar[bool] = True
-
-    k: int = setting(100, low=1)
-    smoothing: float = setting(0.9, above=0, below=1)
 
     def _fit(self, train: Ratings) -> None:
         self._ratings = without_zeros(rating_matrix(train))

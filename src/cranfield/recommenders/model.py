@@ -78,7 +78,7 @@ class Model:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
-        given = {"_train", "_known_codes", *(one.name for one in fields(self))}
+        given = {"_train", "_known_codes", *(field.name for field in fields(self))}
         learned = {name: value for name, value in vars(self).items() if name not in given}
         return pack(learned, self.train.compact())
 

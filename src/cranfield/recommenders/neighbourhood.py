@@ -63,9 +63,9 @@ def nearest_rows(
         if weight is not None:
             values = np.take_along_axis(weight(block), columns, axis=1)
         ends = np.append(0, np.cumsum(np.count_nonzero(near, axis=1)))
-        found = sparse.csr_array((values[near], columns[near], ends), shape=(len(rows), count))
-        found.sort_indices()
-        return found
+        block_rows = sparse.csr_array((values[near], columns[near], ends), shape=(len(rows), count))
+        block_rows.sort_indices()
+        return block_rows
 
     pieces = each(one_block, blocks(count, count), "Finding neighbours")
     return sparse.vstack(pieces, format="csr") if pieces else sparse.csr_array((0, count))

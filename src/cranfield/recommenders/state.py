@@ -73,7 +73,9 @@ class _Packer:
             parts = {part: self._array(f"{name}.{part}", getattr(value, part)) for part in _CSR}
             return {"csr": parts, "shape": [int(size) for size in value.shape]}
         if is_dataclass(value):
-            inside = {one.name: self.planned(f"{name}.{one.name}", getattr(value, one.name)) for one in fields(value)}
+            inside = {
+                field.name: self.planned(f"{name}.{field.name}", getattr(value, field.name)) for field in fields(value)
+            }
             return {"object": type(value).__name__, "fields": inside}
         raise CannotKeepError(f"{name} is a {type(value).__name__}")
 
@@ -122,7 +124,7 @@ class _Unpacker:
 def _dataclass_of(owner: type, name: str) -> Any:
     """Return a dataclass of a module that defines the model or one of its parents; no other name is looked up."""
     for parent in owner.__mro__:
-        found = getattr(sys.modules[parent.__module__], name, None)
-        if parent is not object and isinstance(found, type) and is_dataclass(found):
-            return found
+        candidate = getattr(sys.modules[parent.__module__], name, None)
+        if parent is not object and isinstance(candidate, type) and is_dataclass(candidate):
+            return candidate
     raise KeyError(name)

@@ -106,11 +106,11 @@ def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: St
     named = {"training": train, "test": test} | ({} if validation is None else {"validation": validation})
     for name, part in named.items():
         if len(part) == 0:
-            total = sum(len(one) for one in named.values())
-            users = np.count_nonzero(sum(one.user_counts for one in named.values()))
-            asked = ", ".join(f"{key}={value}" for key, value in step.settings.items() if value is not None)
+            total = sum(len(ratings) for ratings in named.values())
+            users = np.count_nonzero(sum(ratings.user_counts for ratings in named.values()))
+            spelled = ", ".join(f"{key}={value}" for key, value in step.settings.items() if value is not None)
             raise ImpossibleSplitError(
-                f"{step.action.removeprefix('split.')}({asked}) leaves the {name} part empty ({total:,} ratings of "
+                f"{step.action.removeprefix('split.')}({spelled}) leaves the {name} part empty ({total:,} ratings of "
                 f"{users:,} users in all); choose another size for it, or use more ratings"
             )
     sizes = {"train": len(train), "validation": None if validation is None else len(validation), "test": len(test)}

@@ -53,8 +53,8 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
         raise SettingError("temporal takes train or at, not both; the moment decides the share")
     times = timed(ratings, "temporal")
     share = validation_share(validation)
-    asked = None if at is not None else check.share("train", 0.8 if train is None else train)
-    cut = seconds("at", at) if asked is None else _cut(times, asked)
+    train_share = None if at is not None else check.share("train", 0.8 if train is None else train)
+    cut = seconds("at", at) if train_share is None else _cut(times, train_share)
     newest = times.max()
     if not times.min() < cut <= newest:
         raise ImpossibleSplitError(
@@ -68,7 +68,7 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
         inner = _cut(times[parts == TRAIN], 1 - share)
         parts[(times >= inner) & (times < cut)] = VALIDATION
         effect["validation_cut"] = day(inner)
-    settings = {"train": asked, "at": None if at is None else day(cut), "validation": validation}
+    settings = {"train": train_share, "at": None if at is None else day(cut), "validation": validation}
     return divide(ratings, parts, "temporal", settings, effect=effect)
 
 

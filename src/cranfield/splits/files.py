@@ -94,7 +94,9 @@ def write(
         "cranfield": records[0].pop("cranfield"),
         "data": {"fingerprint": fingerprint, **records[0].pop("data")},
         "files": [path.relative_to(folder).as_posix() for path in written],
-        "splits": [{key: value for key, value in one.items() if key not in ("cranfield", "data")} for one in records],
+        "splits": [
+            {key: value for key, value in entry.items() if key not in ("cranfield", "data")} for entry in records
+        ],
     }
     write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return folder / RECORD
@@ -138,7 +140,7 @@ class _Earlier(NamedTuple):
         try:
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
             files = {folder / name for name in record["files"] if _is_ours(name)}
-            return cls(files, [one["fingerprints"] for one in record["splits"]])
+            return cls(files, [split["fingerprints"] for split in record["splits"]])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls(set(), [])
 

@@ -107,5 +107,5 @@ def _pairs(ratings: Ratings) -> NDArray[np.int64]:
 def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say which of the pairs are among others, both ascending."""
     place = np.minimum(np.searchsorted(others, pairs), len(others) - 1)
-    found: NDArray[np.bool_] = others[place] == pairs
-    return found
+    present: NDArray[np.bool_] = others[place] == pairs
+    return present

@@ -83,7 +83,7 @@ class Split:
         The steps are those of the training part; where another part came another way, its own are beside them.
         """
         data = {name: self._before(part) for name, part in self.parts.items()}
-        others = {name: told for name, told in data.items() if told != data["train"]}
+        others = {name: origin for name, origin in data.items() if origin != data["train"]}
         return {
             "cranfield": __version__,
             "split": self.step.as_dict(),

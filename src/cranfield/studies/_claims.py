@@ -61,14 +61,14 @@ class Saying:
         The section that says it.
     margin
         Above 0 where it is so: one number, or one for all systems and one for each draw of them.
-    told
+    evidence
         The numbers behind that.
     """
 
     claim: str
     where: str
     margin: Floats
-    told: str
+    evidence: str
 
 
 @dataclass(frozen=True)
@@ -112,16 +112,16 @@ class Standing:
     tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
     """
 
-    def __init__(self, found: Assessment, seed: int = 0) -> None:
-        self.metrics, self.systems = found.metrics, len(found.systems)
+    def __init__(self, assessment: Assessment, seed: int = 0) -> None:
+        self.metrics, self.systems = assessment.metrics, len(assessment.systems)
         held = np.ones((1, self.systems))
         self.drawn = draws_of_systems(self.systems, DRAWS, stream(seed, "studies", "claims", self.systems))
-        evidence = found.evidence
+        evidence = assessment.evidence
         whole, draws = evidence.judge(held), evidence.thinned().judge(self.drawn)
         self._scores: dict[str, Floats] = {
             name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
         }
-        self._scores["power"] = -_mean_p(found, np.concatenate([held, self.drawn]))
+        self._scores["power"] = -_mean_p(assessment, np.concatenate([held, self.drawn]))
 
     @property
     def criteria(self) -> list[str]:
@@ -136,7 +136,7 @@ class Standing:
         """Return the metrics that are not named."""
         return [name for name in self.metrics if name not in names]
 
-    def told(self, criterion: str) -> str:
+    def evidence(self, criterion: str) -> str:
         """Return the metrics with their scores, best first."""
         scores = self._scores[criterion][0]
         order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")
@@ -186,8 +186,8 @@ def finding(said: Saying, systems: int) -> Finding:
     'cannot tell'
     """
     margin = np.round(said.margin, 12)  # what rounding leaves is not a margin
-    found = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
-    return found if systems >= FEWEST_SYSTEMS else replace(found, verdict="cannot tell")
+    judged = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
+    return judged if systems >= FEWEST_SYSTEMS else replace(judged, verdict="cannot tell")
 
 
 def finding_over_splits(said: Saying) -> Finding:
@@ -213,7 +213,7 @@ def _found(said: Saying, whole: float, draws: Floats) -> Finding:
         verdict = "holds"
     elif whole < 0 and (fails is None or fails >= SURE):
         verdict = "does not hold"
-    return Finding(said.claim, said.where, verdict, said.told, whole, holds, fails)
+    return Finding(said.claim, said.where, verdict, said.evidence, whole, holds, fails)
 
 
 def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
@@ -227,7 +227,7 @@ def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
         "sure": pl.Float64,
         "against": pl.Float64,
     }
-    return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in findings], schema=columns)
+    return pl.DataFrame([{name: getattr(claim, name) for name in columns} for claim in findings], schema=columns)
 
 
 def title_of(scenario: str) -> str:
@@ -235,12 +235,12 @@ def title_of(scenario: str) -> str:
     return SCENARIOS[scenario].title
 
 
-def _mean_p(found: Assessment, multiplicity: Floats) -> Floats:
+def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
     """Return draws × metrics: the mean p-value of a pair of systems, each pair counting as often as it is drawn."""
-    place = {system: s for s, system in enumerate(found.systems)}
-    p = np.full((len(found.metrics), len(place), len(place)), np.nan)
-    of = {metric: m for m, metric in enumerate(found.metrics)}
-    for metric, a, b, value in found.curves.select("metric", "system_a", "system_b", "p").iter_rows():
+    place = {system: s for s, system in enumerate(assessment.systems)}
+    p = np.full((len(assessment.metrics), len(place), len(place)), np.nan)
+    of = {metric: m for m, metric in enumerate(assessment.metrics)}
+    for metric, a, b, value in assessment.curves.select("metric", "system_a", "system_b", "p").iter_rows():
         p[of[metric], place[a], place[b]] = p[of[metric], place[b], place[a]] = value
     first, second = np.triu_indices(len(place), 1)
     weights = multiplicity[:, first] * multiplicity[:, second]

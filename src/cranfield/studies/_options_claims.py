@@ -248,8 +248,8 @@ def _pair(panel: Panel, part: str, setting: str, metric: str) -> str:
 
 
 def _leads(metric: str, places: Sequence[float], lead: Floats) -> str:
-    told = ", ".join(f"{place:g}: {value:+.4f}" for place, value in zip(places, lead.mean(axis=0)))
-    return f"{metric} of {KNN} less that of {MF}: {told}"
+    leads = ", ".join(f"{place:g}: {value:+.4f}" for place, value in zip(places, lead.mean(axis=0)))
+    return f"{metric} of {KNN} less that of {MF}: {leads}"
 
 
 def _points(places: Sequence[float], values: Floats) -> str:

@@ -101,11 +101,11 @@ def _exhibit(
     name: str, caption: str, panels: Sequence[Panel], missing: Sequence[str], frame: Frame, draw: Draw
 ) -> Exhibit:
     frames = {panel.name: frame(panel) for panel in panels}
-    whole = pl.concat([one.select(pl.lit(panel).alias("panel"), pl.all()) for panel, one in frames.items()])
+    whole = pl.concat([rows.select(pl.lit(panel).alias("panel"), pl.all()) for panel, rows in frames.items()])
     not_run = f" (not run: {'; '.join(missing)})" if missing else ""
 
     def chart() -> Any:
-        drawn = [draw(one).properties(title=panel, **_SIZE) for panel, one in frames.items()]
+        drawn = [draw(rows).properties(title=panel, **_SIZE) for panel, rows in frames.items()]
         return themed(altair().hconcat(*drawn, *map(_not_run, missing)))
 
     return Exhibit(name, caption + not_run, whole, draw=chart)
@@ -121,11 +121,11 @@ def _lines(frame: pl.DataFrame, *, x: str, y: str, names: Sequence[str] = (KNN, 
     """Return one line for each system, with its lowest and highest values over the splits as a band."""
     alt = altair()
     across = alt.X("x:Q", title=x, scale=alt.Scale(type="log") if log else alt.Scale(zero=False))
-    told = tips(system="system", x=(x, ",.4~g"), value=(y, ".4f"))
+    tooltip = tips(system="system", x=(x, ",.4~g"), value=(y, ".4f"))
     lines = series("system", list(names))
     base = alt.Chart(data_of(frame)).encode(x=across)
     up = alt.Y("value:Q", title=y, scale=alt.Scale(zero=False))
-    line = base.mark_line(point=_POINT).encode(y=up, tooltip=told, **lines)
+    line = base.mark_line(point=_POINT).encode(y=up, tooltip=tooltip, **lines)
     if "lowest" not in frame.columns:
         return line
     band = base.mark_area(opacity=0.15).encode(
@@ -141,8 +141,10 @@ def _bars(frame: pl.DataFrame) -> Any:
     base = alt.Chart(data_of(rows)).encode(
         x=alt.X("fill:N", title=None, sort=list(FILLS)), xOffset=alt.XOffset("k:N", sort=order)
     )
-    told = tips(fill="gaps", k="k", value=("NDCG@10", ".4f"), coverage=("Coverage@10", ".4f"))
-    bars = base.mark_bar().encode(y=alt.Y("value:Q", title="NDCG@10"), tooltip=told, **series("k", order, mark="point"))
+    tooltip = tips(fill="gaps", k="k", value=("NDCG@10", ".4f"), coverage=("Coverage@10", ".4f"))
+    bars = base.mark_bar().encode(
+        y=alt.Y("value:Q", title="NDCG@10"), tooltip=tooltip, **series("k", order, mark="point")
+    )
     return bars + base.mark_point(shape="cross", color="black", size=30).encode(y="coverage:Q")
 
 

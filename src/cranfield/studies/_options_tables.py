@@ -50,18 +50,18 @@ def comparison_table(
 ) -> Exhibit:
     """Return a table with a column of kNN, MF and p for each panel, and for each of the paper's datasets not run."""
     lines = list(lines)
-    columns = [(panel.name, panel, panel.printed) for panel in panels] + [(one, None, one) for one in missing]
+    columns = [(panel.name, panel, panel.printed) for panel in panels] + [(absent, None, absent) for absent in missing]
     rows: list[list[str | Cell]] = []
     tidy: list[dict[str, Any]] = []
     for line in lines:
         here: list[str | Cell] = [*line.label, "this run"]
         printed: list[str | Cell] = [*line.label, "printed"]
         for title, panel, dataset in columns:
-            found = None if panel is None else _found(panel, line)
+            measured = None if panel is None else _found(panel, line)
             said = line.printed.get(dataset) if dataset else None
-            here += ["not run"] * 3 if found is None else _found_cells(found)
+            here += ["not run"] * 3 if measured is None else _found_cells(measured)
             printed += _printed_cells(said)
-            tidy += _tidy(header, line, title, found, said)
+            tidy += _tidy(header, line, title, measured, said)
         rows += [here, printed]
     titles = [f"{title}: {what}" for title, _, _ in columns for what in (KNN, MF, "p")]
     splits = max((panel.numbers["seed"].n_unique() for panel in panels), default=0)
@@ -79,13 +79,13 @@ def _found(panel: Panel, line: Line) -> _Found:
     return {**values, "p": panel.values(line.part, line.setting, line.metric, KNN, "p")[:, 0]}
 
 
-def _found_cells(found: _Found) -> list[Cell]:
-    knn, mf = found[KNN].mean(), found[MF].mean()
+def _found_cells(measured: _Found) -> list[Cell]:
+    knn, mf = measured[KNN].mean(), measured[MF].mean()
     cells = [
         Cell(f"{values.mean():.3f} ({values.min():.3f} to {values.max():.3f})", best=best)
-        for values, best in ((found[KNN], knn > mf), (found[MF], mf > knn))
+        for values, best in ((measured[KNN], knn > mf), (measured[MF], mf > knn))
     ]
-    p = found["p"]
+    p = measured["p"]
     return [*cells, Cell(f"{_p(np.median(p))} ({_p(p.min())} to {_p(p.max())})")]
 
 
@@ -102,13 +102,13 @@ def _p(value: float) -> str:
 
 
 def _tidy(
-    header: Sequence[str], line: Line, dataset: str, found: _Found | None, said: Printed | None
+    header: Sequence[str], line: Line, dataset: str, measured: _Found | None, said: Printed | None
 ) -> list[dict[str, Any]]:
     """Return the numbers of one comparison, one row for each of kNN, MF and p."""
-    label = dict(zip((one.lower() for one in header), line.label))
+    label = dict(zip((column.lower() for column in header), line.label))
     rows = []
     for place, what in enumerate((KNN, MF, "p")):
-        values = None if found is None else found[what]
+        values = None if measured is None else measured[what]
         middle = None if values is None else float(np.median(values) if what == "p" else values.mean())
         rows.append({
             "dataset": dataset, **label, "spelling": line.metric, "what": what,

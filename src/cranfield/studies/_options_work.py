@@ -163,7 +163,9 @@ class SplitWork:
                     "reduced": scores.average("mean", undefined="zero", coverage="reduced")[0, 0],
                     "User-coverage": scores.user_coverage[0],
                 }
-                rows += [("overlap", name, float(overlap), what, KNN, float(one), None) for what, one in values.items()]
+                rows += [
+                    ("overlap", name, float(overlap), what, KNN, float(value), None) for what, value in values.items()
+                ]
         return rows
 
     def _ranked(self, split: Split, rankings: Sequence[Ranking], seed: int) -> list[list[Run]]:
@@ -173,7 +175,7 @@ class SplitWork:
             MF: recommender(factors(seed)).fit(split.train),
         }
         runs = [
-            rank_under(one, split, rankings, serving=_TRAINED, seed=seed, name=name) for name, one in models.items()
+            rank_under(model, split, rankings, serving=_TRAINED, seed=seed, name=name) for name, model in models.items()
         ]
         return [list(pair) for pair in zip(*runs, strict=True)]
 
@@ -209,7 +211,7 @@ def _rows(
 def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str, float]:
     """Return the p-value of each metric by a paired two-tailed t-test, of logarithms for the geometric mean."""
     geometric = average.startswith("geometric")
-    found = compare(
+    comparison = compare(
         scores,
         significance="log_student(epsilon=0.01)" if geometric else "student",
         metrics=metrics,
@@ -219,7 +221,7 @@ def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str,
         coverage="full",
         by="user",
     )
-    return dict(found.frame().select("metric", "p").iter_rows())
+    return dict(comparison.frame().select("metric", "p").iter_rows())
 
 
 def _depths(scores: Scores, metrics: Sequence[str]) -> Rows:
@@ -258,30 +260,30 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
         tail = "".join(f"-{value:g}" for value in more.values())
         return SplitMeasurement(f"{panel}/{part}{tail}/split-{seed}", of, make, trainings)
 
-    made = [unit("start", seed, partial(work.starting_point, seed), 2) for seed in seeds]
+    measurements = [unit("start", seed, partial(work.starting_point, seed), 2) for seed in seeds]
     for seed in curve_seeds:
-        made += [
+        measurements += [
             unit("ratio", seed, partial(work.ratio, seed, train), 2, train=train) for train in RATIOS if train != START
         ]
-        made.append(unit("gaps", seed, partial(work.gaps, seed), len(NEIGHBOURS)))
-        made.append(unit("overlap", seed, partial(work.overlap, seed), 2 * len(OVERLAPS)))
-    return made
+        measurements.append(unit("gaps", seed, partial(work.gaps, seed), len(NEIGHBOURS)))
+        measurements.append(unit("overlap", seed, partial(work.overlap, seed), 2 * len(OVERLAPS)))
+    return measurements
 
 
 def measured(store: Store, panels: Mapping[str, Sequence[SplitMeasurement]]) -> dict[str, pl.DataFrame]:
     """Make what is missing, and return the numbers of each panel, with a column ``seed``."""
     total = sum(unit.trainings for own in panels.values() for unit in own)
     frames: dict[str, list[pl.DataFrame]] = {panel: [] for panel in panels}
-    made: dict[str, tuple[Artifact, Any]] = {}
+    artifacts: dict[str, tuple[Artifact, Any]] = {}
     with progress("Training and measuring", total=total, unit="trainings") as bar:
         for panel, own in panels.items():
             for unit in own:
                 artifact = store.artifact(f"measured/{unit.name}", unit.made_of, partial(_write, unit))
-                made[artifact.name] = (artifact, partial(_export, artifact))
+                artifacts[artifact.name] = (artifact, partial(_export, artifact))
                 frames[panel].append(read_parquet(artifact.path()).with_columns(seed=pl.lit(unit.made_of["seed"])))
                 bar.advance(unit.trainings)
     exports = Exports(store)
-    exports.publish(made)
+    exports.publish(artifacts)
     exports.withdraw()
     store.finish()
     return {panel: pl.concat(own) for panel, own in frames.items()}

@@ -27,30 +27,33 @@ from cranfield.studies.replication import Replication
 _DRAWN = ("svg", "pdf", "png")
 
 
-def write(made: Replication, steps: Mapping[str, Step], figures: bool) -> None:
+def write(replication: Replication, steps: Mapping[str, Step], figures: bool) -> None:
     """Write everything that people read; ``steps`` were taken before the study."""
-    drawn = {one.name: one.draw() for one in made.exhibits if figures and one.draw is not None}
-    for one in made.exhibits:
-        _write_exhibit(made.folder, one, drawn.get(one.name))
-    _write_claims(made.folder, made.claims, made.rule)
-    _put(made.folder / "report.md", _markdown(made, figures))
-    sections = [_claims_section(made.claims, made.rule), _tables_section(made.exhibits)]
+    drawn = {exhibit.name: exhibit.draw() for exhibit in replication.exhibits if figures and exhibit.draw is not None}
+    for exhibit in replication.exhibits:
+        _write_exhibit(replication.folder, exhibit, drawn.get(exhibit.name))
+    _write_claims(replication.folder, replication.claims, replication.rule)
+    _put(replication.folder / "report.md", _markdown(replication, figures))
+    sections = [_claims_section(replication.claims, replication.rule), _tables_section(replication.exhibits)]
     if figures:
-        sections.append(_figures_section(made.exhibits, drawn))
-    sections.append(card([*steps.items(), ("study", made.step)], {"paper": made.reference}))
-    write_page(made.folder / "report.html", page(_title(made), sections, lead=f"{made.sentence()} {made.reference}"))
+        sections.append(_figures_section(replication.exhibits, drawn))
+    sections.append(card([*steps.items(), ("study", replication.step)], {"paper": replication.reference}))
+    write_page(
+        replication.folder / "report.html",
+        page(_title(replication), sections, lead=f"{replication.sentence()} {replication.reference}"),
+    )
 
 
-def _title(made: Replication) -> str:
-    return f"{made.study} on {made.step.settings['data']}"
+def _title(replication: Replication) -> str:
+    return f"{replication.study} on {replication.step.settings['data']}"
 
 
-def _write_exhibit(folder: Path, one: Exhibit, chart: Any) -> None:
-    path = folder / one.home / one.name
-    _put(path.with_suffix(".csv"), csv_of(_flat(one.frame)))
-    if one.table is not None:
-        _put(path.with_suffix(".md"), one.table.markdown())
-        _put(path.with_suffix(".tex"), one.table.latex())
+def _write_exhibit(folder: Path, exhibit: Exhibit, chart: Any) -> None:
+    path = folder / exhibit.home / exhibit.name
+    _put(path.with_suffix(".csv"), csv_of(_flat(exhibit.frame)))
+    if exhibit.table is not None:
+        _put(path.with_suffix(".md"), exhibit.table.markdown())
+        _put(path.with_suffix(".tex"), exhibit.table.latex())
     if chart is not None:
         save(chart, *(path.with_suffix(f".{ending}") for ending in _DRAWN))
 
@@ -64,9 +67,9 @@ def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> N
     plain = [
         {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in asdict(one).items()
+            for key, value in asdict(claim).items()
         }
-        for one in claims
+        for claim in claims
     ]
     _put(folder / "claims.json", json.dumps({"rule": rule.text, "claims": plain}, indent=1, ensure_ascii=False))
     _put(folder / "claims.md", claims_table(claims, rule).markdown())
@@ -75,20 +78,26 @@ def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> N
 def claims_table(claims: Sequence[Finding], rule: ClaimRule) -> Table:
     """Return the claims with their evidence as a table for people."""
     rows = [
-        [one.claim, one.where, one.verdict, percent(one.sure), percent(one.against), one.evidence] for one in claims
+        [claim.claim, claim.where, claim.verdict, percent(claim.sure), percent(claim.against), claim.evidence]
+        for claim in claims
     ]
     return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[rule.text])
 
 
-def _markdown(made: Replication, figures: bool) -> str:
-    parts = [f"# {markdown_text(_title(made))}", made.reference, markdown_text(made.sentence()), "## Claims"]
-    parts += [claims_table(made.claims, made.rule).markdown(), "## Tables"]
-    parts += [one.table.markdown() for one in made.exhibits if one.table is not None]
-    drawn = [one for one in made.exhibits if figures and one.draw is not None]
+def _markdown(replication: Replication, figures: bool) -> str:
+    parts = [
+        f"# {markdown_text(_title(replication))}",
+        replication.reference,
+        markdown_text(replication.sentence()),
+        "## Claims",
+    ]
+    parts += [claims_table(replication.claims, replication.rule).markdown(), "## Tables"]
+    parts += [exhibit.table.markdown() for exhibit in replication.exhibits if exhibit.table is not None]
+    drawn = [exhibit for exhibit in replication.exhibits if figures and exhibit.draw is not None]
     parts += ["## Figures"] if drawn else []
-    parts += [f"![{one.caption}](figures/{one.name}.svg)\n\n{one.caption}" for one in drawn]
-    told = {**made.step.settings, **made.step.effect}
-    lines = [f"- {key}: {markdown_text(_said(value))}" for key, value in told.items() if value is not None]
+    parts += [f"![{exhibit.caption}](figures/{exhibit.name}.svg)\n\n{exhibit.caption}" for exhibit in drawn]
+    setup = {**replication.step.settings, **replication.step.effect}
+    lines = [f"- {key}: {markdown_text(_said(value))}" for key, value in setup.items() if value is not None]
     return "\n\n".join([*parts, "## Set-up", "\n".join(lines)])
 
 
@@ -99,19 +108,23 @@ def _said(value: object) -> str:
 def _claims_section(claims: Sequence[Finding], rule: ClaimRule) -> Section:
     markup = paragraphs([rule.text])
     for verdict, heading in _HEADINGS.items():
-        own = [one for one in claims if one.verdict == verdict]
-        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(_claim(one, rule) for one in own)
+        own = [claim for claim in claims if claim.verdict == verdict]
+        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(_claim(claim, rule) for claim in own)
     return Section("claims", "What the paper claims", markup + downloads("claims"), tables={"claims": frame_of(claims)})
 
 
 _HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be told here"}
 
 
-def _claim(one: Finding, rule: ClaimRule) -> str:
-    drawn = one.sure is not None and one.against is not None
-    sure = f"; so in {percent(one.sure)} of the {rule.drawn}, the opposite in {percent(one.against)}" if drawn else ""
-    told = f"{text(one.claim)} <small>({text(_place(one.where))}{sure})</small>"
-    return f"<details><summary>{told}</summary><p>{text(one.evidence)}</p></details>"
+def _claim(finding: Finding, rule: ClaimRule) -> str:
+    drawn = finding.sure is not None and finding.against is not None
+    sure = (
+        f"; so in {percent(finding.sure)} of the {rule.drawn}, the opposite in {percent(finding.against)}"
+        if drawn
+        else ""
+    )
+    summary = f"{text(finding.claim)} <small>({text(_place(finding.where))}{sure})</small>"
+    return f"<details><summary>{summary}</summary><p>{text(finding.evidence)}</p></details>"
 
 
 def _place(where: str) -> str:
@@ -120,35 +133,37 @@ def _place(where: str) -> str:
 
 
 def _tables_section(exhibits: Sequence[Exhibit]) -> Section:
-    own = [one for one in exhibits if one.table is not None]
+    own = [exhibit for exhibit in exhibits if exhibit.table is not None]
     markup = "".join(
-        _html(one.table, one.caption) + paragraphs(one.table.notes) for one in own if one.table is not None
+        _html(exhibit.table, exhibit.caption) + paragraphs(exhibit.table.notes)
+        for exhibit in own
+        if exhibit.table is not None
     )
-    tables = {one.name: _flat(one.frame) for one in own}
+    tables = {exhibit.name: _flat(exhibit.frame) for exhibit in own}
     return Section("tables", "Tables", markup + downloads(*tables), tables=tables)
 
 
 def _figures_section(exhibits: Sequence[Exhibit], drawn: Mapping[str, Any]) -> Section:
-    own = [one for one in exhibits if one.name in drawn]
-    markup = "".join(figure(one.name, themed(drawn[one.name]), one.caption) for one in own)
-    tables = {one.name: _flat(one.frame) for one in own}
+    own = [exhibit for exhibit in exhibits if exhibit.name in drawn]
+    markup = "".join(figure(exhibit.name, themed(drawn[exhibit.name]), exhibit.caption) for exhibit in own)
+    tables = {exhibit.name: _flat(exhibit.frame) for exhibit in own}
     return Section("figures", "Figures", markup + downloads(*tables), tables=tables)
 
 
-def _html(made: Table, caption: str) -> str:
-    rows = [[_value(one) for one in row] for row in made.rows]
-    numeric = [all(isinstance(one.key, float) or one.html == "–" for one in column) for column in zip(*rows)]
-    return table(caption, [Column(name, numeric=numbers) for name, numbers in zip(made.header, numeric)], rows)
+def _html(contents: Table, caption: str) -> str:
+    rows = [[_value(value) for value in row] for row in contents.rows]
+    numeric = [all(isinstance(value.key, float) or value.html == "–" for value in column) for column in zip(*rows)]
+    return table(caption, [Column(name, numeric=numbers) for name, numbers in zip(contents.header, numeric)], rows)
 
 
 def _value(cell: str | Cell) -> Value:
-    one = cell if isinstance(cell, Cell) else Cell(cell)
+    styled = cell if isinstance(cell, Cell) else Cell(cell)
     try:
-        key: float | str = float(one.text.rstrip("%").replace(",", "").partition(" ")[0])
+        key: float | str = float(styled.text.rstrip("%").replace(",", "").partition(" ")[0])
     except ValueError:
-        key = one.text
-    return Value(text(one.text), key, "best" if one.best else "")
+        key = styled.text
+    return Value(text(styled.text), key, "best" if styled.best else "")
 
 
-def _put(path: Path, made: str) -> None:
-    write_text(path, made if made.endswith("\n") else made + "\n")
+def _put(path: Path, content: str) -> None:
+    write_text(path, content if content.endswith("\n") else content + "\n")

@@ -97,21 +97,21 @@ def _work(
             f"curve_seeds={curves} is more than seeds={wanted}; the curves use the first splits of the starting point"
         )
     names = _names(data)
-    same = {name: _paper_dataset(one) for name, one in names.items()}
+    same = {name: _paper_dataset(ratings) for name, ratings in names.items()}
     k = {name: NEIGHBOURS.get(same[name] or "", NEIGHBOURS[MOVIELENS]) for name in names}
-    made = {
+    measurements = {
         name: units(
             f"panel-{place}",
-            SplitWork(one, k[name], threshold),
+            SplitWork(ratings, k[name], threshold),
             range(seed, seed + wanted),
             range(seed, seed + curves),
         )
-        for place, (name, one) in enumerate(names.items(), start=1)
+        for place, (name, ratings) in enumerate(names.items(), start=1)
     }
-    numbers = measured(store, made)
-    panels = [Panel(name, one, same[name], k[name], threshold, numbers[name]) for name, one in names.items()]
+    numbers = measured(store, measurements)
+    panels = [Panel(name, ratings, same[name], k[name], threshold, numbers[name]) for name, ratings in names.items()]
     settings = {
-        "systems": [neighbours(one) for one in dict.fromkeys(k.values())] + [factors(seed)],
+        "systems": [neighbours(ratings) for ratings in dict.fromkeys(k.values())] + [factors(seed)],
         "threshold": threshold,
         "splits of the starting point": wanted,
         "splits of the curves": curves,
@@ -123,16 +123,19 @@ def _work(
 def _names(data: Sequence[Ratings]) -> dict[str, Ratings]:
     """Return the ratings by name, numbered where names are missing or the same."""
     names: dict[str, Ratings] = {}
-    for place, one in enumerate(data, start=1):
-        name = one.name or "the ratings"
-        names[f"{name} ({place})" if name in names else name] = one
+    for place, ratings in enumerate(data, start=1):
+        name = ratings.name or "the ratings"
+        names[f"{name} ({place})" if name in names else name] = ratings
     return names
 
 
 def _paper_dataset(data: Ratings) -> str | None:
     """Return which of the paper's datasets the ratings are, by their numbers of users, items and ratings."""
-    found = describe(data)
-    return next((name for name, size in SIZES.items() if size == (found.users, found.items, found.ratings)), None)
+    description = describe(data)
+    return next(
+        (name for name, size in SIZES.items() if size == (description.users, description.items, description.ratings)),
+        None,
+    )
 
 
 def _exhibits(panels: Sequence[Panel]) -> list[Exhibit]:
@@ -188,10 +191,10 @@ def _datasets(panels: Sequence[Panel]) -> Exhibit:
 
 
 def _claims(panels: Sequence[Panel]) -> list[Finding]:
-    found = [(panel, claim) for panel in panels for claim in claims_of(panel)]
+    claims = [(panel, claim) for panel in panels for claim in claims_of(panel)]
     if len(panels) == 1:
-        return [claim for _, claim in found]
-    return [claim.on(panel.name) for panel, claim in found]
+        return [claim for _, claim in claims]
+    return [claim.on(panel.name) for panel, claim in claims]
 
 
 CANAMARES_2020 = PanelStudy(

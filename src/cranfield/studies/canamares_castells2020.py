@@ -85,7 +85,7 @@ def _work(
     """Measure every fold, and lay out the means over folds."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     (ratings,) = data
-    frames, made = [], {}
+    frames, artifacts = [], {}
     with progress("Training and measuring", total=count, unit="folds") as bar:
         for fold, split in enumerate(k_fold(ratings, k=count, per_user=False, seed=seed), start=1):
             made_of = {
@@ -99,11 +99,11 @@ def _work(
             }
             name = f"measured/fold-{fold}"
             artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed))
-            made[name] = (artifact, partial(_export, artifact))
+            artifacts[name] = (artifact, partial(_export, artifact))
             frames.append(read_parquet(artifact.path()))
             bar.advance()
     exports = Exports(store)
-    exports.publish(made)
+    exports.publish(artifacts)
     exports.withdraw()
     store.finish()
     settings: dict[str, Any] = {
@@ -156,13 +156,13 @@ def _draw(part: pl.DataFrame, metric: str) -> Any:
     order = [str(size) for size in SIZES]
     names = part["system"].unique(maintain_order=True).to_list()
     rows = part.with_columns(unrated=pl.col("unrated").cast(pl.String))
-    told = tips(system="system", unrated="unrated targets", value=(metric, ".4f"))
+    tooltip = tips(system="system", unrated="unrated targets", value=(metric, ".4f"))
     chart = alt.Chart(data_of(rows)).mark_line(point={"size": 18, "filled": True})
     return themed(
         chart.encode(
             x=alt.X("unrated:O", sort=order, title="unrated targets"),
             y=alt.Y("value:Q", title=metric),
-            tooltip=told,
+            tooltip=tooltip,
             **series("system", names),
         ).properties(width=360, height=240)
     )

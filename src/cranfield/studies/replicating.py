@@ -137,13 +137,13 @@ def replicate(
     usual = paper.threshold if isinstance(paper, PanelStudy) else _THRESHOLD
     lowest = usual if threshold is None else _checks.number("threshold", threshold)
     if lowest is not None:
-        lowest = max(_threshold(one, lowest) for one in several)
+        lowest = max(_threshold(ratings, lowest) for ratings in several)
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
         return _replicate_panels(paper, several, out, own, lowest, figures, seed)
     assert lowest is not None
-    asked = Asked(
+    request = Asked(
         systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
         averages=paper.averages,
@@ -157,7 +157,7 @@ def replicate(
     if jobs is not None:
         _checks.whole("jobs", jobs)
     return _replicate_metrics(
-        paper, several[0], out, asked, split, _splits(paper, several[0], split, folds, seed), figures, jobs
+        paper, several[0], out, request, split, _splits(paper, several[0], split, folds, seed), figures, jobs
     )
 
 
@@ -165,7 +165,7 @@ def _replicate_metrics(
     paper: Study,
     data: Ratings,
     out: str | Path,
-    asked: Asked,
+    request: Asked,
     split: Ratings | Split | None,
     splits: Sequence[Split],
     figures: bool,
@@ -173,10 +173,10 @@ def _replicate_metrics(
 ) -> Replication:
     """Run a study of metrics."""
     with open_store(out) as store:
-        store.begin(paper.name, f"{paper.name}: {asked}")
-        assessment, judged = Work(store, splits, asked, jobs).done()
+        store.begin(paper.name, f"{paper.name}: {request}")
+        assessment, judged = Work(store, splits, request, jobs).done()
         results = StudyResults(describe(data), assessment, judged)
-        made = Replication(
+        replication = Replication(
             paper.name,
             paper.reference,
             tuple(paper.exhibits(results)),
@@ -186,8 +186,8 @@ def _replicate_metrics(
             _step(paper.name, data, split, assessment.step),
         )
         with store.writing():
-            write(made, {"split": splits[0].step}, figures)
-    return made
+            write(replication, {"split": splits[0].step}, figures)
+    return replication
 
 
 def _replicate_panels(
@@ -203,10 +203,10 @@ def _replicate_panels(
     with open_store(out) as store:
         store.begin(paper.name, f"{paper.name}: {options}, threshold={threshold}, seed={seed}")
         results = paper.work(store, data, threshold=threshold, seed=seed, **options)
-        names = ", ".join(one.name or "the ratings" for one in data)
+        names = ", ".join(ratings.name or "the ratings" for ratings in data)
         settings = {"study": paper.name, "data": names, **results.settings}
-        fingerprints = {"fingerprint": ", ".join(one.fingerprint for one in data)}
-        made = Replication(
+        fingerprints = {"fingerprint": ", ".join(ratings.fingerprint for ratings in data)}
+        replication = Replication(
             paper.name,
             paper.reference,
             tuple(results.exhibits),
@@ -217,8 +217,8 @@ def _replicate_panels(
             paper.rule,
         )
         with store.writing():
-            write(made, {}, figures)
-    return made
+            write(replication, {}, figures)
+    return replication
 
 
 def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings], given: Mapping[str, Any]) -> None:
@@ -227,7 +227,7 @@ def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings], given: Ma
     for name in given:
         if name not in taken:
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
-    if not data or not all(isinstance(one, Ratings) for one in data):
+    if not data or not all(isinstance(ratings, Ratings) for ratings in data):
         raise SettingError("a study needs ratings; make them of files and frames with cf.read")
     if len(data) > 1 and not several:
         raise SettingError(f"{paper.name} is run on one set of ratings, and {len(data)} are given; run it on each")

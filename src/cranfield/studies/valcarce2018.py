@@ -206,7 +206,7 @@ def _of_metrics(seven: Standing) -> list[Saying]:
         "nDCG and P are among the most discriminative": ("power", seven.above("power", ["nDCG", "P"])),
         "bpref and infAP are little discriminative": ("power", seven.below("power", ["bpref", "infAP"])),
     }
-    return [Saying(claim, "7", margin, seven.told(criterion)) for claim, (criterion, margin) in margins.items()]
+    return [Saying(claim, "7", margin, seven.evidence(criterion)) for claim, (criterion, margin) in margins.items()]
 
 
 VALCARCE_2018 = Study(

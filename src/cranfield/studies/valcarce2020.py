@@ -127,7 +127,7 @@ def _claims(results: StudyResults) -> list[Finding]:
 def _of_metrics(mean: Standing) -> list[Saying]:
     """Return what sections 6.1 to 6.3.2 say of metrics."""
     power, sparse, popular, agreement = (
-        mean.told(criterion) for criterion in ("power", "ratings", "popular", "agreement")
+        mean.evidence(criterion) for criterion in ("power", "ratings", "popular", "agreement")
     )
     unlike, failing = mean.below("agreement", ["MRR", "ERR"]), mean.below("ratings", ["Bpref", "InfAP"])
     return [
@@ -148,7 +148,7 @@ def _of_scenarios(mean: Standing) -> list[Saying]:
     """Return what section 6.3 says of each scenario."""
     sayings = []
     for scenario, section in {"ratings": "6.3.1", "items": "6.3.2", "popular": "6.3.2", "users": "6.3.3"}.items():
-        evidence, removed = mean.told(scenario), title_of(scenario)
+        evidence, removed = mean.evidence(scenario), title_of(scenario)
         best, worst = mean.above(scenario, ["P", "NDCG"]), mean.below(scenario, ["MRR", "ERR"])
         sayings += [
             Saying(f"P and NDCG are among the most robust: {removed}", section, best, evidence),
@@ -161,17 +161,17 @@ def _of_scenarios(mean: Standing) -> list[Saying]:
         *sayings,
         Saying("Missing items cost more than missing ratings", "6.3.2", items, f"mean tau of all metrics: {evidence}"),
         Saying("Missing users cost less than missing ratings", "6.3.3", users, f"mean tau of all metrics: {evidence}"),
-        Saying("MRR and ERR are robust to missing large users", "6.3.3", best, mean.told("large")),
-        Saying("P, F1 and NDCG are less robust to missing large users", "6.3.3", worst, mean.told("large")),
+        Saying("MRR and ERR are robust to missing large users", "6.3.3", best, mean.evidence("large")),
+        Saying("P, F1 and NDCG are less robust to missing large users", "6.3.3", worst, mean.evidence("large")),
     ]
 
 
 def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
     """Return what section 7 says."""
     unlike = geo.last("agreement", ["GF1", "GMRR"])
-    sayings = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.told("agreement"))]
+    sayings = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.evidence("agreement"))]
     for scenario in _FIGURES:
-        evidence, removed = geo.told(scenario), title_of(scenario)
+        evidence, removed = geo.evidence(scenario), title_of(scenario)
         worst, best = geo.last(scenario, ["GF1", "GMRR"]), geo.above(scenario, ["GP", "GNDCG"])
         sayings.append(Saying(f"GF1 and GMRR are the least robust: {removed}", "7.2", worst, evidence))
         if scenario != "large":

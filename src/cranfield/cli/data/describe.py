@@ -33,10 +33,10 @@ def command(source: str, format: str, out: str | None, reading: dict[str, Any]) 
     Users, items, ratings, density, the Gini index of the ratings over users and over items, quartiles of the profile
     sizes, the histogram of the ratings, the time span, and what was found out about the file.
     """
-    found = describe(file_or_dataset(source, reading))
+    description = describe(file_or_dataset(source, reading))
     if format == "table":
-        put_text(found, out)
+        put_text(description, out)
     elif format == "json":
-        put(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
+        put(json.dumps(description.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
     else:
-        put(written(found.frame(), "csv"), out)
+        put(written(description.frame(), "csv"), out)

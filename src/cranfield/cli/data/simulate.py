@@ -82,9 +82,9 @@ def command(out: str, kind: str, truth: str | None, like: str | None, reading: d
         refuse_idle("without --like, a file of ratings to read", *READING_OPTIONS)
     else:
         given["like"] = read(like, **reading)
-    made = _KINDS[kind](**given)
-    ratings = made.ratings if isinstance(made, World) else made
-    whole = made.truth() if truth and isinstance(made, World) else None
+    simulated = _KINDS[kind](**given)
+    ratings = simulated.ratings if isinstance(simulated, World) else simulated
+    whole = simulated.truth() if truth and isinstance(simulated, World) else None
 
     record = write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     if truth and whole is not None:
@@ -118,11 +118,11 @@ def _check_truth(given: dict[str, Any]) -> None:
 
 
 def _check_kind(kind: str, given: dict[str, Any]) -> None:
-    known = {one: {*inspect.signature(function).parameters} for one, function in _KINDS.items()}
+    known = {each_kind: {*inspect.signature(function).parameters} for each_kind, function in _KINDS.items()}
     known["world"].add("truth")
     for name in given:
         if name not in known[kind]:
-            other = next(one for one in known if name in known[one])
+            other = next(each_kind for each_kind in known if name in known[each_kind])
             raise SettingError(
                 f"--{name.replace('_', '-')} goes with --kind {other}, not with {kind}; leave it out or change --kind"
             )

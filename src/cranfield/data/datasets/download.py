@@ -87,10 +87,10 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
             time.sleep(_PAUSE if _size(part) > before else _PAUSE * 2**attempt)
     if checksum is not None:
         algorithm, _, wanted = checksum.partition(":")
-        found = file_hash(part, algorithm)
-        if found != wanted.lower():
+        actual = file_hash(part, algorithm)
+        if actual != wanted.lower():
             _forget(part)
-            raise DownloadError(f"{address} has the {algorithm} checksum {found} instead of {wanted}")
+            raise DownloadError(f"{address} has the {algorithm} checksum {actual} instead of {wanted}")
     part.replace(target)
     _forget(part)
 

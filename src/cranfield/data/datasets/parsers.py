@@ -193,8 +193,8 @@ def _dictionary_values(lines: pl.Series, keys: dict[str, str], prose: str, file:
     for index, line in fields.filter(~trusted).select("index", "line").iter_rows():
         if "{" in line and not line.rstrip().endswith("= {}"):
             text = line if line.lstrip().startswith("{") else line.partition(" = ")[2]
-            found = _dictionary(text, file, first_row + index)
-            values = (found.get(key) for key in keys.values())
+            entry = _dictionary(text, file, first_row + index)
+            values = (entry.get(key) for key in keys.values())
             others.append((index, *(None if value is None else str(value) for value in values)))
     schema: dict[str, Any] = {"index": fields.schema["index"], **dict.fromkeys(keys, pl.String)}
     both = [fields.filter(trusted).drop("line", "rest"), pl.DataFrame(others, schema=schema, orient="row")]
@@ -212,12 +212,12 @@ def _plain(key: str) -> pl.Expr:
 
 def _dictionary(line: str, file: Path, row: int) -> dict[str, Any]:
     try:
-        found = ast.literal_eval(line.strip())
+        entry = ast.literal_eval(line.strip())
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise InputError(f"the line is not a Python dictionary ({error})", source=file, row=row) from error
-    if not isinstance(found, dict):
+    if not isinstance(entry, dict):
         raise InputError("the line is not a Python dictionary", source=file, row=row)
-    return found
+    return entry
 
 
 def librarything(files: list[Path]) -> pl.DataFrame:

@@ -188,9 +188,9 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
             )
         return {dataset.parts[0]: [source]}
     if source.is_dir():
-        found = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
-        if all(found.values()):
-            return {part: _expanded(files, dataset, scratch / part) for part, files in found.items()}
+        parts = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
+        if all(parts.values()):
+            return {part: _expanded(files, dataset, scratch / part) for part, files in parts.items()}
         archives = _find(source, (dataset.download_name, *dataset.nested))
         if not archives:
             raise _nothing_found(dataset, source)
@@ -200,10 +200,10 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     if alone is not None and len(dataset.parts) == 1:
         # A single compressed file is what it is, whatever it is called.
         return {dataset.parts[0]: [alone]}
-    found = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
-    if not all(found.values()):
+    parts = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
+    if not all(parts.values()):
         raise _nothing_found(dataset, source)
-    return found
+    return parts
 
 
 def _unpack_limit(dataset: Dataset) -> int:
@@ -279,13 +279,13 @@ def _counts(ratings: Ratings, rows: int | None = None) -> Counts:
     return Counts(ratings.n_users, ratings.n_items, len(ratings), rows)
 
 
-def _check(dataset: Dataset, part: str, found: Counts, source: Path) -> None:
+def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
     """Compare the counts of a copy with those it should have."""
     if dataset.tolerance is None:
         return
     expected = dataset.expected(part)
     for what in ("users", "items", "ratings", "rows"):
-        wanted, have = getattr(expected, what), getattr(found, what)
+        wanted, have = getattr(expected, what), getattr(counts, what)
         if wanted is not None and abs(have - wanted) > dataset.tolerance * wanted:
             of_part = "" if part == "all" else f" in its {part} part"
             raise DownloadError(

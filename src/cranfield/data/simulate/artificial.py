@@ -128,7 +128,7 @@ def _sizes(users: int | None, items: int | None, ratings: int | None, like: Rati
         standard = (1_000, 500, 50_000)
     else:
         standard = (int(np.count_nonzero(like.user_counts)), int(np.count_nonzero(like.item_counts)), len(like))
-    sizes = [usual if asked is None else asked for asked, usual in zip((users, items, ratings), standard)]
+    sizes = [usual if size is None else size for size, usual in zip((users, items, ratings), standard)]
     return check_sizes(*sizes)
 
 

@@ -88,10 +88,10 @@ class PowerLaw:
             return np.asarray((curve(alpha, c1, np.expm1(shift)) - observed) / scale)
 
         shift = np.log1p(0.08 * len(observed))
-        found = least_squares(
+        fitted = least_squares(
             error,
             x0=[1.0, least / 2.0, shift],
             bounds=([0.0, 0.0, 0.0], [_STEEPEST, max(least, 1e-9), np.log1p(100.0 * len(observed))]),
             x_scale=[1.0, max(least, 1.0), 1.0],
         ).x
-        return cls(float(found[0]), round(float(found[1]), 6), float(np.expm1(found[2])))
+        return cls(float(fitted[0]), round(float(fitted[1]), 6), float(np.expm1(fitted[2])))

@@ -35,10 +35,10 @@ def lists_as_codes(
     mapping of user ids to item ids, best first.
     """
     if isinstance(lists, Mapping):
-        lengths = [len(one) for one in lists.values()]
+        lengths = [len(ranked) for ranked in lists.values()]
         users = user_ids.codes(list(lists))
         indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-        listed = [item for one in lists.values() for item in one]
+        listed = [item for ranked in lists.values() for item in ranked]
         items = item_ids.codes(listed)
         names: tuple[Any, Any] = (list(lists), listed)
     elif all(hasattr(lists, name) for name in ("users", "indptr", "items", "user_ids", "item_ids")):

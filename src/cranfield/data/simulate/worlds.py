@@ -160,12 +160,12 @@ def world(
     return World(observed, latent, exposure, float(relevance_bias), float(noise), float(threshold), seed)
 
 
-def _largest_profile(smallest: int, asked: int | None, users: int, items: int, ratings: int) -> int:
-    if asked is None:
+def _largest_profile(smallest: int, limit: int | None, users: int, items: int, ratings: int) -> int:
+    if limit is None:
         some = items if ratings > _DENSE * users * items else int(_LARGEST * items)
         largest = min(items, max(some, smallest))
     else:
-        largest = whole("max_profile", asked)
+        largest = whole("max_profile", limit)
     if not smallest <= largest <= items:
         raise SettingError(
             f"profiles of {smallest:,} to {largest:,} ratings are not possible with {items:,} items; "

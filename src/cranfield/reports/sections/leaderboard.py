@@ -11,7 +11,8 @@ from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores import LEVEL, deepest
+from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores_table import deepest
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Reported, Section, on_page

@@ -1,0 +1,165 @@
+"""Scores as a table for people: averages, best first, with the shares beside them and the decisions in the caption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._numbers import number_text, percent_text
+from cranfield._spelling import parse
+from cranfield._table import Cell, Table, places
+from cranfield.measures.averaging import Averaging
+from cranfield.measures.phrases import all_systems, averaging_phrases, legend
+from cranfield.measures.scores import LEVEL, Scores
+
+_Form = Callable[[float, float, float, int], str]
+"""How two ends of a number read, beside the number."""
+
+
+def scores_table(
+    scores: Scores,
+    averaging: Averaging,
+    *,
+    digits: int,
+    services: bool,
+    level: float | None,
+    interval: Literal["analytic", "bootstrap"],
+    seed: int,
+) -> Table:
+    """Return the averages of scores as a table; see `Scores.table`."""
+    means = scores.average(averaging)
+    kinds: dict[tuple[str, str], tuple[bool, _Form]] = {
+        ("lower", "upper"): (level is not None, _interval),
+        ("least", "most"): (scores.bounds is not None, _span),
+        ("mean", "spread"): (scores.repetitions is not None, _deviation),
+    }
+    pairs = [(*names, form) for names, (is_shown, form) in kinds.items() if is_shown]
+    ends = pl.DataFrame()
+    if pairs:
+        ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
+    lowest_first = scores.on_scale(averaging).lower_is_better
+    header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
+    for name, shares in _services(scores, services).items():
+        header.append(name)
+        for s, served in enumerate(shares):
+            cells[s].append(Cell(percent_text(served)))
+    caption = _caption(scores, averaging)
+    if level is not None:
+        methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
+        caption += f"; interval: {', '.join(methods) or 'none'}"
+    meaning = legend(header)
+    return Table(
+        header, _best_first(cells, means, lowest_first), caption, (*scores.notes, *([meaning] if meaning else []))
+    )
+
+
+def deepest(metrics: Sequence[str]) -> tuple[str, str]:
+    """Return the metric that looks deepest into the lists, and how deep, as the end of a name.
+
+    Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
+
+    Examples
+    --------
+    >>> deepest(["P@10", "nDCG@100"]), deepest(["P@10", "AP"])
+    (('nDCG@100', '@100'), ('AP', ' in the whole list'))
+    """
+    cutoffs = {metric: parse(metric).cutoff for metric in metrics}
+    metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
+    return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
+
+
+def _cells(
+    scores: Scores,
+    means: NDArray[np.float64],
+    lowest_first: Sequence[bool],
+    ends: pl.DataFrame,
+    pairs: Sequence[tuple[str, str, _Form]],
+    digits: int,
+) -> list[list[Cell]]:
+    """Return the name and the averages of each system, the best of each metric marked."""
+    cells = [[Cell(name)] for name in scores.systems]
+    several = len(scores.systems) > 1
+    for m, lower in enumerate(lowest_first):
+        for s, place in enumerate(places(means[:, m], lower, digits)):
+            text = number_text(means[s, m], digits)
+            for low, high, form in pairs:
+                below, above = ends.select(low, high).row(s * len(scores.metrics) + m)
+                if None not in (below, above) and not np.isnan([below, above]).any():
+                    text += " " + form(means[s, m], below, above, digits)
+            cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
+    return cells
+
+
+def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
+    """Return the shares that stand beside the averages, by the heads of their columns."""
+    shares = {"users": scores.user_coverage}
+    if not scores.metrics:
+        return shares
+    metric, depth = deepest(scores.metrics)
+    place = scores.metrics.index(metric)
+    if all_of_them and scores.filled is not None:
+        shares[f"places{depth}"] = scores.filled[:, place]
+    if all_of_them and scores.item_coverage is not None:
+        shares[f"items in {scores.catalogue}"] = scores.item_coverage
+    if scores.unjudged is not None:
+        shares[f"unjudged{depth}"] = scores.unjudged[:, place]
+    return shares
+
+
+def _caption(scores: Scores, averaging: Averaging) -> str:
+    settings = scores.step.settings
+    parts = [
+        _units(scores, scores.n_lists),
+        f"{settings.get('lists', 'full')} lists",
+        *([scores.relevance] if scores.relevance else []),
+        *_averaged(scores, averaging),
+        *([] if scores.repetitions is None else ["sd: the standard deviation between repetitions"]),
+        *([] if scores.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
+    ]
+    return "; ".join(parts)
+
+
+def _units(scores: Scores, count: int) -> str:
+    return f"{count:,} {scores.unit}{'' if count == 1 else 's'}"
+
+
+def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
+    """Return how lists are averaged, in clauses."""
+    average, coverage, undefined = averaging_phrases(
+        {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
+    )
+    if averaging.coverage == "reduced" and len(scores.systems) > 1:
+        coverage = f"each system over the {scores.unit}s that it serves"
+        if scores.reduced_to is not None:
+            common = _units(scores, int(np.count_nonzero(scores.reduced_to)))
+            coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
+    groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
+    return [average, *groups, coverage, undefined]
+
+
+def _best_first(
+    rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
+) -> list[list[Cell]]:
+    """Return the rows of the systems in the order of the first metric; those without an average stand last."""
+    if not lower_is_better:
+        return rows
+    return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]
+
+
+def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
+    """Write an interval: by its half width where the mean is in the middle, else by its ends."""
+    if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
+        return f"±{number_text(mean - lower, digits)}"
+    return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
+
+
+def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
+    return f"(sd {number_text(deviation, digits)})"
+
+
+def _span(_: float, least: float, most: float, digits: int) -> str:
+    return f"({number_text(least, digits)}–{number_text(most, digits)})"
