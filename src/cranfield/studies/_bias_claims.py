@@ -49,24 +49,24 @@ _T_OF_4 = 2.776
 _LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
 
 
-def claims_of(found: BiasNumbers) -> list[Finding]:
+def claims_of(panel: BiasNumbers) -> list[Finding]:
     """Return the verdicts on what the paper says, as far as it can be said of these ratings."""
     groups: list[Callable[[BiasNumbers], list[Saying]]] = [_of_density, _of_size, _of_neutral_designs, _of_uniform_test]
-    groups += [_of_positive_ratings] if found.of.positive else [_of_skewness, _of_incomplete_judgments]
+    groups += [_of_positive_ratings] if panel.of.positive else [_of_skewness, _of_incomplete_judgments]
     groups += [_of_bounds]
-    groups += [_of_thresholds] if found.of.work.other is not None else []
-    return [finding_over_splits(saying) for group in groups for saying in group(found)]
+    groups += [_of_thresholds] if panel.of.work.other is not None else []
+    return [finding_over_splits(saying) for group in groups for saying in group(panel)]
 
 
-def _of_density(found: BiasNumbers) -> list[Saying]:
+def _of_density(panel: BiasNumbers) -> list[Saying]:
     fits, changes = {}, {}
     for system in SYSTEMS:
-        shares, precision = found.curve("density", "AR", PRECISION, system)
+        shares, precision = panel.curve("density", "AR", PRECISION, system)
         fits[system] = _explained(shares, precision)
-        _, one = found.curve("density", "1R", PRECISION, system)
-        changes[system] = np.abs(one / one[:, -1:] - 1).max(axis=1)
+        _, precision_1r = panel.curve("density", "1R", PRECISION, system)
+        changes[system] = np.abs(precision_1r / precision_1r[:, -1:] - 1).max(axis=1)
     falls = {
-        metric: np.array([_fall(found.curve("density", "AR", metric, system)[1]) for system in _LEARNING])
+        metric: np.array([_fall(panel.curve("density", "AR", metric, system)[1]) for system in _LEARNING])
         for metric in (MRR, NDCG, RECALL)
     }
     least, most = shares[0], shares[-1]
@@ -86,13 +86,13 @@ def _of_density(found: BiasNumbers) -> list[Saying]:
     ]  # fmt: skip
 
 
-def _of_size(found: BiasNumbers) -> list[Saying]:
+def _of_size(panel: BiasNumbers) -> list[Saying]:
     products = {}
     for system in SYSTEMS:
-        sizes, precision = found.curve("size", "1R", PRECISION, system)
+        sizes, precision = panel.curve("size", "1R", PRECISION, system)
         products[system] = precision * sizes
-    ratios = {system: own[:, -1] / own[:, 0] for system, own in products.items()}
-    away = np.max([np.abs(own - 1) for own in ratios.values()], axis=0)
+    ratios = {system: series[:, -1] / series[:, 0] for system, series in products.items()}
+    away = np.max([np.abs(series - 1) for series in ratios.values()], axis=0)
     return [
         Saying("1R precision of random is 1/t (within 10 %)", "Equation 5",
                0.1 - np.abs(products[RANDOM] - 1).max(axis=1),
@@ -102,18 +102,18 @@ def _of_size(found: BiasNumbers) -> list[Saying]:
     ]  # fmt: skip
 
 
-def _of_neutral_designs(found: BiasNumbers) -> list[Saying]:
-    leads = {design: _lead(found, design) for design in (ONE, PERCENTILE, U1R, HEAD)}
+def _of_neutral_designs(panel: BiasNumbers) -> list[Saying]:
+    leads = {design: _lead(panel, design) for design in (ONE, PERCENTILE, U1R, HEAD)}
     kept = {design: lead / leads[ONE] for design, lead in leads.items() if design != ONE}
     evidence = "share of its lead over random in 1R that popularity keeps: " + _each(kept)
     sayings = [
         Saying(f"Popularity falls to random in {design} (it keeps less than {LEFT:.0%} of its lead in 1R)", "Figure 8",
-               LEFT - kept[design], f"{evidence}; {_scores(found, design)}")
+               LEFT - kept[design], f"{evidence}; {_scores(panel, design)}")
         for design in (PERCENTILE, U1R)
     ]  # fmt: skip
     sayings += [
-        Saying(f"pLSA stays first in {design}", "Figure 8", _first(found, design, PRECISION, PLSA),
-               _scores(found, design))
+        Saying(f"pLSA stays first in {design}", "Figure 8", _first(panel, design, PRECISION, PLSA),
+               _scores(panel, design))
         for design in (PERCENTILE, U1R)
     ]  # fmt: skip
     neutral = np.maximum(kept[PERCENTILE], kept[U1R])
@@ -124,46 +124,46 @@ def _of_neutral_designs(found: BiasNumbers) -> list[Saying]:
     ]
 
 
-def _of_uniform_test(found: BiasNumbers) -> list[Saying]:
+def _of_uniform_test(panel: BiasNumbers) -> list[Saying]:
     times = {
-        design: found.design(design, PRECISION, POPULARITY) / found.design(design, PRECISION, RANDOM)
+        design: panel.design(design, PRECISION, POPULARITY) / panel.design(design, PRECISION, RANDOM)
         for design in (AR, UAR, AI_UAR)
     }
     evidence = "popularity over random: " + _each(times)
-    above = found.design(UAR, PRECISION, POPULARITY) - found.design(UAR, PRECISION, KNN)
+    above = panel.design(UAR, PRECISION, POPULARITY) - panel.design(UAR, PRECISION, KNN)
     return [
-        Saying("UAR leaves popularity above kNN", "Figure 8", above, _scores(found, UAR)),
+        Saying("UAR leaves popularity above kNN", "Figure 8", above, _scores(panel, UAR)),
         Saying("AI-UAR leaves more bias than TI-UAR", "Figure 8", times[AI_UAR] - times[UAR], evidence),
     ]
 
 
-def _of_positive_ratings(found: BiasNumbers) -> list[Saying]:
+def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
     """Say what the paper says of data in which every rating is positive."""
-    lead = _lead(found, U1R)
+    lead = _lead(panel, U1R)
     error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
-    others = np.max([found.design(TI, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
+    others = np.max([panel.design(TI, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
     return [
         Saying("Where all ratings are positive, popularity drops to random in U1R within sampling error", "6.2",
                np.array([_T_OF_4 * error - abs(lead.mean())]),
                f"popularity less random {lead.mean():+.5f}, standard error over splits {error:.5f}; "
-               + _scores(found, U1R)),
+               + _scores(panel, U1R)),
         Saying("bpref of random is high where nothing is negative: above kNN and MF", "Figure 9",
-               found.design(TI, BPREF, RANDOM) - others, _scores(found, TI, BPREF)),
+               panel.design(TI, BPREF, RANDOM) - others, _scores(panel, TI, BPREF)),
     ]  # fmt: skip
 
 
-def _of_skewness(found: BiasNumbers) -> list[Saying]:
-    rows = found.rows("skew")
+def _of_skewness(panel: BiasNumbers) -> list[Saying]:
+    rows = panel.rows("skew")
     if rows.is_empty():
         return []
-    curves = {system: found.curve("skew", "1R", PRECISION, system) for system in SYSTEMS}
+    curves = {system: panel.curve("skew", "1R", PRECISION, system) for system in SYSTEMS}
     alphas = curves[RANDOM][0]
-    values = {system: own for system, (_, own) in curves.items()}
+    values = {system: series for system, (_, series) in curves.items()}
     most = values[POPULARITY][:, -1] - values[RANDOM][:, -1]
     sayings = [
         Saying("Popularity is below random where popularity is uniform (printed .0077 and .0100)", "5.2",
                values[RANDOM][:, 0] - values[POPULARITY][:, 0],
-               f"at α = 0: {_each({name: own[:, 0] for name, own in values.items()})}")
+               f"at α = 0: {_each({name: series[:, 0] for name, series in values.items()})}")
     ]  # fmt: skip
     for system in (KNN, SVD, WRMF):
         away = np.abs(values[system] - values[RANDOM]).max(axis=1)
@@ -181,21 +181,21 @@ def _of_skewness(found: BiasNumbers) -> list[Saying]:
     return sayings
 
 
-def _of_incomplete_judgments(found: BiasNumbers) -> list[Saying]:
+def _of_incomplete_judgments(panel: BiasNumbers) -> list[Saying]:
     return [
         Saying(f"{metric} drags pLSA down with popularity: both are below another system", "Figure 9",
-               np.minimum(-_first(found, TI, metric, PLSA), -_first(found, TI, metric, POPULARITY)),
-               f"{_scores(found, TI, metric)}; {_scores(found, TI)}")
+               np.minimum(-_first(panel, TI, metric, PLSA), -_first(panel, TI, metric, POPULARITY)),
+               f"{_scores(panel, TI, metric)}; {_scores(panel, TI)}")
         for metric in (BPREF, INFAP)
     ]  # fmt: skip
 
 
-def _of_bounds(found: BiasNumbers) -> list[Saying]:
+def _of_bounds(panel: BiasNumbers) -> list[Saying]:
     widths = {}
     for part in ("size", "density"):
         for system in BOUNDED:
-            places, lower = found.curve(f"bounds-{part}", "lower", PRECISION, system)
-            _, upper = found.curve(f"bounds-{part}", "upper", PRECISION, system)
+            places, lower = panel.curve(f"bounds-{part}", "lower", PRECISION, system)
+            _, upper = panel.curve(f"bounds-{part}", "upper", PRECISION, system)
             widths[part, system] = (places, upper - lower)
     closer = {
         "size": np.min([widths["size", system][1][:, 0] - widths["size", system][1][:, -1] for system in BOUNDED],
@@ -212,13 +212,13 @@ def _of_bounds(found: BiasNumbers) -> list[Saying]:
     ]  # fmt: skip
 
 
-def _of_thresholds(found: BiasNumbers) -> list[Saying]:
-    work = found.of.work
+def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
+    work = panel.of.work
     assert work.other is not None
     taus = {}
     for design in dict.fromkeys((*FIGURE_2, *FIGURE_8)):
         here, other = (
-            np.array([found.design(design, PRECISION, system, at) for system in SYSTEMS])
+            np.array([panel.design(design, PRECISION, system, at) for system in SYSTEMS])
             for at in (work.threshold, work.other)
         )
         taus[design] = np.array([kendall_tau_b(here[:, split], other[:, split]) for split in range(here.shape[1])])
@@ -226,15 +226,15 @@ def _of_thresholds(found: BiasNumbers) -> list[Saying]:
     return [Saying(claim, "3.3", np.min(list(taus.values()), axis=0) - ALIKE + 1e-9, "tau: " + _each(taus))]
 
 
-def _lead(found: BiasNumbers, design: str) -> Floats:
+def _lead(panel: BiasNumbers, design: str) -> Floats:
     """Return by how much popularity is above random."""
-    return found.design(design, PRECISION, POPULARITY) - found.design(design, PRECISION, RANDOM)
+    return panel.design(design, PRECISION, POPULARITY) - panel.design(design, PRECISION, RANDOM)
 
 
-def _first(found: BiasNumbers, design: str, metric: str, system: str) -> Floats:
+def _first(panel: BiasNumbers, design: str, metric: str, system: str) -> Floats:
     """Return by how much a system is above all others."""
-    others = [found.design(design, metric, other) for other in SYSTEMS if other != system]
-    above: Floats = found.design(design, metric, system) - np.max(others, axis=0)
+    others = [panel.design(design, metric, other) for other in SYSTEMS if other != system]
+    above: Floats = panel.design(design, metric, system) - np.max(others, axis=0)
     return above
 
 
@@ -252,11 +252,11 @@ def _fall(values: Floats) -> Floats:
 
 
 def _each(values: dict[str, Floats]) -> str:
-    return ", ".join(f"{name} {np.mean(own):.4f}" for name, own in values.items())
+    return ", ".join(f"{name} {np.mean(series):.4f}" for name, series in values.items())
 
 
-def _scores(found: BiasNumbers, design: str, metric: str = PRECISION) -> str:
-    values = {system: found.design(design, metric, system) for system in SYSTEMS}
+def _scores(panel: BiasNumbers, design: str, metric: str = PRECISION) -> str:
+    values = {system: panel.design(design, metric, system) for system in SYSTEMS}
     return f"{metric} in {design}: {_each(values)}"
 
 

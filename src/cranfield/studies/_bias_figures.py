@@ -60,9 +60,9 @@ def bounds(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
     caption = f"Figure 3: 1RP@10 and its bounds as test ratings are removed, and by |T_u|{missing}"
     frame = _joined(panels, {"bounds-density": "density", "bounds-size": "size"})
 
-    def draw(own: pl.DataFrame) -> list[Any]:
+    def draw(rows: pl.DataFrame) -> list[Any]:
         return [
-            _bounded(own.filter(part=part, system=system), x, f"{system}, 1RP@10")
+            _bounded(rows.filter(part=part, system=system), x, f"{system}, 1RP@10")
             for system in BOUNDED
             for part, x in (("density", "share of test ratings"), ("size", "|T_u|"))
         ]
@@ -75,14 +75,14 @@ def density_and_size(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
     caption = f"Figure 4: P@10 as test ratings are removed (AR and 1R), and by |T_u| (1R){missing}"
     frame = _joined(panels, {"density": "density", "size": "size"})
 
-    def draw(own: pl.DataFrame) -> list[Any]:
+    def draw(rows: pl.DataFrame) -> list[Any]:
         views = (
             ("density", "AR", "share of test ratings"),
             ("density", "1R", "share of test ratings"),
             ("size", "1R", "|T_u|"),
         )
         return [
-            _lines(own.filter(part=part, setting=setting, metric=PRECISION), x, f"{setting} P@10")
+            _lines(rows.filter(part=part, setting=setting, metric=PRECISION), x, f"{setting} P@10")
             for part, setting, x in views
         ]
 
@@ -93,7 +93,7 @@ def skewness(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
     """Return Figure 5: simulated ratings of growing skewness, and how the given ratings are spread over items."""
     caption = f"Figure 5: cumulated popularity of simulated ratings, P@10 in 1R on them, and the given data{missing}"
     frame = _joined(panels, {"skew": "skew", "cumulated": "cumulated"})
-    own = [
+    given = [
         pl.DataFrame({
             "panel": panel.name, "part": "given", "setting": "positive ratings", "x": share, "metric": "ratings",
             "system": "", "value": value, "lowest": value, "highest": value, "splits": 1,
@@ -101,15 +101,15 @@ def skewness(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
         for panel in panels
         for share, value in cumulated(panel.of.work.data, panel.of.work.threshold)
     ]  # fmt: skip
-    frame = pl.concat([frame, *(part.select(frame.columns).cast(frame.schema) for part in own)])
+    frame = pl.concat([frame, *(part.select(frame.columns).cast(frame.schema) for part in given)])
 
-    def draw(own: pl.DataFrame) -> list[Any]:
-        curves = own.filter(part="cumulated")
-        given = _shares(own.filter(part="given"), ["positive ratings"])
+    def draw(rows: pl.DataFrame) -> list[Any]:
+        curves = rows.filter(part="cumulated")
+        real = _shares(rows.filter(part="given"), ["positive ratings"])
         if curves.is_empty():
-            return [given]
+            return [real]
         names = curves["setting"].unique(maintain_order=True).to_list()
-        return [_shares(curves, names), _lines(own.filter(part="skew"), "skewness α", "1R P@10"), given]
+        return [_shares(curves, names), _lines(rows.filter(part="skew"), "skewness α", "1R P@10"), real]
 
     return _drawn("figure-05", caption, frame, draw)
 
@@ -124,7 +124,7 @@ def rating_splits(panels: Sequence[BiasNumbers]) -> Exhibit:
     for panel in panels:
         work = panel.of.work
         counts = work.data.item_counts[by_popularity(work.data)]
-        percentile = np.repeat(np.arange(GROUPS), [len(one) for one in np.array_split(counts, GROUPS)])
+        percentile = np.repeat(np.arange(GROUPS), [len(part) for part in np.array_split(counts, GROUPS)])
         uniform = uniform_test(work.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=work.seed)
         order = by_popularity(work.uniform_data)
         for way, ratings, test, groups in (
@@ -139,8 +139,11 @@ def rating_splits(panels: Sequence[BiasNumbers]) -> Exhibit:
                 })
             )  # fmt: skip
     frame = pl.concat(parts)
-    return _drawn("figure-06", caption, frame, lambda own: [_counts(own.filter(way=way)) for way in own["way"].unique(
-        maintain_order=True)])  # fmt: skip
+
+    def draw(rows: pl.DataFrame) -> list[Any]:
+        return [_counts(rows.filter(way=way)) for way in rows["way"].unique(maintain_order=True)]
+
+    return _drawn("figure-06", caption, frame, draw)
 
 
 def positive_ratio(panels: Sequence[BiasNumbers]) -> Exhibit:
@@ -152,14 +155,17 @@ def positive_ratio(panels: Sequence[BiasNumbers]) -> Exhibit:
         liked = np.bincount(data.items[data.values >= threshold], minlength=data.n_items)[order]
         ratio = liked / data.item_counts[order]
         segments = np.array_split(ratio, min(_SEGMENTS, len(ratio)))
-        ends = np.cumsum([len(one) for one in segments])
+        ends = np.cumsum([len(segment) for segment in segments])
         parts.append(pl.DataFrame({
-            "panel": panel.name, "x": ends.astype(np.float64), "value": [float(one.mean()) for one in segments],
+            "panel": panel.name, "x": ends.astype(np.float64), "value": [float(segment.mean()) for segment in segments],
             "system": "items",
         }))  # fmt: skip
     caption = "Figure 7: share of positive ratings, |PR(i)|/|R(i)|, by popularity rank (averages of 100 segments)"
-    return _drawn("figure-07", caption, pl.concat(parts), lambda own: [_lines(own, "popularity rank", "|PR(i)|/|R(i)|",
-                                                                              ["items"])])  # fmt: skip
+
+    def draw(rows: pl.DataFrame) -> list[Any]:
+        return [_lines(rows, "popularity rank", "|PR(i)|/|R(i)|", ["items"])]
+
+    return _drawn("figure-07", caption, pl.concat(parts), draw)
 
 
 def _joined(panels: Sequence[BiasNumbers], parts: dict[str, str]) -> pl.DataFrame:
@@ -188,10 +194,10 @@ def _designs(
         rows = []
         for panel in panels:
             for metric in metrics:
-                own = [frame.filter(panel=panel.name, metric=metric, design=design) for design in designs]
+                by_design = [frame.filter(panel=panel.name, metric=metric, design=design) for design in designs]
                 bars = [
                     _bars(part, _LABELS.get(metric, metric)).properties(title=f"{panel.name}: {part['design'][0]}")
-                    for part in own
+                    for part in by_design
                     if len(part)
                 ]
                 rows.append(alt.hconcat(*bars))
@@ -206,7 +212,7 @@ def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.Data
     def chart() -> Any:
         alt = altair()
         names = frame["panel"].unique(maintain_order=True).to_list()
-        rows = [[one.properties(title=panel, **_SIZE) for one in draw(frame.filter(panel=panel))] for panel in names]
+        rows = [[view.properties(title=panel, **_SIZE) for view in draw(frame.filter(panel=panel))] for panel in names]
         own_legends = {"color": "independent", "strokeDash": "independent"}
         return themed(alt.vconcat(*(alt.hconcat(*row).resolve_scale(**own_legends) for row in rows)))
 

@@ -82,7 +82,9 @@ def prepared(
     to 5 as Celma and Herrera (2008) do, so that every rating is positive.
     """
     size = describe(data)
-    known = next((one for one, own in KNOWN.items() if own.size == (size.users, size.items, size.ratings)), None)
+    known = next(
+        (title for title, entry in KNOWN.items() if entry.size == (size.users, size.items, size.ratings)), None
+    )
     usual = KNOWN[known] if known is not None else KnownRatings((0, 0, 0), THRESHOLD, False)
     at = usual.threshold if threshold is None else threshold
     if data.values.max() < at:
@@ -105,8 +107,8 @@ def prepared(
         nonrelevant=chosen // 100 * 100 if chosen >= 100 else chosen,
         seed=seed,
     )
-    sizes = {key: int(effect[key]) for key in ("zeta", "eta")}
-    return Prepared(name, data, known, work, dropped, bool(ratings.values.min() >= at), sizes)
+    uniform_sizes = {key: int(effect[key]) for key in ("zeta", "eta")}
+    return Prepared(name, data, known, work, dropped, bool(ratings.values.min() >= at), uniform_sizes)
 
 
 def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
@@ -145,7 +147,7 @@ def _other(ratings: Ratings, threshold: float) -> float | None:
 def numbered(data: Sequence[Ratings]) -> dict[str, Ratings]:
     """Return the ratings by name, numbered where names are missing or the same."""
     names: dict[str, Ratings] = {}
-    for place, one in enumerate(data, start=1):
-        name = one.name or "the ratings"
-        names[f"{name} ({place})" if name in names else name] = one
+    for place, ratings in enumerate(data, start=1):
+        name = ratings.name or "the ratings"
+        names[f"{name} ({place})" if name in names else name] = ratings
     return names

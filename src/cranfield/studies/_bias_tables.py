@@ -38,29 +38,29 @@ class PrintedNumber:
     here: Callable[[BiasNumbers], str | None]
 
 
-def _most_liked(found: BiasNumbers) -> str:
-    data = found.of.work.data
-    liked = np.bincount(data.items[data.values >= found.of.work.threshold], minlength=data.n_items).max()
+def _most_liked(panel: BiasNumbers) -> str:
+    data = panel.of.work.data
+    liked = np.bincount(data.items[data.values >= panel.of.work.threshold], minlength=data.n_items).max()
     return f"{100 * liked / np.count_nonzero(data.user_counts):.1f}%"
 
 
 def _popularity_in(design: str) -> Callable[[BiasNumbers], str]:
-    def here(found: BiasNumbers) -> str:
-        return f"{found.design(design, PRECISION, POPULARITY).mean():.4f}"
+    def here(panel: BiasNumbers) -> str:
+        return f"{panel.design(design, PRECISION, POPULARITY).mean():.4f}"
 
     return here
 
 
 def _uniform(key: str) -> Callable[[BiasNumbers], str]:
-    def here(found: BiasNumbers) -> str:
-        return f"{found.of.uniform[key]:,}"
+    def here(panel: BiasNumbers) -> str:
+        return f"{panel.of.uniform[key]:,}"
 
     return here
 
 
 def _skewed(system: str) -> Callable[[BiasNumbers], str | None]:
-    def here(found: BiasNumbers) -> str | None:
-        rows = found.rows("skew", setting="1R", system=system, x=0.0)
+    def here(panel: BiasNumbers) -> str | None:
+        rows = panel.rows("skew", setting="1R", system=system, x=0.0)
         return None if rows.is_empty() else f"{rows['value'].to_numpy().mean():.4f}"
 
     return here
@@ -72,7 +72,7 @@ PRINTED = [
     PrintedNumber("|T|, the items of a uniform test", "6.2", {MOVIELENS: "1,703"}, _uniform("zeta")),
     PrintedNumber("η, test ratings of each of them", "6.2", {MOVIELENS: "118"}, _uniform("eta")),
     PrintedNumber("items of a percentile", "6.1", {MOVIELENS: "~370"},
-            lambda found: f"{np.count_nonzero(found.of.work.data.item_counts) // GROUPS:,}"),
+            lambda panel: f"{np.count_nonzero(panel.of.work.data.item_counts) // GROUPS:,}"),
     PrintedNumber("users who like the most popular item", "5.2", {MOVIELENS: "32.7%", LASTFM: "73%"}, _most_liked),
     PrintedNumber("1RP@10 of popularity at α = 0", "5.2", {MOVIELENS: "0.0077"}, _skewed(POPULARITY)),
     PrintedNumber("1RP@10 of random at α = 0", "5.2", {MOVIELENS: "0.0100"}, _skewed(RANDOM)),
@@ -149,7 +149,7 @@ def design_table(panels: Sequence[BiasNumbers], designs: Sequence[str], metrics:
                 values = [panel.design(design, metric, system) for system in SYSTEMS]
                 if not len(values[0]):
                     continue
-                means = [float(own.mean()) for own in values]
+                means = [float(scores.mean()) for scores in values]
                 cells = [Cell(f"{mean:.4f}", best=mean == max(means)) for mean in means]
                 rows.append([panel.name, design, metric, *cells])
     caption = "Figures 2, 8 and 9 in numbers: means over splits"

@@ -44,12 +44,12 @@ def toy_example() -> Exhibit:
     header = ["design", "set", "relevant", "non-relevant"]
     caption = "Figure 1: target items of the user u on a toy example"
     notes = [
-        f"training: {_told(_TRAIN)}; test: {_told(_TEST)}; threshold {_THRESHOLD}",
+        f"training: {_row_text(_TRAIN)}; test: {_row_text(_TEST)}; threshold {_THRESHOLD}",
         "u has rated f and g in training; a has no test rating, so that only AI holds it",
     ]
     return Exhibit("figure-01", caption, pl.DataFrame(rows, schema=header, orient="row"),
                    Table(header, rows, caption, notes))  # fmt: skip
 
 
-def _told(rows: list[tuple[str, str, int]]) -> str:
+def _row_text(rows: list[tuple[str, str, int]]) -> str:
     return ", ".join(f"{user} {item} {value}" for user, item, value in rows)

@@ -6,7 +6,7 @@ averages with one row for each number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -156,13 +156,13 @@ class BiasWork:
 
     def skew(self, alpha: float) -> Rows:
         """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
-        made = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
-        split = random(made, train=1 - SIGMA, seed=self.seed)
+        simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
+        split = random(simulated, train=1 - SIGMA, seed=self.seed)
         design = _plain(split, self._one_relevant(self.threshold), self.seed)
         runs = self._ranked(split, {"1R": design.ranker})["1R"]
         rows = self._one_relevant_rows("skew", alpha, runs, design.ranker)
         return rows + [
-            ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(made)
+            ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
         ]
 
     def _one_relevant(self, threshold: float) -> Ranking:
@@ -179,15 +179,15 @@ class BiasWork:
         headless = replace(split, test=split.test.keep(tail[split.test.items]))
         designs: dict[tuple[str, float], BiasDesign] = {}
         for at in self.thresholds:
-            one, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
-            own = {
+            single, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
+            by_name = {
                 **same,
-                ONE: _plain(split, one, seed),
-                PERCENTILE: replace(_plain(grouped, one.with_(candidates="group"), seed), equal_groups=True),
-                HEAD: _plain(headless, one, seed),
+                ONE: _plain(split, single, seed),
+                PERCENTILE: replace(_plain(grouped, single.with_(candidates="group"), seed), equal_groups=True),
+                HEAD: _plain(headless, single, seed),
                 AR: _rated(split, drawn.with_(threshold=at), seed),
             }
-            designs |= {(name, at): design for name, design in own.items()}
+            designs |= {(name, at): design for name, design in by_name.items()}
         return designs
 
     def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
@@ -195,20 +195,20 @@ class BiasWork:
         spelled = systems_of(self.seed)
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
-        made: dict[int, list[Run]] = {}
+        runs: dict[int, list[Run]] = {}
         for done in fit_each(split.train, spelled):
-            made[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
+            runs[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
         return {
-            key: [made[system][place_of[id(ranker)]] for system in range(len(spelled))]
+            key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
             for key, ranker in rankers.items()
         }
 
     def _design_rows(self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]) -> Rows:
         rows: Rows = []
         for (name, at), design in designs.items():
-            own, split = list(runs[name, at]), design.split
-            metrics = [metric for metric in METRICS if not (metric == BPREF and own[0].one_relevant)]
-            scores = measure(own, split.test, metrics, threshold=at, train=split.train)
+            ranked, split = list(runs[name, at]), design.split
+            metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
+            scores = measure(ranked, split.test, metrics, threshold=at, train=split.train)
             rows += _averages(name, at, scores, design.equal_groups)
             if name in FIGURE_2 and at == self.threshold:
                 rows += _wilcoxon(name, scores)
@@ -232,8 +232,8 @@ class BiasWork:
         """Return what ranks items in 1R as target sets grow, as far as there are items."""
         most = int(np.count_nonzero(split.test.item_counts))
         sizes = [size * self.targets for size in SIZES if size * self.targets <= most]
-        one = self._one_relevant(self.threshold)
-        rankers = rankers_for(split, [one.with_(nonrelevant=size - 1) for size in sizes], seed=self.seed)
+        single = self._one_relevant(self.threshold)
+        rankers = rankers_for(split, [single.with_(nonrelevant=size - 1) for size in sizes], seed=self.seed)
         return {("size", size): ranker for size, ranker in zip(sizes, rankers, strict=True)}
 
     def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> Rows:
@@ -254,7 +254,7 @@ class BiasWork:
         """Return 1R precision and, but for simulated ratings, the bounds of some systems."""
         scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
-        rows: Rows = [(part, "1R", x, PRECISION, run.name, float(one), None) for run, one in zip(runs, values)]
+        rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
 
 
@@ -280,8 +280,8 @@ def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool)
 
 def _wilcoxon(design: str, scores: Scores) -> Rows:
     """Return the difference of each pair of systems in precision, and its p-value by Wilcoxon's test over users."""
-    found = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
-    columns = found.frame().select("system_a", "system_b", "difference", "p")
+    comparison = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
+    columns = comparison.frame().select("system_a", "system_b", "difference", "p")
     return [
         ("wilcoxon", design, 0.0, PRECISION, f"{a} and {b}", difference, p)
         for a, b, difference, p in columns.iter_rows()
@@ -319,15 +319,18 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         "folds": work.folds,
         "systems": systems_of(work.seed),
     }
-    made = []
+    measurements = []
+    of_study = {"study seed": work.seed}  # what is drawn depends on it as well as on the number of the split
+
+    def add(name: str, seed: int, make: Callable[[], Rows], **more: Any) -> None:
+        of = {**common, **more, "seed": work.seed + seed}
+        measurements.append(SplitMeasurement(f"{panel}/{name}", of, make, len(SYSTEMS)))
+
     for fold in range(work.folds):
         curves = fold < curve_folds
-        of = {**common, "part": "fold", "curves": curves, "seed": work.seed + fold, "study seed": work.seed}
-        made.append(SplitMeasurement(f"{panel}/fold-{fold + 1}", of, partial(work.fold, fold, curves), len(SYSTEMS)))
+        add(f"fold-{fold + 1}", fold, partial(work.fold, fold, curves), part="fold", curves=curves, **of_study)
     for draw in range(work.folds):
-        of = {**common, "part": "uniform", "seed": work.seed + draw, "study seed": work.seed}
-        made.append(SplitMeasurement(f"{panel}/uniform-{draw + 1}", of, partial(work.uniform, draw), len(SYSTEMS)))
+        add(f"uniform-{draw + 1}", draw, partial(work.uniform, draw), part="uniform", **of_study)
     for alpha in ALPHAS if skewed else ():
-        of = {**common, "part": "skew", "alpha": alpha, "seed": work.seed}
-        made.append(SplitMeasurement(f"{panel}/skew-{alpha:g}", of, partial(work.skew, alpha), len(SYSTEMS)))
-    return made
+        add(f"skew-{alpha:g}", 0, partial(work.skew, alpha), part="skew", alpha=alpha)
+    return measurements

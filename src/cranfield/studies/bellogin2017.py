@@ -39,22 +39,24 @@ def _work(
     """Train, rank and measure all that the study needs, each set of ratings as a panel."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     panels = {
-        name: prepared(name, one, threshold=threshold, play_counts=play_counts, targets=targets, folds=count, seed=seed)
-        for name, one in numbered(data).items()
+        name: prepared(
+            name, ratings, threshold=threshold, play_counts=play_counts, targets=targets, folds=count, seed=seed
+        )
+        for name, ratings in numbered(data).items()
     }
     numbers = measured(
         store,
         {
-            name: units(f"panel-{place}", one.work, CURVE_FOLDS, skewed=place == 1 and not one.positive)
-            for place, (name, one) in enumerate(panels.items(), start=1)
+            name: units(f"panel-{place}", panel.work, CURVE_FOLDS, skewed=place == 1 and not panel.positive)
+            for place, (name, panel) in enumerate(panels.items(), start=1)
         },
     )
-    found = [BiasNumbers(one, numbers[name]) for name, one in panels.items()]
-    return PanelResults(_exhibits(found), _claims(found), _settings(panels, count, seed))
+    results = [BiasNumbers(panel, numbers[name]) for name, panel in panels.items()]
+    return PanelResults(_exhibits(results), _claims(results), _settings(panels, count, seed))
 
 
 def _settings(panels: dict[str, Prepared], folds: int, seed: int) -> dict[str, object]:
-    works = [one.work for one in panels.values()]
+    works = [panel.work for panel in panels.values()]
     return {
         "systems": list(systems_of(seed).values()),
         "threshold": [work.threshold for work in works],
@@ -70,30 +72,30 @@ def _settings(panels: dict[str, Prepared], folds: int, seed: int) -> dict[str, o
     }
 
 
-def _exhibits(found: Sequence[BiasNumbers]) -> list[Exhibit]:
+def _exhibits(panels: Sequence[BiasNumbers]) -> list[Exhibit]:
     missing = f" (not run: {ABSENT})"
     designs = tuple(dict.fromkeys((*FIGURE_2, *FIGURE_8)))
     return [
         toy_example(),
-        printed_numbers(found),
-        design_table(found, designs, METRICS),
-        significance(found),
-        figures.precision_by_design(found, missing),
-        figures.bounds(found, missing),
-        figures.density_and_size(found, missing),
-        figures.skewness(found, missing),
-        figures.rating_splits(found),
-        figures.positive_ratio(found),
-        figures.neutral_designs(found, missing),
-        figures.incomplete_metrics(found, missing),
+        printed_numbers(panels),
+        design_table(panels, designs, METRICS),
+        significance(panels),
+        figures.precision_by_design(panels, missing),
+        figures.bounds(panels, missing),
+        figures.density_and_size(panels, missing),
+        figures.skewness(panels, missing),
+        figures.rating_splits(panels),
+        figures.positive_ratio(panels),
+        figures.neutral_designs(panels, missing),
+        figures.incomplete_metrics(panels, missing),
     ]
 
 
-def _claims(found: Sequence[BiasNumbers]) -> list[Finding]:
-    claims = [(one, claim) for one in found for claim in claims_of(one)]
-    if len(found) == 1:
+def _claims(panels: Sequence[BiasNumbers]) -> list[Finding]:
+    claims = [(panel, claim) for panel in panels for claim in claims_of(panel)]
+    if len(panels) == 1:
         return [claim for _, claim in claims]
-    return [claim.on(one.name) for one, claim in claims]
+    return [claim.on(panel.name) for panel, claim in claims]
 
 
 BELLOGIN_2017 = PanelStudy(
