@@ -190,18 +190,13 @@ def _designs(
     )  # fmt: skip
 
     def chart() -> Any:
-        alt = altair()
-        rows = []
-        for panel in panels:
-            for metric in metrics:
-                by_design = [frame.filter(panel=panel.name, metric=metric, design=design) for design in designs]
-                bars = [
-                    _bars(part, _LABELS.get(metric, metric)).properties(title=f"{panel.name}: {part['design'][0]}")
-                    for part in by_design
-                    if len(part)
-                ]
-                rows.append(alt.hconcat(*bars))
-        return themed(alt.vconcat(*rows))
+        rows = [
+            _bars(rows, designs, _LABELS.get(metric, metric)).properties(title=panel.name)
+            for panel in panels
+            for metric in metrics
+            if len(rows := frame.filter(panel=panel.name, metric=metric))
+        ]
+        return themed(altair().vconcat(*rows))
 
     return Exhibit(name, caption, frame, draw=chart)
 
@@ -219,14 +214,18 @@ def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.Data
     return Exhibit(name, caption, frame, draw=chart)
 
 
-def _bars(frame: pl.DataFrame, metric: str) -> Any:
+def _bars(frame: pl.DataFrame, designs: Sequence[str], metric: str) -> Any:
+    """Return one bar for each system in each design, with its lowest and highest value over the splits."""
     alt = altair()
-    base = alt.Chart(data_of(frame)).encode(x=alt.X("system:N", sort=list(SYSTEMS), title=None))
+    base = alt.Chart().encode(x=alt.X("system:N", sort=list(SYSTEMS), title=None))
     shown = tips(system="system", value=(metric, ".4f"), lowest=("lowest", ".4f"), highest=("highest", ".4f"))
     bars = base.mark_bar().encode(
         y=alt.Y("value:Q", title=metric), tooltip=shown, **series("system", list(SYSTEMS), mark="point")
     )
-    return (bars + base.mark_rule().encode(y=alt.Y("lowest:Q", title=metric), y2="highest:Q")).properties(**_BAR)
+    spread = base.mark_rule().encode(y=alt.Y("lowest:Q", title=metric), y2="highest:Q")
+    layers = alt.layer(bars, spread, data=data_of(frame)).properties(**_BAR)
+    by_design = alt.Column("design:N", sort=list(designs), title=None)
+    return layers.facet(column=by_design).resolve_scale(y="independent")
 
 
 def _lines(frame: pl.DataFrame, x: str, y: str, names: Sequence[str] = SYSTEMS) -> Any:
