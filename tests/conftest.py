@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 import cranfield
@@ -36,7 +37,8 @@ REGISTRIES = (
 
 SETTINGS = dict(vars(cranfield.settings))
 
-settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
+settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("cranfield")
 
 
@@ -44,12 +46,29 @@ LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "ora
 """The folders whose files take longest; a worker that began one of them last would work alone in the end."""
 
 
+TOGETHER = ("tests/assessments", "tests/studies")
+"""The folders whose files share fixtures that take long."""
+
+
 def pytest_xdist_make_scheduler(config, log):
-    """Give the tests of a file to one worker, so that what they share is made once."""
+    """Give the tests of a file, or of a folder that shares more, to one worker: what they share is made once."""
     from xdist.scheduler import LoadFileScheduling
 
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            folder = file.rpartition("/")[0]
+            return folder if folder in TOGETHER else file
+
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
+    return Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """Look for examples in docstrings in the package alone: looking for some in the tests takes a second a worker."""
+    collectors = yield
+    return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items):
@@ -68,6 +87,14 @@ def _files_in_memory():
     """Do not wait for the disk: only a power cut would tell, and experiments would wait as long as they compute."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranfield._files.os.fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_images():
+    """Draw images with few dots: the dots of a large one take longer than all else about a figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cranfield._figures.PNG_SCALE", 0.25)
         yield
 
 

@@ -25,6 +25,7 @@ LINE = [
     "rankings",
     "measures",
     "comparisons",
+    "biases",
     "assessments",
     "experiments",
     "audits",

@@ -24,8 +24,8 @@ def test_without_a_terminal_a_line_is_written_now_and_then(clock, capsys):
             clock[0] = float(second)
             bar.advance()
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Fitting: 2 of 1,000 items, 2 s so far"
-    seconds = [int(line.split()[-4]) for line in lines]
+    assert lines[0] == "Fitting: 2 of 1,000 items, 2 s so far, about 998 s left"
+    seconds = [int(line.split(", ")[1].split()[0]) for line in lines]
     assert seconds == [2, 10, 20, 40, 80, 140, 200, 260]
 
 

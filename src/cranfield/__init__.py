@@ -1,8 +1,8 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
 The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
-`judge`, `measure`, `compare`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the winner
-survives other decisions, and `write_report` makes the page.
+`judge`, `measure`, `compare`, `bias`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the
+winner survives other decisions, and `write_report` makes the page.
 """
 
 from cranfield import _starting
@@ -28,7 +28,16 @@ from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
-from cranfield.comparisons import Comparison, SegmentComparison, compare, compare_segments
+from cranfield.comparisons import (
+    Comparison,
+    SegmentComparison,
+    add_judgments,
+    compare,
+    compare_segments,
+    label,
+    labelling_curve,
+    tipping_points,
+)
 from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
 from cranfield.measures import (
     Judged,
@@ -55,6 +64,7 @@ from cranfield.splits import Split
 if TYPE_CHECKING:
     from cranfield import experiments
     from cranfield.audits.auditing import audit
+    from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, times_random
     from cranfield.data import datasets
     from cranfield.measures.dialects import across_tools
     from cranfield.reports import write_report
@@ -83,22 +93,30 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "across_tools",
+    "add_judgments",
     "assess",
     "assess_folds",
     "audit",
+    "bias",
     "bounds",
     "by_popularity",
     "celma",
     "compare",
     "compare_segments",
+    "correct_sampled",
     "datasets",
+    "density",
     "describe",
     "discriminative_power",
+    "estimate",
+    "expected_over_draws",
     "experiments",
     "filters",
     "gain",
     "judge",
     "known_metrics",
+    "label",
+    "labelling_curve",
     "measure",
     "measure_segments",
     "metric",
@@ -114,6 +132,8 @@ __all__ = [
     "simulate",
     "splits",
     "standardise",
+    "times_random",
+    "tipping_points",
     "write",
     "write_report",
     "write_run",
@@ -125,7 +145,13 @@ _LATER = {
     "datasets": ("cranfield.data.datasets", None),
     "across_tools": ("cranfield.measures.dialects", "across_tools"),
     "audit": ("cranfield.audits.auditing", "audit"),
+    "bias": ("cranfield.biases", "bias"),
+    "correct_sampled": ("cranfield.biases", "correct_sampled"),
+    "density": ("cranfield.biases", "density"),
+    "estimate": ("cranfield.biases", "estimate"),
+    "expected_over_draws": ("cranfield.biases", "expected_over_draws"),
     "experiments": ("cranfield.experiments", None),
+    "times_random": ("cranfield.biases", "times_random"),
     "write_report": ("cranfield.reports", "write_report"),
 }
 

@@ -151,7 +151,12 @@ def _drawable(part: Any) -> Any:
 
 def svg(chart: Any, prefix: str = "") -> str:
     """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
-    specification = json.dumps(definition(chart), ensure_ascii=False)
+    return svg_of(definition(chart), prefix)
+
+
+def svg_of(defined: Mapping[str, Any], prefix: str = "") -> str:
+    """Return the figure that a `definition` says as SVG."""
+    specification = json.dumps(defined, ensure_ascii=False)
     table = _fonts.stand_ins(specification)
     drawn = str(vl_convert().vegalite_to_svg(specification.translate(table))).translate(
         {b: a for a, b in table.items()}
@@ -184,11 +189,14 @@ def save(chart: Any, *paths: str | Path) -> None:
             temporary.write_bytes(_ENDINGS[ending](chart, drawn))
 
 
+PNG_SCALE = 3.0
+"""How many dots of an image stand for one of the figure's."""
+
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
     ".pdf": lambda _, drawn: bytes(vl_convert().svg_to_pdf(drawn)),
     # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
-    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=3)),
+    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=PNG_SCALE)),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
 

@@ -57,7 +57,8 @@ class Progress:
         if self.total is None or self.total <= 1:
             return f"{self.what}: {elapsed:.0f} s so far"
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.what}: {self.done:,.10g} of {self.total:,.10g}{unit}, {elapsed:.0f} s so far"
+        left = f", about {elapsed * (self.total / self.done - 1):.0f} s left" if 0 < self.done < self.total else ""
+        return f"{self.what}: {self.done:,.10g} of {self.total:,.10g}{unit}, {elapsed:.0f} s so far{left}"
 
     def _open(self) -> None:
         from rich.console import Console

@@ -90,9 +90,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> suggestion("ndgc", ["nDCG", "P", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
+    >>> suggestion("ndgc", ["nDCG", "NDCL", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
     ("; did you mean 'nDCG'?", '')
     """
     by_lower = {word.lower(): word for word in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
+    # Two letters exchanged are the likeliest slip: nDGC is nDCG rather than NDCL.
+    close.sort(key=lambda word: sorted(word) != sorted(name.lower()))
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -148,3 +148,5 @@ def test_a_system_that_was_not_audited_is_an_error_that_names_the_nearest(audit)
         audit.pair("knm", "mf")
     with pytest.raises(SettingError, match="given twice"):
         audit.pair("mf", "mf")
+    with pytest.raises(SettingError, match="only 'mf' was given; name both"):
+        audit.pair("mf")

@@ -96,7 +96,17 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"metrics": ["ItemCoverage@10"]}}, "one value for a whole system"),
         ({"vary": {"split_seed": 3}}, "give at least 5"),
         ({"vary": {"length": [10]}}, "open cutoff instead"),
-        ({"vary": {"significance": ["student", "sign"]}}, "changes only what is significant"),
+        ({"vary": {"significance": ["student", "sign"]}}, "change only what is significant; open another decision"),
+        ({"vary": {"cutoff": [5, 10], "significance": ["tukey"]}}, "looks at all systems at once"),
+        ({"vary": {"cutoff": [5, 10], "significance": ["log_student"]}}, "open a geometric average"),
+        ({"vary": {"cutoff": [5, 10], "significance": ["studnt"]}}, "did you mean 'student'?"),
+        ({"vary": {"cutoff": [5, 10], "significance": ["permutation"]}}, "significance has one option"),
+        ({"vary": {"cutoff": [5, 10], "correction": ["none"]}}, "correction changes nothing with two systems"),
+        (
+            {"vary": {"cutoff": [5, 10], "significance": ["student"]}, "weights": {"significance": [1, 1]}},
+            "significance changes only what is significant and has no weights",
+        ),
+        ({"vary": {"cutoff": [5, 10], "alpha": [0.01]}}, "alpha cannot be opened"),
         ({"vary": {"test": ["student"]}}, "it is called 'significance' now"),
         ({"preset": "usua"}, "did you mean 'usual'?"),
         ({"systems": {"neer": {"k": [5]}}}, "no system 'neer'; did you mean 'near'?"),
@@ -105,7 +115,13 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "questions"}}, "did you mean 'question'?"),
         ({"vary": {"cutoff": [5, 10, 20]}, "budget": 2}, "less than one universe for each of the 3 options"),
         ({"vary": {"average": ["mean", "weighted(by=users.csv:spend)"]}}, "is not computed in an audit"),
+        ({"vary": {"average": ["mean", "urisk(baseline=neer)"]}}, "there is no system 'neer'; did you mean 'near'?"),
         ({"vary": {"data": ["tony"]}}, "did you mean 'tiny'?"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, 2, 3]}}, "cutoff has 2 options and 3 weights"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, 0]}}, "must be numbers above 0"),
+        ({"vary": {"cutoff": [5, 10]}, "weights": {"cutoff": [1, "x"]}}, "audit.weights.cutoff='x' is not a number"),
+        ({"vary": {"cutoff": "5"}}, "cutoff='5' is not a list of options"),
+        ({"vary": {"split": ["randm(train=0.5)"]}}, "there is no split 'randm'; did you mean 'random'?"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
@@ -115,10 +131,9 @@ def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_starting_point_with_an_average_of_all_systems_cannot_be_audited(tiny):
-    for average in ("standardised", "urisk(baseline=popular)"):
-        with pytest.raises(SettingError, match="is not computed in an audit"):
-            menu_of(tiny(decisions=Decisions(average=average), audit={"vary": {"cutoff": [5, 10]}}))
+def test_a_starting_point_may_have_an_average_of_all_systems(tiny):
+    menu = menu_of(tiny(decisions=Decisions(average="standardised"), audit={"vary": {"average": ["mean", "georisk"]}}))
+    assert menu.openings[0].values == ("standardised", "mean", "georisk")
 
 
 def test_one_system_cannot_be_audited(tiny):

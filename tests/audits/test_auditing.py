@@ -61,6 +61,25 @@ def test_every_universe_is_the_experiment_with_its_decisions(tiny, tmp_path, aud
     assert audit.averages[:, audit.grid.universe[cell]].tolist() == averages["mean"].to_list()
 
 
+def test_data_filters_and_parameters_of_systems_are_those_of_the_experiment(tiny, tmp_path):
+    sources = [Source(f"world {n}", simulate=f"world(users={n}, items=40, ratings=900)") for n in (60, 50)]
+    vary = {"filters": [[], ["min_ratings(user=12)"]], "average": ["mean", "standardised"]}
+    opened = tiny(data=tuple(sources), audit={"vary": vary, "systems": {"near": {"k": [5, 2]}}})
+    found = computed(opened, tmp_path / "audited")
+    assert found.grid.n_cells == found.grid.n_universes == 16
+    words = {"data": "world 50", "filters": "min_ratings(user=12)", "average": "standardised", "systems.near.k": "2"}
+    (cell,) = (cell for cell in range(found.grid.n_cells) if words.items() <= found.grid.words(cell).items())
+    alone = tiny(
+        data=(sources[1],),
+        systems=(System("popular", "popularity"), System("near", "knn(k=2)")),
+        decisions=Decisions(
+            split="random(train=0.5)", min_ratings=1, filters=["min_ratings(user=12)"], average="standardised"
+        ),
+    )
+    expected = run(alone, tmp_path / "alone").averages().filter(metric="P@10")["mean"].to_list()
+    assert found.averages[:, found.grid.universe[cell]].tolist() == pytest.approx(expected)
+
+
 def test_the_starting_point_is_the_experiment(audited):
     audit, folder = audited
     start = audit.averages[:, audit.grid.universe[audit.grid.start]]

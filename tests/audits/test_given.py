@@ -52,6 +52,7 @@ def test_whole_lists_can_be_condensed(whole, split):
         ({"split": ["random(train=0.1)"]}, "split cannot be opened on given lists"),
         ({"cutoff": [5, 20]}, "the longest list has 10 items, so a cut-off of 20 cannot be shown"),
         ({"systems": [1]}, "no decision 'systems'"),
+        ({"average": ["mean", "urisk(baseline=knn)"]}, "there is no system 'knn'"),
     ],
 )
 def test_what_the_lists_cannot_show_is_refused(short, split, vary, words):

@@ -22,6 +22,10 @@ AVERAGES = [
     "geometric",
     "geometric(form=adjusted)",
     "median",
+    "standardised",
+    "standardised(form=linear)",
+    "urisk(baseline=popularity)",
+    "georisk",
 ]
 
 
@@ -53,6 +57,45 @@ def test_averages_are_those_of_measure(lists, judged, metric, threshold):
                 averaging = Averaging(average=average, coverage=coverage, undefined=undefined)
                 expected = scores.average(averaging)[:, 0]
                 assert measured.averaged(averaging).averages == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_the_trisk_of_the_baseline_is_zero_and_that_of_others_as_measured(lists, judged):
+    averaging = Averaging(average="trisk(baseline=popularity)")
+    found = lists.at(4.0).measured(Measurement("P@5", 4.0)).averaged(averaging)
+    assert found.averages[0] == 0
+    assert found.averages[1] == pytest.approx(cf.measure(judged, metrics="P@5").average(averaging)[1, 0])
+
+
+def test_of_averages_of_all_systems_only_the_standardised_is_a_sum_over_users(lists):
+    measured = lists.at(4.0).measured(Measurement("P@5", 4.0))
+    kinds = ("standardised", "urisk(baseline=popularity)", "trisk(baseline=popularity)", "georisk")
+    found = [measured.averaged(Averaging(average=kind)) for kind in kinds]
+    assert [universe.linear for universe in found] == [True, False, False, False]
+    standing, risk = found[:2]
+    for universe in (standing, risk):
+        assert universe.terms.sum(axis=1) / universe.users == pytest.approx(universe.averages, rel=1e-5, abs=1e-7)
+
+
+def test_a_standardised_error_stays_one_of_which_less_is_better(split):
+    runs = cf.recommend(split, ["average", "average(damping=5)"], length="all")
+    with_errors = [cf.judge(run, split.test, threshold=4) for run in runs]
+    lists = SetupLists([with_errors], [with_errors[0].judgments.users.astype(np.int64)])
+    measured = lists.measured(Measurement("RMSE", 4.0))
+    assert measured.averaged(Averaging(average="standardised", undefined="leave out")).lower_is_better
+    with pytest.raises(SettingError, match="georisk is undefined for"):
+        measured.averaged(Averaging(average="georisk", undefined="leave out"))
+
+
+def test_a_reduced_average_of_groups_is_over_the_lists_that_a_system_covers_itself(split, judged):
+    groups = (np.arange(judged[0].judgments.n_lists) % 3).astype(np.int16)
+    scores = replace(cf.measure(judged, metrics="P@5"), groups=groups, group_names=("a", "b", "c"))
+    lists = SetupLists([judged], [judged[0].judgments.users.astype(np.int64)])
+    lists.__dict__["groups"] = groups
+    for average in ("mean", "weighted(by=judged)"):
+        averaging = Averaging(average=average, coverage="reduced", groups="equal")
+        found = lists.measured(Measurement("P@5", 4.0)).averaged(averaging)
+        assert found.averages == pytest.approx(scores.average(averaging)[:, 0], rel=1e-12)
+        assert not found.linear  # the systems cover different users
 
 
 def test_terms_sum_to_the_difference_of_averages(lists):

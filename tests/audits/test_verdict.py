@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits.verdict import _p
 
 
 def _sentence(sentences, pattern):
@@ -98,6 +99,8 @@ def test_retraining_is_said_to_be_out_of_the_test(audit, noise):
     sentence = _sentence(audit.sentences(), "retraining")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone turns the winner in" in sentence
+    p = audit.pair().answer().corrected_retrained["either"]
+    assert f"with the spread of chance added, the joint test has p {_p(p)}" in sentence
     assert "no chance option" in _sentence(_audit(noise, CUTOFF).verdict, "retraining")
 
 
@@ -115,7 +118,7 @@ def test_equal_systems_have_a_verdict(noise):
 
 def test_with_several_systems_the_ranks_come_first(audit):
     assert audit.verdict[0].startswith(
-        "Of 3 systems, these are first in so many of the cells: mf in 67 %, knn in 33 %."
+        "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells."
     )
     assert audit.verdict[1:] == audit.sentences()
 
@@ -143,3 +146,22 @@ def test_single_changes_that_a_sample_lacks_are_counted():
     values = np.random.default_rng(0).normal(size=(2, 3, 50)) + np.array([1.0, 0.0])[:, None, None]
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
     assert "The single change here (of 3 possible ones) does not turn the winner round" in str(audit)
+
+
+def test_with_one_question_its_share_is_said_once(noise):
+    audit = _audit(noise, CUTOFF, Opened("lists", "question", ("full",)))
+    assert len([sentence for sentence in audit.verdict if " leads in " in sentence]) == 1
+    assert "of the same question" not in str(audit)
+
+
+def test_one_cell_says_nothing_of_other_decisions(noise):
+    sentences = _audit(noise[:, :1], Opened("cutoff", "equivalent", ("10",))).verdict
+    assert sentences[1:] == ["There is one cell, cutoff (10): nothing can be said of other decisions."]
+
+
+def test_cells_where_systems_are_equal_are_counted(noise):
+    values = noise.copy()
+    values[:, 0] = 0.5
+    sentence = _sentence(_audit(values, CUTOFF, start=1).verdict, "that cross")
+    assert "; they are equal in 50 %" in sentence
+    assert "In all 2 cells that cross cutoff (5, 10), they are equal." in str(_audit(np.zeros((2, 2, 10)), CUTOFF))

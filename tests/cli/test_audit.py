@@ -26,12 +26,39 @@ def file(tmp_path):
 
 
 def test_an_audit_says_its_verdict_and_where_its_files_are(cranfield, file):
-    result = cranfield("audit", file)
+    result = cranfield("audit", file, "--no-report")
     assert result.code == 0
     assert "A share of universes is not a probability" in result.out
     folder = file.with_suffix("") / "audit"
     assert f"The audit: {folder}" in result.out
+    assert "The report" not in result.out
     assert json.loads((folder / "audit.json").read_text())["grid"]["cells"] == 4
+
+
+def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfield, file):
+    file.write_text(f'{FILE}[decisions]\nmetrics = "P@10"\nsignificance = "student"\n')
+    result = cranfield("audit", file, "-q")
+    folder = file.with_suffix("")
+    assert f"The report: {folder / 'audit' / 'report.html'}" in result.out
+    page, whole = ((folder / name).read_text() for name in ("audit/report.html", "report.html"))
+    assert "does the winner survive other decisions?</h1>" in page
+    places = [whole.index(f'<section id="{name}"') for name in ("explorer", "audit", "card")]
+    assert places == sorted(places)
+    assert (folder / "audit" / "figures" / "curve.pdf").is_file()
+    assert r"\label{tab:tiny-audit-shares}" in (folder / "audit" / "tables" / "shares.tex").read_text()
+
+
+def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
+    first = cranfield("audit", file)
+    assert first.err.startswith("4 universes in 1 set-ups; to make: 2 trainings, 2 rankings; roughly ")
+    assert cranfield("audit", file).err.startswith("4 universes in 1 set-ups; to make: 0 trainings, 0 rankings")
+    assert "to make" not in cranfield("audit", file, "-q").err
+
+
+def test_a_world_is_held_against_its_own_truth(cranfield, file):
+    result = cranfield("audit", file, "--truth", "nDCG@10", "-q")
+    assert "In truth (nDCG@10 on all true preferences)" in result.out
+    assert (file.with_suffix("") / "audit" / "truth.csv").is_file()
 
 
 def test_a_dry_run_counts_and_writes_nothing(cranfield, file):
@@ -53,6 +80,10 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--preset", "usul"], "did you mean 'usual'?"),
         (["--budget", "1"], "less than one universe"),
         (["--train", "x.csv"], "--train does nothing without --test"),
+        (["--no-report", "--open"], "--open does nothing with --no-report"),
+        (["--dry-run", "--no-report"], "--report/--no-report does nothing with --dry-run"),
+        (["--truth", "nowhere.csv"], "the true values cannot be read"),
+        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
         (["another.toml"], "one experiment file"),
     ],
 )
@@ -61,6 +92,22 @@ def test_a_mistake_is_one_line_and_exit_code_2(cranfield, file, arguments, words
     assert result.code == 2
     assert words in result.err
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("candidates = ['group']", "candidates=group is possible in no combination"),
+        ("cutoff = [5, 10, 20]\n[audit]\nbudget = 2", "less than one universe for each of the 3 options"),
+        ("cutoff = [5, 10]\n[audit.weights]\ncutoff = [1]", "cutoff has 2 options and 1 weights"),
+        ("cutof = [5, 10]", "did you mean 'cutoff'?"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_before_anything_is_made(cranfield, file, table, words):
+    file.write_text(FILE.partition("[audit.vary]")[0] + "[audit.vary]\n" + table)
+    result = cranfield("audit", file)
+    assert (result.code, words in result.err) == (2, True)
+    assert not file.with_suffix("").exists()
 
 
 def test_an_unknown_decision_names_the_file_and_the_nearest(cranfield, file):
@@ -77,9 +124,12 @@ def test_given_lists_are_audited(cranfield, tmp_path):
     for name, step in (("a", 1), ("b", 2)):
         lines = [f"{u} Q0 {1 + (k * step + u) % 7} {k} {9 - k} {name}\n" for u in range(8) for k in range(1, 6)]
         (tmp_path / f"{name}.tsv").write_text("".join(lines))
-    result = cranfield(
-        "audit", "--test", test, tmp_path / "a.tsv", tmp_path / "b.tsv", "-m", "P@5", "--out", tmp_path / "out"
-    )
+    lists = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    result = cranfield("audit", "--test", test, *lists, "-m", "P@5", "--budget", 40, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     assert "combinations are left out" in result.err
     assert (tmp_path / "out" / "audit.json").is_file()
+    page = tmp_path / "out" / "report.html"
+    assert f"The report: {page}" in result.out
+    assert "combinations that are left out, with the reason" in page.read_text()
+    assert (tmp_path / "out" / "figures" / "curve.svg").is_file()

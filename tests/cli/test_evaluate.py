@@ -253,3 +253,28 @@ def test_a_metric_of_ones_own_is_named_by_its_module(evaluate, files, cranfield)
         code, _, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "-m", metric)
         assert code == 2
         assert f"{metric.removesuffix('@1')} is not a metric of your own" in err
+
+
+def test_times_random_stands_beside_the_averages_in_every_form(evaluate):
+    options = ("-m", "RR", "-m", "P@1", "--threshold", "4", "--times-random")
+    out = evaluate(*options)
+    assert "Times the score of a random ranking" in out
+    rows = json.loads(evaluate(*options, "--format", "json"))
+    expected = cf.times_random(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
+    assert [row["times_random"] for row in rows] == expected["times_random"].to_list()
+    assert expected.row(1, named=True)["random"] == pytest.approx(1 / 3)  # x, y and z are the targets
+
+
+def test_metrics_can_be_measured_in_expectation_over_the_draw_of_targets(files, cranfield):
+    whole = "user,item,score\nann,x,4\nann,z,3\nann,y,2\nbob,z,3\nbob,y,2\nbob,x,1\n"
+    (files / "whole.csv").write_text(whole)
+    command = ("evaluate", "--test", "test.csv", "whole.csv", "-m", "P@1", "--threshold", "4", "-q", "--format", "json")
+    rows = json.loads(cranfield(*command, "--over-draws", "1", "--relevant", "one").out)
+    assert rows[0]["mean"] == pytest.approx(0.75)  # ann's item is first, bob's in one of two draws
+    for extra, message in ((("--bounds",), "--over-draws has no --bounds"), (("--lists", "condensed"), "--lists cond")):
+        code, _, err = cranfield(*command, "--over-draws", "1", *extra)
+        assert (code, message in err) == (2, True)
+    code, _, err = cranfield(*command, "--relevant", "one")
+    assert (code, "--relevant does nothing without --over-draws" in err) == (2, True)
+    code, _, err = cranfield(*command, "--candidates", "test")
+    assert (code, "--candidates does nothing without" in err) == (2, True)

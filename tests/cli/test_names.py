@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +15,7 @@ from cranfield.cli import main
 from cranfield.rankings import read_run
 
 # Each beside a name that it would match if it were a pattern.
-NAMES = {"v[1]": "v1", "x?": "x1", "a*": "ab", "{a,b}": "a", "~": None, "~nobody": None, "#1 b": None, "a\nb": None}
+NAMES = {"v[1]": "v1", "x?": "x1", "a*": "ab", "{a,b}": "a", "~": None, "~nobody": None, "#1 a\nb": None}
 
 
 def _run(*arguments: object) -> None:
@@ -94,11 +95,32 @@ def plain(tmp_path_factory):
     return _contents(home / "plain", "plain")
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """What the line leaves under another name and with other numbers."""
+    home, before = tmp_path_factory.mktemp("others"), Path.cwd()
+    os.chdir(home)
+    try:
+        _line("others", seed=2)
+    finally:
+        os.chdir(before)
+    return home / "others"
+
+
+def _copy_as(folder: Path, name: str) -> None:
+    """Copy what the line left to a folder and files of another name."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            target = Path(name, path.relative_to(folder).as_posix().replace(folder.name, name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_reads_and_writes_the_files_that_are_named(plain, tmp_path, monkeypatch, name):
+def test_every_command_reads_and_writes_the_files_that_are_named(plain, others, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     if NAMES[name] is not None:
-        _line(NAMES[name], seed=2)
+        _copy_as(others, NAMES[name])
     _line(name, seed=1)
     found = _contents(tmp_path / name, name)
     assert list(found) == list(plain)

@@ -526,16 +526,16 @@ class TestBadText:
         assert "row 8, column 'rating'" in refusal(data)
 
     @pytest.mark.parametrize("separator", [",", "::"])
-    def test_one_bad_row_in_a_million_is_named(self, separator, tmp_path):
-        lines = [separator.join((str(n // 100), str(n % 100), "3")) for n in range(1_000_000)]
-        lines[876_543] = separator.join(("8765", "43", "3!"))
+    def test_one_bad_row_in_very_many_is_named(self, separator, tmp_path):
+        lines = [separator.join((str(n // 100), str(n % 100), "3")) for n in range(300_000)]
+        lines[276_543] = separator.join(("2765", "43", "3!"))
         path = tmp_path / "big.csv"
         path.write_text("\n".join(lines))
-        with pytest.raises(InputError, match=r"big\.csv, row 876544, column '3': '3!' is not a number"):
+        with pytest.raises(InputError, match=r"big\.csv, row 276544, column '3': '3!' is not a number"):
             read(path)
 
-    def test_one_text_id_in_a_million_makes_the_column_text(self):
-        lines = [f"{n // 100},{n % 100},3" for n in range(999_999)] + ["x12,1,3"]
+    def test_one_text_id_in_very_many_makes_the_column_text(self):
+        lines = [f"{n // 100},{n % 100},3" for n in range(299_999)] + ["x12,1,3"]
         ratings = text("\n".join(lines))
         assert ratings.user_ids.dtype == pl.String
         assert "x12" in ratings.user_ids

@@ -44,7 +44,7 @@ def tiny_file(tmp_path):
     path.write_text(
         '[systems]\npopularity = "popularity"\nrandom = "random"\n'
         'liked = { system = "average", search = { damping = [0, 9] } }\n'
-        '[decisions]\nsplit = "k_fold(k=2)"\n'
+        '[decisions]\nsplit = "k_fold(k=2)"\nsignificance = "student"\n'
         '[data.tiny]\nsimulate = "world(users=60, items=40, ratings=900)"\n'
     )
     return path

@@ -5,12 +5,14 @@ Run as a script, in a process of its own: a fork is safe only where no library h
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 DIFFER = ("log.jsonl", ".cranfield/lock", ".cranfield/process")
@@ -22,8 +24,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in sorted(files.items()) if name not in DIFFER}
 
 
-def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None, jobs: int = 1) -> int:
-    """Run the experiment in a child; ``at`` kills it before or after the n-th file gets its name."""
+def start(
+    experiment: Path, folder: Path, at: tuple[int, str] | None = None, jobs: int = 1, modules: Path | None = None
+) -> int:
+    """Run the experiment in a child; ``at`` kills it before or after the n-th file gets its name.
+
+    The names of the modules that the child has imported in the end go to the file ``modules``.
+    """
     child = os.fork()
     if child:
         return child
@@ -33,6 +40,8 @@ def start(experiment: Path, folder: Path, at: tuple[int, str] | None = None, job
         if at is not None:
             _deadly(*at)
         run(experiment, folder, jobs=jobs, report=_report)
+        if modules is not None:
+            modules.write_text("\n".join(sys.modules))
         os._exit(0)
     except BaseException as error:
         print(repr(error), file=sys.stderr, flush=True)
@@ -63,18 +72,27 @@ def _deadly(count: int, when: str) -> None:
     Path.replace = replace  # type: ignore[method-assign]
 
 
-def finish(experiment: Path, folder: Path, jobs: int = 1) -> None:
-    _, status = os.waitpid(start(experiment, folder, jobs=jobs), 0)
+def finish(experiment: Path, folder: Path, jobs: int = 1, modules: Path | None = None) -> None:
+    _, status = os.waitpid(start(experiment, folder, jobs=jobs, modules=modules), 0)
     assert status == 0, f"the run after the kill ended with {status}"
+
+
+def first(experiment: Path, folder: Path, jobs: int = 1) -> dict[str, bytes]:
+    """Run the experiment, and import here what it imports, so that no child after it has to; return its files."""
+    modules = folder.with_suffix(".modules")
+    finish(experiment, folder, jobs, modules)
+    for name in modules.read_text().split():
+        with suppress(ImportError):
+            importlib.import_module(name)
+    return contents(folder)
 
 
 def at_random_times(experiment: Path, home: Path, kills: int, seed: int, jobs: int) -> dict[str, object]:
     """Kill children that train so many systems at a time, at random times; finish each experiment, and compare."""
     draw, killed, number = random.Random(seed), 0, 0
     begun = time.monotonic()
-    finish(experiment, home / "whole", jobs)
+    whole, reached = first(experiment, home / "whole", jobs), set()
     long = time.monotonic() - begun
-    whole, reached = contents(home / "whole"), set()
     while killed < kills:
         number += 1
         folder = home / f"killed-{number}"
@@ -95,8 +113,7 @@ def at_random_times(experiment: Path, home: Path, kills: int, seed: int, jobs: i
 
 def at_files(experiment: Path, home: Path, moments: list[tuple[int, str]]) -> dict[str, object]:
     """Kill a child before or after the n-th file gets its name, for each of these moments; finish and compare."""
-    finish(experiment, home / "whole")
-    whole, reached = contents(home / "whole"), set()
+    whole, reached = first(experiment, home / "whole"), set()
     for count, when in moments:
         folder = home / f"file-{count}-{when}"
         _, status = os.waitpid(start(experiment, folder, (count, when)), 0)
@@ -122,9 +139,7 @@ def _differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]
 if __name__ == "__main__":
     # What a process has written outlives its kill: only a power cut would ask for more.
     os.fsync = lambda _: None  # type: ignore[assignment]
-    # Before the children, so that none has to.
-    import scipy.special  # noqa: F401
-
+    # Before the children, so that none has to look for the versions of libraries.
     from cranfield.experiments.versions import versions
 
     versions()

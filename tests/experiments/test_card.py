@@ -11,15 +11,15 @@ from cranfield.data import simulate
 from cranfield.experiments import Decisions, Source, System, run
 
 
-@pytest.fixture
-def results(tiny, tmp_path):
+@pytest.fixture(scope="module")
+def results(tiny, tmp_path_factory):
     experiment = tiny(
         title="A & B <i>",
         decisions=Decisions(filters=("min_ratings(user=9)",), split="k_fold(k=2)", min_ratings=2),
         notes={"tuning": "50 % by hand"},
         seed=4,
     )
-    return run(experiment, tmp_path / "out")
+    return run(experiment, tmp_path_factory.mktemp("card") / "out")
 
 
 def test_the_card_tells_decisions_versions_seeds_data_coverage_and_parameters(results):

@@ -190,6 +190,7 @@ def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
         return {path: path.read_bytes() for path in found if path.name != "log.jsonl"}
 
     changes = [{}, {"fill": "popularity"}, {"split": "k_fold(k=2)"}, {"threshold": 3}, {"lists": "condensed"}]
+    changes = [{"significance": "student", **change} for change in changes]
     seen = []
     for change in changes:
         run(tiny(decisions=Decisions(**change)), tmp_path)
@@ -464,7 +465,7 @@ def test_several_data_sets_are_kept_apart(tiny, tmp_path):
 
 
 def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
-    asked = {"samples": 3, "scenarios": ["ratings", "users"]}
+    asked = {"samples": 3, "scenarios": ["ratings", "users"], "sizes": [1.0, 0.5]}
     experiment = tiny(assess=asked)
     results = run(experiment, tmp_path / "out")
     read = results.assessment("tiny")
@@ -524,6 +525,7 @@ def test_a_seed_that_is_given_counts_instead(tiny, tmp_path):
     assert run(tiny(), tmp_path, seed=9).experiment == replace(tiny(), seed=9)
 
 
+@pytest.mark.slow
 def test_the_starting_configuration_of_the_paper_on_movielens(real_data, tmp_path):
     experiment = replace(
         PRESETS["canamares2020"].experiment,
@@ -537,13 +539,21 @@ def test_the_starting_configuration_of_the_paper_on_movielens(real_data, tmp_pat
     assert found["kNN", "nDCG(gain=binary)@10"] == pytest.approx(0.452, abs=0.006)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monkeypatch, threads):
+@pytest.fixture(scope="module")
+def trained_in_turn(tiny, tmp_path_factory):
+    """An experiment with systems that draw, and the folder of a run that trains one after the other."""
     experiment = tiny(
-        decisions=Decisions(split="k_fold(k=2)", fill="random"),
-        systems=tuple(System(one, one) for one in ("random", "knn(k=5)", "bprmf(epochs=2)", "puresvd(factors=3)")),
+        decisions=Decisions(split="k_fold(k=2)", fill="random", significance="student"),
+        systems=tuple(System(name, name) for name in ("random", "knn(k=5)", "bprmf(epochs=2)", "puresvd(factors=3)")),
     )
-    run(experiment, tmp_path / "one", jobs=1)
+    folder = tmp_path_factory.mktemp("jobs") / "one"
+    run(experiment, folder, jobs=1)
+    return experiment, folder
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_systems_trained_side_by_side_leave_the_same_bytes(trained_in_turn, tmp_path, monkeypatch, threads):
+    experiment, one = trained_in_turn
     monkeypatch.setattr(cf.settings, "threads", threads)
     steps = []
 
@@ -552,10 +562,10 @@ def test_systems_trained_side_by_side_leave_the_same_bytes(tiny, tmp_path, monke
         yield lambda: steps.append(what)
 
     run(experiment, tmp_path / "two", jobs=2, stages=stages)
-    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    files = [path.relative_to(one) for path in one.rglob("*") if path.is_file()]
     differ = {"log.jsonl", ".cranfield/lock", ".cranfield/process"}
     for file in (file for file in files if file.as_posix() not in differ):
-        assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
+        assert (tmp_path / "two" / file).read_bytes() == (one / file).read_bytes(), file
     assert steps.count("Training") == steps.count("Ranking") == 8
     run(experiment, tmp_path / "two", jobs=2)
     assert _made(tmp_path / "two") == set()

@@ -58,7 +58,7 @@ def test_damaged_files_are_read_or_refused_in_one_line():
     assert _problems(FUZZ.fuzz(list(FUZZ.READERS), rounds=40)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_many_damaged_files_are_read_or_refused_in_one_line():
     seconds = float(os.environ.get("CRANFIELD_FUZZ_SECONDS", "600"))
     seed = int(os.environ.get("CRANFIELD_FUZZ_SEED", "1"))

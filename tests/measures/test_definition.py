@@ -21,7 +21,9 @@ REGISTERED = {
     "RBP": ("judgments", True, True),
     "RBPresidual": ("judgments", False, True),
     "StratRecall": ("gains", False, False),
-    **dict.fromkeys(["AOA", "IPS", "SNIPS"], ("relevant items", False, False)),
+    **dict.fromkeys(["AOA", "IPS", "SNIPS", "RScore"], ("relevant items", False, False)),
+    "AntiP": ("judgments", False, True),
+    **dict.fromkeys(["Fallout", "AntiRR", "NDCL"], ("non-relevant items", False, True)),
     **dict.fromkeys(["Tau", "TauAP", "Spearman", "RBO"], ("judged items in the list", False, False)),
     **dict.fromkeys(["CSE", "DCSE", "WDCSE", "SDCSE", "SDCSEacc"], ("judged items in the list", False, False)),
     **dict.fromkeys(["UpSell", "DownSell", "PerfectSell", "RMSE", "MAE"], ("judged items in the list", False, False)),
@@ -36,16 +38,18 @@ REGISTERED = {
 # By user: the test ratings, the list, and what the two have.
 WORLD = {
     "everything": ({"a": 5, "b": 2, "c": 4}, "abcz"),
+    "all relevant": ({"a": 5, "c": 4}, "acz"),
     "none relevant": ({"a": 3, "b": 2}, "abz"),
     "no gain": ({"a": 0, "b": -1}, "abz"),
     "none judged in the list": ({"a": 5, "b": 2}, "yz"),
     "no list": ({"a": 5, "b": 2}, ""),
 }
 HAS = {
-    "relevant items": {"everything", "none judged in the list", "no list"},
-    "gains": {"everything", "none relevant", "none judged in the list", "no list"},
-    "judged items in the list": {"everything", "none relevant", "no gain"},
-    "items in the list": {"everything", "none relevant", "no gain", "none judged in the list"},
+    "relevant items": set(WORLD) - {"none relevant", "no gain"},
+    "non-relevant items": set(WORLD) - {"all relevant"},
+    "gains": set(WORLD) - {"no gain"},
+    "judged items in the list": {"everything", "all relevant", "none relevant", "no gain"},
+    "items in the list": set(WORLD) - {"no list"},
     "judgments": set(WORLD),
     "nothing": set(WORLD),
 }

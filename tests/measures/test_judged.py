@@ -17,6 +17,7 @@ THRESHOLD = 3
 TRAIN = {100 + user: dict.fromkeys(range(user, 13), 5) for user in range(13)}
 UNIT = ["P", "Recall", "F1", "HitRate", "RR", "AP", "AUC", "nDCG", "nDCG(gain=exp)", "nDCG(gain=binary)", "ERR", "RBP"]
 UNIT += ["RBPresidual", "bpref", "infAP", "infAP(pool=judged)", "StratRecall", "SNIPS", "SNIPS(utility=dcg)", "AOA"]
+UNIT += ["AntiP", "Fallout", "AntiRR", "NDCL", "NDCL(loss=exp)", "RScore", "RScore(popularity=inverse, half_life=2)"]
 UNIT += ["RBO", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell", "EPC", "ILD", "Unjudged"]
 SIGNED = ["Tau", "TauAP", "TauAP(ties=b)", "Spearman"]
 OTHER = ["DCG", "IPS", "CSE", "DCSE", "WDCSE", "RMSE", "MAE", "EFD", "FullRank"]

@@ -8,11 +8,10 @@ import pytest
 from cranfield.audits import Grid, Opened
 from cranfield.audits.rule import rule_of
 
-tree = pytest.importorskip("sklearn.tree")
-
 
 @pytest.mark.parametrize("seed", range(5))
 def test_an_exhaustive_tree_is_at_least_as_right_as_a_greedy_one(seed):
+    tree = pytest.importorskip("sklearn.tree")
     numbers = [tuple(str(10 * k) for k in range(1, size + 1)) for size in (6, 5, 4)]
     grid = Grid.product([Opened(f"d{place}", "equivalent", options) for place, options in enumerate(numbers)])
     rng = np.random.default_rng(seed)

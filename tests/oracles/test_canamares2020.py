@@ -12,7 +12,7 @@ from cranfield.studies._options_work import KNN, MF, NDCG, PRECISION, SCHEMA, Sp
 PRINTED = {(PRECISION, KNN): 0.416, (PRECISION, MF): 0.423, (NDCG, KNN): 0.452, (NDCG, MF): 0.455}
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_knn_and_mf_score_what_is_printed_and_the_split_ratio_turns_their_order_round(real_data):
     work = SplitWork(read(real_data("ml-1m.parquet")), k=100, threshold=4.0)
     start = pl.DataFrame(work.starting_point(0), schema=SCHEMA, orient="row")

@@ -8,8 +8,6 @@ import pytest
 import cranfield as cf
 from cranfield.measures.dialects import across_tools
 
-ranx = pytest.importorskip("ranx")
-
 NAMES = {
     "P(dialect=ranx)@5": "precision@5-l2",
     "Recall(dialect=ranx)@5": "recall@5-l2",
@@ -28,6 +26,7 @@ NAMES = {
 @pytest.mark.slow  # it compiles on the first call
 @pytest.mark.parametrize("seed", range(3))
 def test_ranx(seed):
+    ranx = pytest.importorskip("ranx")
     rng = np.random.default_rng(seed)
     test = {
         f"u{u}": {f"i{i}": int(rng.integers(1, 4 if u % 4 else 2)) for i in rng.permutation(20)[: rng.integers(1, 9)]}

@@ -34,19 +34,19 @@ def ndcg(split):
     return of
 
 
-@pytest.mark.parametrize("name", ["puresvd", "itemknn"])
+@pytest.mark.parametrize("name", ["puresvd", pytest.param("itemknn", marks=pytest.mark.slow)])
 def test_knowing_the_user_beats_popularity_and_chance(ndcg, name):
     assert ndcg(name) > 1.2 * ndcg("popularity") > 2 * ndcg("random")
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.parametrize("name", sorted(set(SYSTEMS) - IMPERSONAL))
 def test_every_system_that_knows_the_user_beats_popularity(ndcg, name):
     # By a factor of 1.4 and more, but for svd, which predicts ratings and was not made to rank.
     assert ndcg(name) > (1.05 if name == "svd" else 1.4) * ndcg("popularity")
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"random", "useraverage"}))
 def test_every_system_beats_chance(ndcg, name):
     assert ndcg(name) > 1.5 * ndcg("random")

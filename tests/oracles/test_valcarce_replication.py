@@ -18,7 +18,7 @@ PUBLISHED = {
 TOLERANCE = {"puresvd": 0.00005001, "popularity": 0.0005}
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_the_systems_score_on_the_authors_split_what_the_authors_published(real_data, tmp_path):
     parts = pl.read_parquet(real_data("ml-1m-splits.parquet")).filter("evalmetrics_test")
     rows = pl.read_parquet(real_data("ml-1m.parquet")).join(parts, on=["user", "item"]).select("user", "item", "rating")

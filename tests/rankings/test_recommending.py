@@ -168,7 +168,7 @@ def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrele
     split, scores = _world(seed), _scores(_world(seed), seed)
     options = {"nonrelevant": nonrelevant, "candidates": candidates, "lists": lists, "fill": fill}
     (run,) = recommend(split, Given(scores), n, relevant="one", threshold=4, seed=seed, **options)
-    # The same pool as one list a user: all targets without the relevant items.
+    # The same pool as one list per user: all targets without the relevant items.
     (whole,) = recommend(split, Given(scores), None, threshold=4, seed=seed, **options)
     assert run.one_relevant
     assert run.indptr.tolist() == list(range(len(run) + 1))
@@ -308,7 +308,7 @@ def test_an_empty_training_set_and_scores_of_another_shape_are_refused():
     ids=["text", "ragged", "complex", "sparse"],
 )
 def test_scores_that_are_no_numbers_are_refused(wrong):
-    with pytest.raises(InputError, match=r"mine scored by .*, not by an array of real numbers; return one row a user"):
+    with pytest.raises(InputError, match=r"mine scored by .*, not by an array of real numbers; return one row"):
         recommend(_world(), {"mine": lambda train, users: wrong})
 
 

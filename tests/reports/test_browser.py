@@ -15,7 +15,9 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield.audits import Audit, Grid, Opened
 from cranfield.reports import report
+from cranfield.reports.audit_page import audit_page
 from cranfield.reports.explore import explore, label_of
 from cranfield.reports.sections.full_and_condensed import full_and_condensed
 from cranfield.reports.sections.users import quantiles
@@ -480,3 +482,113 @@ def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_sc
     assert order(page) == [many_scores.systems[s] for s in np.argsort(-means, kind="stable")]
     page.locator("#leaderboard").get_by_role("checkbox", name="AP@10", exact=True).check()
     assert page.locator("#leaderboard td[data-group='AP@10']").first.is_visible()
+
+
+@pytest.fixture(scope="module")
+def audit():
+    """Return an audit of four systems in which the split turns the winner round."""
+    opened = (
+        Opened("split", "question", ("random(train=0.2)", "random(train=0.8)")),
+        Opened("metrics", "equivalent", ("P", "<b>AP</b>")),
+        Opened("split_seed", "chance", ("0", "1", "2", "3", "4")),
+    )
+    grid = Grid.product(opened)
+    values = np.random.default_rng(3).normal(0.4, 0.2, (len(SYSTEMS), grid.n_cells, 50))
+    values[0] += 0.6 * (0.5 - grid.cells[:, [0]])
+    return Audit.of(grid, SYSTEMS, values.mean(axis=2), values, draws=250, resamples=20)
+
+
+@pytest.fixture(scope="module")
+def audit_path(audit, tmp_path_factory):
+    written = tmp_path_factory.mktemp("audit") / "audit.html"
+    written.write_text(audit_page(audit), encoding="utf-8")
+    return written
+
+
+def _share(cells: pl.DataFrame, leader: str) -> str:
+    return f"{leader} leads in {100 * (cells['leader'] == leader).mean():.0f} %"
+
+
+def test_another_pair_of_systems_changes_all_that_is_said_of_it(open_page, audit, audit_path):
+    page = open_page(audit_path)
+    order = audit.systems_at_start
+    for first, second in ((0, 2), (1, 3)):
+        page.locator("#audit-first").select_option(str(first))
+        page.locator("#audit-second").select_option(str(second))
+        names = order[first], order[second]
+        assert page.locator("#audit-large p").all_inner_texts() == audit.sentences(*names)[:2]
+        assert page.locator("#audit-rest p").all_inner_texts() == audit.sentences(*names)[2:]
+        cells = audit.frame().filter(pl.col("system_a").is_in(names) & pl.col("system_b").is_in(names))
+        said = page.locator(".audit .said-live").inner_text()
+        assert _share(cells, names[0]) in said
+        assert f"{names[0]} leads" in page.locator("[data-table='shares'] thead").inner_text()
+        assert page.locator("[data-table='joint'] tbody tr").count() == 4
+
+
+def test_the_same_system_twice_swaps_the_pair(open_page, audit, audit_path):
+    page = open_page(audit_path)
+    page.locator("#audit-first").select_option("1")
+    assert page.locator("#audit-second").input_value() == "0"
+    assert page.locator("#audit-large p").all_inner_texts() == audit.sentences()[:2]
+
+
+def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_page, audit, audit_path, tmp_path):
+    page = open_page(audit_path)
+    first, second = audit.systems_at_start[:2]
+    cells = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
+    page.locator("tr[data-option='random(train=0.2)'] input").uncheck()
+    said = page.locator(".audit .said-live").inner_text()
+    assert "Of the 10 cells that you left in (of 20)" in said
+    assert _share(cells.filter(split="random(train=0.8)"), first) in said
+    assert page.locator(".curve svg").get_attribute("aria-valuemax") == "10"
+    assert page.locator("tr[data-option='random(train=0.2)'] td.number").first.inner_text() == "–"
+    ET.parse(download(page, page.get_by_role("button", name="audit-curve.svg"), tmp_path))
+    page.locator("tr[data-option='random(train=0.8)'] input").uncheck()
+    assert page.locator(".audit .said-live").inner_text().startswith("No cell is left")
+    page.get_by_role("button", name="All options").click()
+    assert "Of the 20 cells, " in page.locator(".audit .said-live").inner_text()
+
+
+def test_a_cell_tells_its_decisions_and_numbers_by_pointer_and_keyboard(open_page, audit, audit_path, tmp_path):
+    page = open_page(audit_path)
+    first, second = audit.systems_at_start[:2]
+    assert "The starting point" in page.locator(".audit .cell").inner_text()
+    curve = page.locator(".curve svg")
+    curve.focus()
+    page.keyboard.press("Home")
+    lowest = page.locator(".audit .cell").inner_text()
+    assert "Cell 1 of 20 by d_z" in lowest
+    assert "random 80/20" in lowest
+    assert "instead of random(train=0.2)" in lowest
+    back = pl.read_csv(download(page, page.get_by_role("button", name="audit-cells.csv"), tmp_path))
+    row = back.sort("d_z").row(0, named=True)
+    assert f"{first} {row['average_a']:.4f}, {second} {row['average_b']:.4f}" in lowest
+    curve.focus()
+    page.keyboard.press("ArrowRight")
+    assert "Cell 2 of 20" in page.locator(".audit .cell").inner_text()
+    box = curve.bounding_box()
+    curve.click(position={"x": box["width"] - 12, "y": 60})
+    assert "Cell 20 of 20" in page.locator(".audit .cell").inner_text()
+    frame = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
+    assert back["p"].to_list() == pytest.approx(frame[back["cell"].to_list()]["p"].to_list(), rel=1e-5)
+
+
+def test_an_audit_fits_a_phone_in_the_dark(open_page, audit_path):
+    page = open_page(audit_path, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator(".curve svg").bounding_box()["width"] <= 360
+    # However long a name is.
+    page.evaluate("for (const one of document.querySelectorAll('#audit-pair option')) one.textContent = 'x'.repeat(90)")
+    page.evaluate("for (const one of document.querySelectorAll('.map th')) one.append('x'.repeat(90))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    colour = "getComputedStyle(document.querySelector('.curve text[fill=\"#1c2430\"]')).fill"
+    assert page.evaluate(colour) == page.evaluate("getComputedStyle(document.body).color")
+
+
+def test_an_audit_can_be_read_without_a_script(open_page, audit, audit_path):
+    page = open_page(audit_path, java_script_enabled=False)
+    assert page.locator("#audit-large p").first.inner_text() == audit.sentences()[0]
+    assert page.locator("noscript figure svg").count() == 3
+    assert page.locator("noscript figure svg").first.is_visible()
+    assert page.locator("[data-table='shares'] tbody tr").count() == 3
+    assert not page.locator("#audit-pair").is_visible()

@@ -115,13 +115,26 @@ def test_the_sentences_name_the_published_and_the_true_winner(found):
     assert f"{found.tau(HELD_OUT):.2f} on held-out ratings" in said
 
 
-def test_the_same_seed_gives_the_same_demo_and_another_another(tiny):
-    first, again, other = (demo(tiny, seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(again.averages(HELD_OUT), first.averages(HELD_OUT))
-    page = demo_page(first)
-    assert demo_page(again) == page
+def test_the_same_seed_gives_the_same_demo(found, page):
+    again = demo("small", seed=0)
+    assert np.array_equal(again.averages(HELD_OUT), found.averages(HELD_OUT))
+    assert str(again) == str(found)
     assert str(Path.cwd()) not in page
-    assert not np.array_equal(other.averages(HELD_OUT), first.averages(HELD_OUT))
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_page_and_another_another(found, page):
+    assert demo_page(demo("small", seed=0)) == page
+    assert not np.array_equal(demo("small", seed=1).averages(HELD_OUT), found.averages(HELD_OUT))
+
+
+def test_the_first_systems_of_the_published_table_and_the_truly_best_are_audited(found, page):
+    published, truly = found.order(HELD_OUT), found.order(TRUTH)
+    assert set(found.audit.systems) == {*published[:4], truly[0]}
+    assert found.audit.systems_at_start[0] == published[0]
+    assert found.audit.grid.n_cells == 72
+    assert '<section id="audit"' in page
+    assert "can still be the worse system" in page
 
 
 def test_an_unknown_size_is_refused():
@@ -132,6 +145,7 @@ def test_an_unknown_size_is_refused():
 def test_stages_are_told_in_the_order_of_the_line(told, found):
     assert [what for what, _, _ in told] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
+        "Auditing",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in told)
     assert len(found.variants) == 15

@@ -51,7 +51,7 @@ def _parted(metric: str) -> tuple[str, int | None]:
 def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
     """Return the evidence on metrics that were measured at several cut-offs, with ``family`` and ``cutoff`` in front.
 
-    ``evidence`` has a row a metric and average, as that of `Advice`.
+    ``evidence`` has one row per metric and average, as that of `Advice`.
     """
     names = evidence["metric"].unique(maintain_order=True).to_list()
     families = {name: _parted(name)[0] for name in names}

@@ -177,7 +177,9 @@ def power_of(
     counted = parts if folds == "each" else [join_folds(parts)]
     averaging = averaging.with_(by="list" if folds == "pool" else "user")
     tested = tested_average(comparing.significance, averaging)
-    comparisons = [compare_scores(part, comparing, tested, metrics=metrics, seed=seed) for part in counted]
+    comparisons = [
+        compare_scores(part, comparing, tested, metrics=metrics, seed=seed, among_served=False) for part in counted
+    ]
     sakai = [
         _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed) if resamples else []
         for part in counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -17,6 +17,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import inline
 from cranfield._spelling import suggestion
+from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
 from cranfield.audits.chance import SeedNoise, seed_noise
 from cranfield.audits.flips import Flip
 from cranfield.audits.grid import Grid
@@ -27,8 +28,12 @@ from cranfield.audits.pair import Effort, PairAudit, Question, audit_pair
 from cranfield.audits.resampling import RESAMPLES, resampled_averages, user_counts
 from cranfield.audits.rule import Rule
 from cranfield.audits.shares import rank_shares
+from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests, said_of_tests
 from cranfield.audits.terms import Terms
+from cranfield.audits.true_values import KnownValues
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
 from cranfield.audits.verdict import verdict
+from cranfield.audits.wording import share_text
 from cranfield.comparisons.corrections import holm
 
 OWN_COLUMNS = (
@@ -66,6 +71,12 @@ class Audit:
         How much was drawn, from which seed, and the level of tests.
     notes
         What a reader should know: universes that were left out, for instance.
+    tests
+        What other tests and corrections say: one row per pair, question, test and correction (`significance`).
+    known
+        What a known truth says (`TruthFindings`); None where none is known.
+    advised
+        The advice on metrics under each split and target design (`advice_rows`), where metrics are assessed.
     """
 
     grid: Grid
@@ -78,6 +89,9 @@ class Audit:
     noise: tuple[SeedNoise, ...]
     effort: Effort
     notes: tuple[str, ...] = ()
+    tests: tuple[dict[str, Any], ...] = ()
+    known: TruthFindings | None = None
+    advised: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(
@@ -93,6 +107,8 @@ class Audit:
         alpha: float = 0.05,
         seed: int = 0,
         notes: Sequence[str] = (),
+        testings: Sequence[PairedTest] = (),
+        truth: KnownValues | Mapping[str, float] | None = None,
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -116,6 +132,10 @@ class Audit:
             The seed of both.
         notes
             What a reader should know besides.
+        testings
+            The tests and corrections that `significance` shows beside each other.
+        truth
+            The true value of every system, larger being better, where it is known.
         """
         terms = terms if isinstance(terms, Terms) else Terms(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
@@ -125,6 +145,8 @@ class Audit:
         )
         lower = np.broadcast_to(np.asarray(lower_is_better, dtype=bool), (grid.n_universes,))
         counts = user_counts(terms.n_users, effort.resamples, seed)
+        drawn = resampled_averages(terms, counts)
+        better = np.where(lower, -averages, averages)
         pairs = [
             audit_pair(
                 grid,
@@ -145,10 +167,12 @@ class Audit:
             lower,
             terms.users,
             tuple(_corrected(pairs)),
-            tuple(_rank_rows(grid, systems, np.where(lower, -averages, averages), terms, counts)),
+            tuple(_rank_rows(grid, systems, better, terms, drawn)),
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
+            tuple(rows_of_tests(grid, terms, pairs, testings, effort)),
+            None if truth is None else truth_of(grid, systems, truth, better, drawn, terms, pairs),
         )
 
     def frame(self) -> pl.DataFrame:
@@ -236,6 +260,35 @@ class Audit:
             rows, schema_overrides={"p_retrained": pl.Float64} if rows else None, infer_schema_length=None
         )
 
+    def significance(self) -> pl.DataFrame:
+        """Return what other tests say: one row per pair, question, test and correction; none if none is opened.
+
+        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights, nor in a
+        reduced average over different users. Shares are of their cells; ``start_p`` is the p-value under the starting
+        point, and ``start_p_corrected`` that with the correction over the pairs of systems.
+        """
+        return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)
+
+    def truth(self, what: str = "options") -> pl.DataFrame:
+        """Return what a known truth says; no rows where none is known.
+
+        ``options``: one row per decision and option, after one of all cells: the mean of Kendall's tau-b with the true
+        order over the cells with the option, and its 95 % interval over resampled users. ``pairs``: one row per pair of
+        systems: their true values, and the share of the cells in which the truly better one leads.
+        """
+        if _checks.one_of("what", what, ("options", "pairs")) == "options":
+            return pl.DataFrame(list(self.known.options if self.known else ()), schema=OPTION_KINDS)
+        return pl.DataFrame(list(self.known.pairs if self.known else ()), schema=PAIR_KINDS)
+
+    def advice(self) -> pl.DataFrame:
+        """Return the advice on metrics under each split and target design; no rows where metrics are not assessed.
+
+        One row per set-up, metric and average, best first: the score with its interval, the share of draws of systems
+        in which the metric comes first, whether the choice is ``clear``, and ``tau`` between the scores of the metrics
+        and those under the starting point.
+        """
+        return pl.DataFrame(list(self.advised), schema=ADVICE_KINDS)
+
     def ranks(self) -> pl.DataFrame:
         """Return the rank distribution: one row per question, system and rank, the share of the cells."""
         return pl.DataFrame(list(self.rank_rows), infer_schema_length=None)
@@ -270,6 +323,8 @@ class Audit:
 
     def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
         """Return all that is said of a pair; by default of the two best systems under the starting point."""
+        if (first is None) != (second is None):
+            raise SettingError(f"a pair needs two systems, and only {first or second!r} was given; name both")
         wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
         for name in wanted:
             if name not in self.systems:
@@ -290,26 +345,45 @@ class Audit:
     def verdict(self) -> list[str]:
         """The sentences: who ranks first how often, and the verdict on the two best systems of the starting point."""
         ranked = [] if len(self.systems) == 2 else [self._said_of_ranks()]
-        return [*ranked, *self.sentences()]
+        return [*ranked, *self.sentences(), *said_of_advice(self.advised)]
 
     def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
-        return verdict(self.grid, self.pair(first, second), self.noise, self.effort.alpha)
+        pair = self.pair(first, second)
+        return [
+            *verdict(self.grid, pair, self.noise, self.effort.alpha),
+            *said_of_tests(self.tests, pair.systems),
+            *said_of_truth(self.known, pair.systems),
+        ]
 
     def _said_of_ranks(self) -> str:
         rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
         rows = sorted(rows, key=lambda row: -row["share"])
-        texts = [f"{row['system']} in {100 * row['share']:.0f} %" for row in rows[:4]]
-        return f"Of {len(self.systems)} systems, these are first in so many of the cells: {', '.join(texts)}."
+        texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
+        fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
+        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}."
 
-    def plot(self, figure: str = "curve", **options: Any) -> Any:
-        """Return a figure as an Altair chart: ``curve``, ``map``, ``influence`` or ``ranks``."""
+    def plot(self, kind: str = "curve", **options: Any) -> Any:
+        """Return a figure as an Altair chart.
+
+        Parameters
+        ----------
+        kind
+            ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence`` or ``ranks``.
+        options
+            Those of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs are
+            positive where the first leads), ``answer`` of the influence, ``style``.
+        """
         from cranfield.audits import figures
 
-        return figures.FIGURES[_checks.one_of("figure", figure, figures.FIGURES)](self, **options)
+        return figures.FIGURES[_checks.one_of("kind", kind, figures.FIGURES)](self, **options)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files."""
+        """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
+
+        And ``significance.csv`` where other tests or corrections were opened, ``truth.csv`` where a truth is known,
+        ``advice.csv`` where metrics were assessed.
+        """
         from cranfield.audits.files import save_audit
 
         return save_audit(self, Path(folder))
@@ -378,9 +452,8 @@ def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
 
 
 def _rank_rows(
-    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, counts: NDArray[np.float32]
+    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, drawn: Floats
 ) -> list[dict[str, Any]]:
-    drawn = resampled_averages(terms, counts)
     return [
         {"question": _question(question.options), **row}
         for question in Question.of(grid, terms.linear)

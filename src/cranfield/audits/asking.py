@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from cranfield import _checks as check
@@ -20,6 +21,7 @@ from cranfield.audits.options import (
     split_parameter,
 )
 from cranfield.audits.presets import USUAL, preset_options
+from cranfield.audits.significance import OPENED, PairedTest
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.recommenders import recommender
@@ -50,6 +52,9 @@ class Opening:
     start: int
     weights: tuple[float, ...] | None = None
 
+    def __post_init__(self) -> None:
+        _ = self.opened  # weights that do not fit are refused before anything starts
+
     @property
     def opened(self) -> Opened:
         """The decision with its options as text."""
@@ -68,11 +73,17 @@ class Menu:
         The opened decisions.
     budget
         The most universes that are computed.
+    testings
+        The tests and corrections whose answers are shown beside each other; none unless one of both is opened.
+    truth
+        Where the true values of the systems come from (`true_values`); None if they are not known.
     """
 
     experiment: Experiment
     openings: tuple[Opening, ...]
     budget: int = BUDGET
+    testings: tuple[PairedTest, ...] = ()
+    truth: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,8 +117,15 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
     kinds, weights = _of_decisions("kinds", table, options), _of_decisions("weights", table, options)
     openings = [
-        _opening(experiment, name, options, kinds.get(name), weights.get(name)) for name in sorted(options, key=_place)
+        _opening(experiment, name, options, kinds.get(name), weights.get(name))
+        for name in sorted(options, key=_place)
+        if name not in OPENED
     ]
+    testings = _testings(experiment, options)
+    if not openings:
+        raise SettingError(
+            "audit.vary: significance and correction change only what is significant; open another decision too"
+        )
     budget = check.whole("audit.budget", table.get("budget", BUDGET))
     largest = max(openings, key=lambda opening: len(opening.values))
     if budget < len(largest.values):
@@ -115,7 +133,25 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
             f"audit.budget={budget} is less than one universe for each of the {len(largest.values)} options of "
             f"{largest.name}; raise the budget, or list fewer options"
         )
-    return Menu(experiment, tuple(openings), budget)
+    return Menu(experiment, tuple(openings), budget, testings, table.get("truth"))
+
+
+def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:
+    """Return every test with every correction, those of the experiment first; none if neither is opened."""
+    if not any(name in options for name in OPENED):
+        return ()
+    if "correction" in options and len(experiment.systems) == 2:
+        raise SettingError("audit.vary: correction changes nothing with two systems, which are one pair; leave it out")
+    values = {}
+    for name in OPENED:
+        start = getattr(experiment.decisions, name)
+        stated = _values(experiment, openable(name, experiment), options) if name in options else ()
+        values[name] = tuple(dict.fromkeys((start, *stated)))
+        if name in options and len(values[name]) < 2:
+            raise SettingError(f"audit.vary: {name} has one option, {start}; list at least two, or leave it out")
+    if len(experiment.systems) == 2:
+        values["correction"] = ("none",)
+    return tuple(PairedTest(*both) for both in product(*(values[name] for name in OPENED)))
 
 
 def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,6 +176,8 @@ def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) ->
     for name in stated:
         if name not in options:
             raise SettingError(f"audit.{key}: {name!r} is not opened{nearest(name, options)}")
+        if name in OPENED:
+            raise SettingError(f"audit.{key}: {name} changes only what is significant and has no {key}; leave it out")
     return stated
 
 

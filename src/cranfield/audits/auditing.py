@@ -9,6 +9,7 @@ from typing import Any
 
 from cranfield.audits.answers import Audit
 from cranfield.audits.stage import AUDITED
+from cranfield.audits.true_values import from_here
 from cranfield.experiments import Experiment, Results, run
 from cranfield.experiments.pipeline import Stages, silent
 from cranfield.experiments.running import experiment_and_folder
@@ -21,6 +22,7 @@ def audit(
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
     jobs: int | None = None,
     stages: Stages = silent,
@@ -43,6 +45,9 @@ def audit(
     preset, vary, budget
         What the table ``[audit]`` says otherwise: the preset, the options of single decisions, and the most universes
         to compute (5,000).
+    truth
+        The true value of every system, where it is known: by name; in a file with the columns ``system`` and ``value``;
+        or ``P@n``, ``Recall@n`` or ``nDCG@n`` for simulated worlds, which know it themselves (`true_values`).
     seed, jobs, stages, report, allow_code
         As for `cranfield.experiments.run`.
 
@@ -65,7 +70,7 @@ def audit(
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     results = run(
-        with_audit(experiment, preset=preset, vary=vary, budget=budget),
+        with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth),
         out,
         jobs=jobs,
         stages=stages,
@@ -82,6 +87,7 @@ def with_audit(
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
 ) -> Experiment:
     """Return an experiment with a table ``[audit]``, in which what is given here counts."""
     table = dict(experiment.audit or {})
@@ -89,7 +95,8 @@ def with_audit(
         table["vary"] = {
             name: list(options) if isinstance(options, tuple) else options for name, options in vary.items()
         }
-    table |= {key: value for key, value in (("preset", preset), ("budget", budget)) if value is not None}
+    stated = {"preset": preset, "budget": budget, "truth": from_here(truth)}
+    table |= {key: value for key, value in stated.items() if value is not None}
     return replace(experiment, audit=table)
 
 

@@ -185,4 +185,5 @@ def _terms(universes: list[Averaged], systems: int, users: int) -> Terms:
         np.array([universe.users for universe in universes]),
         reduced,
         np.array([universe.linear for universe in universes]),
+        np.array([universe.even for universe in universes]),
     )

@@ -5,130 +5,163 @@ Each is an Altair chart in the style of a page (``screen``) or of a paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._figures import ACCENT, INK, MUTED, RULE, WARN, Style, altair, data_of, look, themed, tips
+from cranfield._figures import ACCENT, INK, MUTED, WARN, Style, altair, data_of, look, themed, tips
+from cranfield.audits.grid import Opened
 from cranfield.audits.leads import Floats
-from cranfield.audits.pair import ANSWERS, PairAudit
+from cranfield.audits.pair import ANSWERS
+from cranfield.audits.view import View
+from cranfield.audits.wording import share_text
 
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
 
-# A curve of more cells is drawn from so many of them, evenly chosen in its order: more would not be tooltip apart.
+# A curve of more cells is drawn from so many of them, evenly chosen in its order: more could not be told apart.
 _MOST_CELLS = 400
+# Figures of more systems show the best ones.
+_MOST_SYSTEMS = 40
+# Of more ranks the legend has the first and the last.
+_MOST_SHADES = 10
+# Names at the left of a row.
+_NAMES = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelPadding": 5}
+
+_SYMBOLS: Mapping[str, Any] = {"symbolOpacity": 1, "symbolType": "circle", "symbolStrokeWidth": 0}
 
 
 def curve(audit: Audit, *, first: str | None = None, second: str | None = None, style: Style = "screen") -> Any:
     """Return the specification curve: d_z of the cells in ascending order, and beneath it which options each has.
 
-    Significant cells are filled in the colour of the leader; the starting point is a diamond.
+    Significant cells are in the colour of the system that leads; the starting point is a diamond.
     """
     alt, own = altair(), look(style)
-    pair = audit.pair(first, second)
-    effects, matrix, options = _curve_frames(audit, pair)
-    x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(nice=False))
-    title = f"d_z, above 0 where {pair.systems[0]} leads"
-    names = [*pair.systems, "not significant"]
-    colour = alt.Color(
-        "result:N", title="significantly better", scale=alt.Scale(domain=names, range=[ACCENT, WARN, MUTED])
-    )
+    view = View.of(audit, first, second)
+    effects, matrix = _curve_frames(audit, view)
+    x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(nice=False, padding=4))
+    names = [*(f"{system} significantly better" for system in view.systems), "not significant"]
+    legend = alt.Legend(title=None, orient="top", direction="vertical", offset=4, **_SYMBOLS)
+    colour = alt.Color("result:N", legend=legend, scale=alt.Scale(domain=names, range=[ACCENT, WARN, MUTED]))
     tooltip = tips(
         words="options", d_z=("d_z", ".3f"), difference=("difference", ".4f"), p=("p", ".3g"), leader="leads"
     )
-    base = alt.Chart(data_of(effects)).encode(x=x, y=alt.Y("d_z:Q", title=title), color=colour, tooltip=tooltip)
-    points = base.transform_filter("!datum.start").mark_point(filled=True, size=14, opacity=1)
+    y = alt.Y("d_z:Q", title="d_z", axis=alt.Axis(grid=True, tickCount=5))
+    base = alt.Chart(data_of(effects)).encode(x=x, y=y, color=colour, tooltip=tooltip)
+    # Larger points are significant, so that colour is not the only sign of it.
+    significant = f"datum.result != {json.dumps(names[-1])}"
+    others = base.transform_filter("!datum.start")
+    points = others.transform_filter(significant).mark_point(filled=True, size=22, opacity=1)
+    faint = others.transform_filter(f"!({significant})").mark_point(filled=True, size=7, opacity=1)
     start = base.transform_filter("datum.start").mark_point(
-        shape="diamond", filled=True, size=130, opacity=1, stroke=INK
+        shape="diamond", filled=True, size=130, opacity=1, stroke=INK, strokeWidth=1.5
     )
     zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="zero:Q")
-    upper = (zero + points + start).properties(width=own["width"], height=own["panel"][1])
-    lower = (
-        alt.Chart(data_of(matrix))
-        .mark_tick(opacity=1, thickness=1.2, height=0.55 * own["step"])
-        .encode(x=x, y=alt.Y("option:N", title=None, sort=options), color=colour)
-        .properties(width=own["width"], height={"step": 0.65 * own["step"]})
+    title = alt.Title(
+        f"d_z is above 0 where {view.first} leads", color=MUTED, fontSize=own["size"] - 1, limit=own["width"]
     )
-    return themed(alt.vconcat(upper, lower, spacing=6), style)
+    sides = {"width": own["width"], "height": own["panel"][1]}
+    upper = (zero + faint + points + start).properties(title=title, **sides)
+    panels = [_matrix(alt, matrix, opened, x, own) for opened in audit.grid.opened]
+    return themed(alt.vconcat(upper, *panels, spacing=4), style)
 
 
-def _curve_frames(audit: Audit, pair: PairAudit) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Return the cells of the curve, one row per cell and decision for the matrix, and the rows of the matrix."""
-    grid, leads = audit.grid, pair.leads
-    universe = grid.universe
-    order = np.argsort(leads.d_z[universe], kind="stable")
+def _matrix(alt: Any, matrix: pl.DataFrame, opened: Opened, x: Any, own: Mapping[str, Any]) -> Any:
+    """Return which cells have which option of one decision: one row per option, one tick per cell."""
+    labels = _labels(opened)
+    y = alt.Y("option:N", title=None, sort=labels, scale=alt.Scale(domain=labels), axis=alt.Axis(**_NAMES))
+    return (
+        alt.Chart(data_of(matrix.filter(decision=opened.name).drop("decision")))
+        .mark_tick(color=INK, opacity=0.75, thickness=own["width"] / _MOST_CELLS, height=0.5 * own["step"])
+        .encode(x=x, y=y)
+        .properties(width=own["width"], height={"step": 0.6 * own["step"]})
+    )
+
+
+def _labels(opened: Opened) -> list[str]:
+    return [f"{opened.name}: {option}" for option in opened.options]
+
+
+def _curve_frames(audit: Audit, view: View) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the cells of the curve, and one row per cell and decision for the matrix beneath."""
+    grid, universe = audit.grid, audit.grid.universe
+    order = np.argsort(view.d_z[universe], kind="stable")
+    kept = np.arange(len(order))
     if len(order) > _MOST_CELLS:
         kept = np.unique(np.linspace(0, len(order) - 1, _MOST_CELLS).round().astype(np.int64))
         kept = np.union1d(kept, np.flatnonzero(order == grid.start))
-    else:
-        kept = np.arange(len(order))
     cells = order[kept]
     own = universe[cells]
-    leader = np.array([pair.systems[1], "neither", pair.systems[0]])[leads.lead[own] + 1]
-    result = np.where(leads.significant[own] & (leads.lead[own] != 0), leader, "not significant")
-    numbers = {name: getattr(leads, name)[own] for name in ("d_z", "difference", "p")}
+    leader = np.array([view.second, "neither", view.first])[view.lead[own] + 1]
+    results = [f"{view.second} significantly better", "not significant", f"{view.first} significantly better"]
+    numbers = {"d_z": view.d_z[own], "difference": view.difference[own], "p": view.pair.leads.p[own]}
     words = [", ".join(f"{name} {option}" for name, option in grid.words(int(cell)).items()) for cell in cells]
-    effects = pl.DataFrame(
-        {"place": kept, "start": cells == grid.start, "leader": leader, "result": result, "words": words, **numbers}
-    )
-    parts, options = [], []
-    for place, opened in enumerate(grid.opened):
-        labels = [f"{opened.name}: {option}" for option in opened.options]
-        options += labels
-        parts.append(
-            pl.DataFrame({"place": kept, "option": np.array(labels)[grid.cells[cells, place]], "result": result})
-        )
-    return effects, pl.concat(parts), options
+    columns = {"leader": leader, "result": np.array(results)[view.better[own] + 1], "words": words}
+    effects = pl.DataFrame({"place": kept, "start": cells == grid.start, **columns, **numbers})
+    parts = [
+        pl.DataFrame({"place": kept, "decision": opened.name, "option": np.array(_labels(opened))[numbers]})
+        for opened, numbers in zip(grid.opened, grid.cells[cells].T)
+    ]
+    return effects, pl.concat(parts)
 
 
 def flip_map(audit: Audit, *, first: str | None = None, second: str | None = None, style: Style = "screen") -> Any:
-    """Return the flip map: for each option of each decision the share of its cells that the first system leads."""
+    """Return the flip map: for each option of each decision the share of its cells that the first system leads.
+
+    A bar goes from one half to the share, so that its side and its colour say who leads more often. The options of the
+    starting point are diamonds.
+    """
     alt, own = altair(), look(style)
-    pair = audit.pair(first, second)
-    rows, options = _option_rows(audit, pair)
-    colour = alt.Color("leads:Q", legend=None, scale=alt.Scale(domain=[0, 0.5, 1], range=[WARN, "#f2f2f2", ACCENT]))
-    title = f"share of the cells that {pair.systems[0]} leads; the others are led by {pair.systems[1]}"
-    led = {name: (f"{system} leads", ".0%") for name, system in zip(("leads", "trails"), pair.systems)}
+    view = View.of(audit, first, second)
+    rows = option_rows(audit, view)
+    options = rows["option"].to_list()
+    title = f"share of the cells that {view.first} leads"
+    led = {name: (f"{system} leads", ".0%") for name, system in zip(("leads", "trails"), view.systems)}
     tooltip = tips(option="option", **led, significant=("significant", ".0%"), cells="cells")
-    base = alt.Chart(data_of(rows)).encode(y=alt.Y("option:N", title=None, sort=options))
-    bars = base.mark_bar(stroke=RULE).encode(
-        x=alt.X("leads:Q", title=title, axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1])),
-        x2=alt.datum(0.5),
-        color=colour,
-        tooltip=tooltip,
-    )
-    start = base.transform_filter("datum.start").mark_point(shape="diamond", filled=True, size=60, color=INK)
+    base = alt.Chart(data_of(rows)).encode(y=alt.Y("option:N", title=None, sort=options, axis=alt.Axis(**_NAMES)))
+    x = alt.X("leads:Q", title=title, axis=alt.Axis(format=".0%", grid=True), scale=alt.Scale(domain=[0, 1]))
+    colour = alt.condition("datum.leads >= 0.5", alt.value(ACCENT), alt.value(WARN))
+    bars = base.mark_bar(height={"band": 0.7}).encode(x=x, x2=alt.datum(0.5), color=colour, tooltip=tooltip)
+    start = base.transform_filter("datum.start").mark_point(shape="diamond", filled=True, size=70, color=INK, opacity=1)
     marks = start.encode(x="leads:Q", tooltip=tooltip)
     half = alt.Chart(alt.Data(values=[{"half": 0.5}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="half:Q")
-    return themed((bars + half + marks).properties(width=own["width"]), style)
+    height = {"step": 0.8 * own["step"]}
+    return themed((bars + half + marks).properties(width=own["width"], height=height), style)
 
 
-def _option_rows(audit: Audit, pair: PairAudit) -> tuple[pl.DataFrame, list[str]]:
+def option_rows(audit: Audit, view: View) -> pl.DataFrame:
+    """Return one row per option of what is decided: the share of its cells that each system leads."""
     grid = audit.grid
-    lead, significant = pair.leads.lead[grid.universe], pair.leads.significant[grid.universe]
+    lead, better = view.lead[grid.universe], view.better[grid.universe]
     rows: list[dict[str, Any]] = []
     for place in grid.decisions:
         opened = grid.opened[place]
-        for number, option in enumerate(opened.options):
+        for number, label in enumerate(_labels(opened)):
             mask = grid.cells[:, place] == number
             if not mask.any():
                 continue
             weights = grid.weights[mask] / grid.weights[mask].sum()
             rows.append(
                 {
-                    "option": f"{opened.name}: {option}",
+                    "option": label,
                     "leads": float(weights @ (lead[mask] > 0)),
                     "trails": float(weights @ (lead[mask] < 0)),
-                    "significant": float(weights @ significant[mask]),
+                    "significant": float(weights @ (better[mask] != 0)),
                     "cells": int(mask.sum()),
                     "start": bool(grid.cells[grid.start, place] == number),
                 }
             )
-    return pl.DataFrame(rows), [row["option"] for row in rows]
+    return pl.DataFrame(rows, schema=_OPTION_KINDS)
+
+
+_OPTION_KINDS = {
+    "option": pl.String, "leads": pl.Float64, "trails": pl.Float64, "significant": pl.Float64, "cells": pl.Int64,
+    "start": pl.Boolean,
+}  # fmt: skip
 
 
 def influence(
@@ -142,11 +175,12 @@ def influence(
     """Return influence bars: the Shapley share of each decision with its interval, and chance as the noise floor."""
     alt, own = altair(), look(style)
     _checks.one_of("answer", answer, ANSWERS)
-    kept = [row for row in audit.pair(first, second).influence if row["answer"] == answer]
+    kept = [row for row in View.of(audit, first, second).pair.influence if row["answer"] == answer]
     singles = [row for row in kept if row["with_decision"] is None]
     decided = sorted((row for row in singles if row["kind"] != "chance"), key=lambda row: -row["shapley"])
     columns = ("decision", "kind", "shapley", "main", "total", "lower", "upper")
-    rows = pl.DataFrame([{name: row[name] for name in columns} for row in decided])
+    kinds = {name: pl.String if name in ("decision", "kind") else pl.Float64 for name in columns}
+    rows = pl.DataFrame([{name: row[name] for name in columns} for row in decided], schema=kinds)
     names = [row["decision"] for row in decided]
     variance = "d_z" if answer == "d_z" else "the sign of the lead"
     tooltip = tips(
@@ -158,21 +192,23 @@ def influence(
         lower=("from", ".1%"),
         upper=("to", ".1%"),
     )
-    x = alt.X("shapley:Q", title=f"share of the variance of {variance}", axis=alt.Axis(format=".0%"))
-    base = alt.Chart(data_of(rows)).encode(y=alt.Y("decision:N", title=None, sort=names))
-    bars = base.mark_bar(color=ACCENT, height={"band": 0.65}).encode(x=x, tooltip=tooltip)
-    ends = base.mark_rule(color=INK, strokeWidth=1.5).encode(x="lower:Q", x2="upper:Q")
+    axis = alt.Axis(format=".0%", grid=True, tickCount=5)
+    x = alt.X("shapley:Q", title=f"share of the variance of {variance}", axis=axis, scale=alt.Scale(domainMin=0))
+    base = alt.Chart(data_of(rows)).encode(y=alt.Y("decision:N", title=None, sort=names, axis=alt.Axis(**_NAMES)))
+    bars = base.mark_bar(color=ACCENT, height={"band": 0.6}).encode(x=x, tooltip=tooltip)
+    ends = base.mark_rule(color=INK, strokeWidth=1.5).encode(x="lower:Q", x2="upper:Q", tooltip=tooltip)
     layers = [bars, ends]
     chance = [row["shapley"] for row in singles if row["kind"] == "chance"]
     if chance:
-        floor = alt.Chart(alt.Data(values=[{"floor": sum(chance), "label": "chance"}]))
+        label = f"noise floor: chance has {share_text(sum(chance))}"
+        floor = alt.Chart(alt.Data(values=[{"floor": sum(chance), "label": label}]))
         layers.append(floor.mark_rule(color=WARN, strokeDash=[4, 3], strokeWidth=1.5).encode(x="floor:Q"))
         layers.append(
-            floor.mark_text(color=WARN, align="left", dx=4, y=-6, fontSize=own["size"] - 1).encode(
+            floor.mark_text(color=WARN, align="left", dx=4, y=-7, fontSize=own["size"] - 1).encode(
                 x="floor:Q", text="label:N"
             )
         )
-    return themed(alt.layer(*layers).properties(width=own["width"]), style)
+    return themed(alt.layer(*layers).properties(width=own["width"], height={"step": own["step"]}), style)
 
 
 def ranks(audit: Audit, *, style: Style = "screen") -> Any:
@@ -180,22 +216,26 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
     alt, own = altair(), look(style)
     rows = audit.ranks().filter(pl.col("question").is_null()).drop("question")
     mean = rows.group_by("system", maintain_order=True).agg((pl.col("rank") * pl.col("share")).sum().alias("mean"))
-    names = mean.sort("mean", maintain_order=True)["system"].to_list()
-    n = len(names)
+    names = mean.sort("mean", maintain_order=True)["system"].to_list()[:_MOST_SYSTEMS]
+    n = len(audit.systems)
+    rows = rows.filter(pl.col("system").is_in(names) & (pl.col("share") > 0))
     # From dark to light: the order of the ranks is seen without telling hues apart.
     colours = alt.Scale(domain=list(range(1, n + 1)), range=_shades(n))
+    shown = [1, *(rank for rank in range(2, n) if n <= _MOST_SHADES), n]
+    legend = alt.Legend(title="rank", orient="top", values=shown, offset=4, **_SYMBOLS)
     tooltip = tips(system="system", rank="rank", share=("share", ".1%"), lower=("from", ".1%"), upper=("to", ".1%"))
+    axis = alt.Axis(format=".0%", grid=True)
     chart = (
         alt.Chart(data_of(rows))
-        .mark_bar(stroke="white", strokeWidth=0.5)
+        .mark_bar(stroke=MUTED, strokeWidth=0.5, height={"band": 0.75})
         .encode(
-            x=alt.X("share:Q", title="share of the cells", axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("system:N", title=None, sort=names),
-            color=alt.Color("rank:O", title="rank", scale=colours),
+            x=alt.X("share:Q", title="share of the cells", axis=axis, scale=alt.Scale(domain=[0, 1], clamp=True)),
+            y=alt.Y("system:N", title=None, sort=names, axis=alt.Axis(**_NAMES)),
+            color=alt.Color("rank:O", scale=colours, legend=legend),
             order=alt.Order("rank:Q"),
             tooltip=tooltip,
         )
-        .properties(width=own["width"])
+        .properties(width=own["width"], height={"step": own["step"]})
     )
     return themed(chart, style)
 

@@ -20,6 +20,7 @@ from cranfield.audits.joint import JointTest
 from cranfield.audits.leads import Leads
 from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, judged_pair
 from cranfield.audits.shares import LeadShare
+from cranfield.audits.truth import TruthFindings
 
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
@@ -31,16 +32,21 @@ FORMAT = 1
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
     """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-    ``audit.json`` is written last: where it is, the others are whole.
+    And ``significance.csv``, ``truth.csv`` and ``advice.csv`` where there are any. ``audit.json`` is written last:
+    where it is, the others are whole.
     """
     names = ("universes.parquet", "influence.csv", "flips.csv", "audit.json")
     universes, influence, flips, answers = (folder / name for name in names)
+    tables = {"significance": audit.significance(), "truth": audit.truth(), "advice": audit.advice()}
+    further = [folder / f"{name}.csv" for name, table in tables.items() if table.height]
     with whole_file(universes) as temporary:
         write_parquet(audit.frame(), temporary)
     write_text(influence, csv_of(audit.influence()))
     write_text(flips, csv_of(audit.flips()))
+    for path in further:
+        write_text(path, csv_of(tables[path.stem]))
     write_text(answers, json.dumps(_as_json(audit), indent=1, ensure_ascii=False) + "\n")
-    return [universes, influence, flips, answers]
+    return [universes, influence, flips, *further, answers]
 
 
 def read_audit(folder: str | Path) -> Audit:
@@ -98,6 +104,9 @@ def _as_json(audit: Audit) -> dict[str, Any]:
         "pairs": [_pair_as_json(pair) for pair in audit.pairs],
         "ranks": list(audit.rank_rows),
         "noise": [asdict(noise) for noise in audit.noise],
+        "tests": list(audit.tests),
+        "truth": None if audit.known is None else asdict(audit.known),
+        "advice": list(audit.advised),
     }
 
 
@@ -174,6 +183,9 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         tuple(SeedNoise(**noise) for noise in content["noise"]),
         Effort(**content["effort"]),
         tuple(content["notes"]),
+        tuple(content.get("tests", ())),
+        _truth_from_json(content.get("truth")),
+        tuple(content.get("advice", ())),
     )
 
 
@@ -195,6 +207,12 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
         for answer in content["answers"]
     ]
     return judged_pair(grid, systems, leads, answers, content["influence"])
+
+
+def _truth_from_json(content: dict[str, Any] | None) -> TruthFindings | None:
+    if content is None:
+        return None
+    return TruthFindings(content["source"], tuple(content["options"]), tuple(content["pairs"]))
 
 
 def _share_from_json(share: dict[str, Any]) -> LeadShare:

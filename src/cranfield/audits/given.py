@@ -13,8 +13,10 @@ from cranfield.audits.computing import UserPlaces, compute
 from cranfield.audits.crossing import cross
 from cranfield.audits.given_lists import given_lists
 from cranfield.audits.notes import notes_on
+from cranfield.audits.options import GIVEN, check_baseline
 from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
+from cranfield.audits.true_values import given_truth
 from cranfield.audits.universes import SetupLists
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
@@ -41,6 +43,7 @@ def audit_runs(
     vary: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
     budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
     seed: int = 0,
 ) -> Audit:
     """Ask whether the winner survives other decisions, for ranked lists that are given.
@@ -60,6 +63,9 @@ def audit_runs(
     preset, vary, kinds, budget
         As in the table ``[audit]`` of an experiment. Without a preset and without options it is ``measuring`` with
         full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
+    truth
+        The true value of every system, larger being better, where it is known; or a file with the columns ``system``
+        and ``value``.
     seed
         Fixes what is drawn.
 
@@ -78,13 +84,15 @@ def audit_runs(
     decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
     experiment = Experiment(
         data=(Source("given", train="train", test="test"),),
-        systems=tuple(System(f"system {number}", run="run") for number in range(len(judged))),
+        systems=tuple(System(f"system {number}", run=GIVEN) for number in range(len(judged))),
         decisions=decisions,
         seed=seed,
         audit=table,
     )
     menu = menu_of(experiment)
-    _check_shown(menu, longest)
+    names = tuple(_name(lists) for lists in judged)
+    known = given_truth(truth, names)
+    _check_shown(menu, longest, names)
     crossing = cross(menu)
 
     def lists_of(number: int, places: UserPlaces) -> SetupLists:
@@ -93,9 +101,10 @@ def audit_runs(
         condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
         return given_lists(lists, [True] * len(judged), condensed=condensed)
 
-    names = tuple(_name(lists) for lists in judged)
     computed = compute(crossing, names, lists_of)
-    return computed.audit(alpha=decisions.alpha, seed=seed, notes=notes_on(crossing))
+    return computed.audit(
+        alpha=decisions.alpha, seed=seed, notes=notes_on(crossing), testings=menu.testings, truth=known
+    )
 
 
 def _table(
@@ -125,8 +134,10 @@ def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start
     return {"cutoff": None, "metrics": [f"{metric}@{start}" for metric in metrics]}
 
 
-def _check_shown(menu: Menu, longest: int) -> None:
+def _check_shown(menu: Menu, longest: int, systems: Sequence[str]) -> None:
     """Refuse decisions that given lists cannot show."""
+    for average in next((opening.values for opening in menu.openings if opening.name == "average"), ()):
+        check_baseline(average, systems)
     for name in menu.names:
         if name not in OPENED_ON_LISTS:
             raise SettingError(

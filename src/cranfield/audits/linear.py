@@ -13,8 +13,13 @@ Floats = NDArray[np.float64]
 Transform = Callable[[Floats], Floats]
 
 
-LINEAR = ("mean", "weighted", "geometric")
-"""The averages that are sums of what each user adds, on some scale; all others are left out of joint tests."""
+LINEAR = ("mean", "weighted", "geometric", "standardised")
+"""The averages that are sums of what each user adds, on some scale; all others are left out of joint tests.
+
+A standardised value says how a system stands among all systems on a user's list. Swapping two systems swaps their
+standings and changes no other, so its mean is one of them. Where losses against a baseline count more (URisk), swapping
+the system and the baseline does not turn a loss into the same win.
+"""
 
 
 def transform_of(kind: Average) -> Transform | None:

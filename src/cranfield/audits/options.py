@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import Kind
+from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
 from cranfield.measures import Metric, known_metrics
@@ -18,6 +19,7 @@ from cranfield.measures.averages import WEIGHTS, Average
 from cranfield.measures.definition import METRICS, Definition
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import recommender
+from cranfield.recommenders.registry import system_among
 
 UNJUDGED = ("not relevant", "relevant")
 """What items without a test rating may count as."""
@@ -28,17 +30,20 @@ FEWEST_SEEDS = 5
 SYSTEMS = "systems."
 """What the name of a system's parameter begins with, as in ``systems.kNN.k``."""
 
+GIVEN = "given"
+"""What stands for the file of lists that are given as they are, without the names of their systems."""
+
 _LENGTH = "length follows from the deepest cut-off; open cutoff instead"
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
 _CLOSED: Mapping[str, str] = {
     "length": _LENGTH,
     "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
-    **dict.fromkeys(("significance", "correction", "alpha", "baseline"), _SIGNIFICANCE),
+    **dict.fromkeys(("alpha", "baseline"), _SIGNIFICANCE),
 }
 """Decisions that an audit does not open, with the reason."""
 
 # Another way to ask the same question; all others of an experiment's decisions ask another one.
-_EQUIVALENT = ("threshold", "undefined", "average", "groups")
+_EQUIVALENT = ("threshold", "undefined", "average", "groups", *OPENED)
 
 Check = Callable[[Experiment, Any], Any]
 
@@ -69,15 +74,24 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
     return checked_value(name, value)
 
 
-def checked_average(_: Experiment, value: Any) -> str:
-    """Return an average in its one form, or say that an audit does not compute it."""
+def checked_average(experiment: Experiment, value: Any) -> str:
+    """Return an average in its one form, or say that an audit does not compute it, or that its baseline is unknown."""
     kind = Average.of(checked_value("average", value))
-    if kind.of_all is not None or kind.weights not in (None, *WEIGHTS):
+    if kind.weights not in (None, *WEIGHTS):
         raise SettingError(
-            f"average='{kind}' is not computed in an audit; use mean, weighted by judged, relevant or train, "
-            "geometric, median or trimmed"
+            f"average='{kind}' is not computed in an audit; weight by judged, relevant or train, or use mean, "
+            "geometric, median, trimmed, standardised, urisk, trisk or georisk"
         )
+    if any(system.run != GIVEN for system in experiment.systems):
+        check_baseline(str(kind), [system.name for system in experiment.systems])
     return str(kind)
+
+
+def check_baseline(average: str, systems: Sequence[str]) -> None:
+    """Refuse an average against a baseline that is not one of the systems."""
+    baseline = dict(parse(average).parameters).get("baseline")
+    if baseline is not None and system_among(str(baseline), systems) is None:
+        raise SettingError(f"average='{average}': there is no system {baseline!r}{nearest(str(baseline), systems)}")
 
 
 def _data(experiment: Experiment, value: Any) -> str:
@@ -104,6 +118,12 @@ def _seed(name: str, _: Experiment, value: Any) -> int:
     return check.whole(name, value, at_least=0)
 
 
+_CHECKS: Mapping[str, Check] = {
+    "average": checked_average,
+    "significance": lambda _, value: checked_significance(value),
+}
+
+
 def _decisions() -> list[Openable]:
     """Return the decisions of an experiment that can be opened as they are."""
     kinds: dict[str, Kind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
@@ -112,7 +132,7 @@ def _decisions() -> list[Openable]:
             name,
             kinds[name],
             declared.metadata["says"],
-            checked_average if name == "average" else partial(_decision, name),
+            _CHECKS.get(name, partial(_decision, name)),
         )
         for name, declared in DECISIONS.items()
         if name not in _CLOSED and name != "metrics"

@@ -41,6 +41,15 @@ class AuditPlan:
         counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
         return {name: counts[stage] for stage, name in _STEPS.items()}
 
+    @property
+    def estimate(self) -> str:
+        """How much is to be made, and roughly how long it takes, in a line."""
+        made = self.to_make
+        return (
+            f"{len(self.crossing.universes):,} universes in {len(self.crossing.setups):,} set-ups; to make: "
+            f"{made['trainings']:,} trainings, {made['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
+        )
+
     def __str__(self) -> str:
         crossing = self.crossing
         lines = [
@@ -51,6 +60,8 @@ class AuditPlan:
         if crossing.invalid:
             lines.append(f"{'invalid cells':<16} {len(crossing.invalid):,}")
         kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
+        if crossing.menu.testings:
+            lines.append(f"{'tests':<16} {', '.join(map(str, crossing.menu.testings))}")
         for stage, name in _STEPS.items():
             lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
         return "\n".join([*lines, *notes_on(crossing), f"roughly {about(self.plan.seconds)}"])
@@ -63,6 +74,7 @@ def plan_audit(
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
 ) -> AuditPlan:
     """Say what `audit` would do: how many trainings, rankings and universes, and about how long; nothing is written.
@@ -70,6 +82,6 @@ def plan_audit(
     The starting point's own trainings and rankings are counted with those of the other set-ups.
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
-    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget)
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
     crossing = cross(menu_of(experiment))
     return AuditPlan(crossing, plan(experiment, out, further=(AUDITED,)))

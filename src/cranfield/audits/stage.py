@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import menu_of
+from cranfield.audits.assessing import advice_rows, designs_of
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
 from cranfield.audits.crossing import check_options
 from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
+from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
+from cranfield.experiments.stages.assess import ASSESS, options_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 
@@ -24,6 +28,8 @@ HOME = "audit"
 
 # To measure a list and average the values of a user, in a universe.
 _COMPUTED = 1e-6
+# To make a further test of a pair of systems, in a universe.
+_TESTED = 3e-3
 
 
 class Audited(Stage[Audit]):
@@ -35,7 +41,10 @@ class Audited(Stage[Audit]):
     def check_experiment(self, experiment: Experiment) -> None:
         """Refuse decisions that cannot be opened."""
         if experiment.audit is not None:
-            check_options(menu_of(experiment))
+            menu = menu_of(experiment)
+            check_options(menu)
+            if menu.truth is not None:
+                check_truth(menu.truth, experiment)
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether the experiment opens decisions."""
@@ -64,19 +73,31 @@ class Audited(Stage[Audit]):
         return {
             "opened": opened,
             "budget": menu.budget,
+            "tests": [str(testing) for testing in menu.testings],
+            "truth": truth_made_of(menu.truth, menu.experiment),
             "start": menu.experiment.decisions.as_dict(),
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
             "own": own_metrics(metrics, line.experiment),
+            "assess": None if line.experiment.assess is None else options_of(line.experiment),
             "seed": menu.experiment.seed,
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
         """Compute every universe, and write what it answers."""
         children = children_of(line)
+        menu = children.crossing.menu
         systems = tuple(system.name for system in line.experiment.systems)
         computed = compute(children.crossing, systems, children.lists)
-        audit = computed.audit(alpha=line.decisions.alpha, seed=line.experiment.seed, notes=notes_on(children.crossing))
+        audit = computed.audit(
+            alpha=line.decisions.alpha,
+            seed=line.experiment.seed,
+            notes=notes_on(children.crossing),
+            testings=menu.testings,
+            truth=None if menu.truth is None else true_values(menu.truth, menu),
+        )
+        if line.experiment.assess is not None:
+            audit = replace(audit, advised=tuple(advice_rows(children, line.experiment)))
         return audit.save(place / OUT / HOME), {}
 
     def read(self, line: Pipeline, unit: Unit) -> Audit:
@@ -86,7 +107,13 @@ class Audited(Stage[Audit]):
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         """Return about how long the universes take, once all lists are judged."""
         crossing = children_of(line).crossing
-        return _COMPUTED * len(crossing.universes) * size.users * len(line.experiment.systems)
+        systems = len(line.experiment.systems)
+        tests = len({testing.significance for testing in crossing.menu.testings})
+        tested = _TESTED * tests * len(crossing.universes) * systems * (systems - 1) / 2
+        assessed = 0.0
+        if line.experiment.assess is not None:
+            assessed = len(designs_of(crossing)) * ASSESS.seconds(line, line.units("source")[0], size)
+        return tested + assessed + _COMPUTED * len(crossing.universes) * size.users * systems
 
 
 def children_of(line: Pipeline) -> Children:

@@ -37,6 +37,9 @@ class Terms:
         The number of users in each universe; by default all.
     reduced
         For universes with a reduced average, by number: systems × users, the weights of covered users.
+    paired
+        For each universe whether x is the difference of a user's two values, all users weighing the same, so that tests
+        of ranks and signs apply; by default where there is no ``reduced`` average.
     linear
         For each universe whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average or
         an average of ranks is not: its terms serve for effect sizes only, and it is left out of the joint test.
@@ -52,6 +55,7 @@ class Terms:
     users: NDArray[np.int64] = None  # type: ignore[assignment]
     reduced: Mapping[int, Singles] = field(default_factory=dict)
     linear: NDArray[np.bool_] = None  # type: ignore[assignment]
+    paired: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float32)
@@ -62,11 +66,14 @@ class Terms:
         n_universes, n_users = values.shape[1:]
         users = np.full(n_universes, n_users) if self.users is None else np.asarray(self.users, dtype=np.int64)
         linear = np.ones(n_universes, dtype=bool) if self.linear is None else np.asarray(self.linear, dtype=bool)
-        if users.shape != (n_universes,) or linear.shape != (n_universes,):
-            raise SettingError(f"users and linear must have one entry for each of the {n_universes} universes")
+        whole = np.array([universe not in self.reduced for universe in range(n_universes)])
+        paired = whole if self.paired is None else np.asarray(self.paired, dtype=bool) & whole
+        if {users.shape, linear.shape, paired.shape} != {(n_universes,)}:
+            raise SettingError(f"users, linear and paired must have one entry for each of the {n_universes} universes")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "users", users)
         object.__setattr__(self, "linear", linear)
+        object.__setattr__(self, "paired", paired)
 
     @property
     def n_systems(self) -> int:

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.audits.all_systems import rescaled
 from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.counting import over_groups
+from cranfield.measures.counting import counted, over_groups
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.unjudged_bounds import bounds, has_bounds
@@ -59,6 +60,12 @@ class SetupLists:
         """The lists in the order of their users, where every user has one."""
         ordered = bool((np.diff(self.unit) > 0).all())
         return slice(None) if ordered else np.argsort(self.unit, kind="stable")
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems."""
+        ranked = [judged.ranked for judged in self.parts[0]]
+        return tuple(f"system {place}" if own is None else own.name for place, own in enumerate(ranked))
 
     @property
     def is_single(self) -> bool:
@@ -160,6 +167,8 @@ class MeasuredLists:
         A list for which the metric is undefined counts 0 or is left out, as ``averaging`` says; it is left out for all
         systems if it is for one.
         """
+        if averaging.kind.of_all is not None:
+            return self._of_all(averaging)
         values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
         kind = averaging.kind
         own = self._weights(kind)
@@ -178,6 +187,31 @@ class MeasuredLists:
             self.lower_is_better,
             digest if self.lists.is_single else b"",
         )
+
+    def _of_all(self, averaging: Averaging) -> Averaged:
+        """Return an average that looks at all systems at once: the mean of values on its scale, or one value each.
+
+        One value for a whole system has no terms: those of the plain values serve for effect sizes.
+        """
+        scaled = rescaled(
+            averaging,
+            self.lists.systems,
+            self.values,
+            self.lists.covered,
+            lower_is_better=self.lower_is_better,
+            zero_if_undefined=self.zero_if_undefined,
+        )
+        if scaled.whole is not None:
+            plain = self.averaged(averaging.with_(average="mean"))
+            digest = _digest(plain.digest.encode(), str(averaging.kind).encode())
+            return replace(plain, averages=scaled.whole, linear=False, lower_is_better=False, digest=digest)
+        inside = ~np.isnan(scaled.values)
+        if not inside.any():
+            raise SettingError("the metric is undefined for every user: no test rating is relevant")
+        inside = inside & self.lists.covered if averaging.coverage == "reduced" else inside & inside.all(axis=0)
+        per_user, counts = self.lists.by_user(np.nan_to_num(scaled.values), inside.astype(np.float64))
+        weights = np.ones(len(self.lists.places))
+        return averaged(self.lists.places, per_user, weights, counts > 0, averaging, scaled.lower_is_better)
 
     def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
         """Return the values without NaN, which lists count, and a hash of both."""
@@ -207,19 +241,51 @@ class MeasuredLists:
     def _over_groups(
         self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
     ) -> Averaged:
-        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
+        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`).
+
+        A reduced average is over the lists that a system covers itself. Where systems cover different ones it is not a
+        sum over the same users, and the terms, over the lists that all cover, serve for effect sizes.
+        """
         groups = self.lists.groups
         if groups is None:
             raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
-        if averaging.coverage == "reduced":
-            kept = kept & self.lists.covered.all(axis=0)
         kept = kept & (groups >= 0)
+        reduced = averaging.coverage == "reduced" and not self.lists.covered[:, kept].all()
+        averages = self._averages_over_groups(averaging, values, kept, own) if reduced else None
+        if reduced:
+            kept = kept & self.lists.covered.all(axis=0)
         weights = None if own is None else own[kept]
         table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
         places = self.lists.places[np.unique(self.lists.unit[kept])]
         inside = np.ones(table.shape, dtype=np.bool_)
         plain = averaging.with_(average="weighted", groups="pooled", coverage="full")
-        return averaged(places, table, share, inside, plain, self.lower_is_better)
+        result = averaged(places, table, share, inside, plain, self.lower_is_better)
+        if averages is None:
+            return result
+        digest = _digest(result.digest.encode(), averages.tobytes())
+        return replace(result, averages=averages, linear=False, digest=digest)
+
+    def _averages_over_groups(
+        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
+    ) -> Floats:
+        """Return the average of each system over the groups of the lists that it covers itself."""
+        plain = averaging.with_(by="user")
+        rows = [
+            counted(
+                row[kept],
+                plain,
+                counts_zero=True,
+                covered=covered[kept],
+                users=self.lists.unit[kept].astype(np.int32),
+                weights=None if own is None else own[kept],
+                groups=None if self.lists.groups is None else self.lists.groups[kept],
+            ).mean
+            for row, covered in zip(values, self.lists.covered)
+        ]
+        averages: Floats = np.array(rows)
+        if np.isnan(averages).any():
+            raise SettingError("a system covers no user, so that a reduced average has nothing to average")
+        return averages
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +304,8 @@ class Averaged:
         Systems × users: the weights of covered users, for a reduced average that leaves somebody out; else None.
     users
         How many users count.
+    even
+        Whether all of them weigh the same.
     linear, lower_is_better
         Whether the average is a sum of terms, and whether a smaller one is better.
     digest
@@ -249,6 +317,7 @@ class Averaged:
     terms: NDArray[np.float32]
     reduced: NDArray[np.float32] | None
     users: int
+    even: bool
     linear: bool
     lower_is_better: bool
     digest: str
@@ -276,7 +345,7 @@ def averaged(
     alike = bool((inside == inside[:1]).all())
     scaled = (values if transform is None else transform(values)) * (-1.0 if lower_is_better else 1.0)
     factor = weights * (inside & counts)
-    even = weights[counts]
+    even = bool((weights[counts] == weights[counts][0]).all())
     digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
     return Averaged(
         places,
@@ -284,13 +353,14 @@ def averaged(
         (factor * scaled).astype(np.float32),
         None if alike else factor.astype(np.float32),
         int(np.count_nonzero(counts)),
+        even,
         kind.spelling.name in LINEAR,
         lower_is_better,
         _digest(
             digest,
             places.tobytes(),
             counts.tobytes() if alike else factor.tobytes(),
-            b"" if (even == even[0]).all() else (weights / even.sum()).tobytes(),
+            b"" if even else (weights / weights[counts].sum()).tobytes(),
             (str(kind) if transform is not None or kind.spelling.name not in ("mean", "weighted") else "mean").encode(),
             bytes([lower_is_better]),
         ),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from cranfield._phrases import listed
 from cranfield.audits.chance import SeedNoise
 from cranfield.audits.flips import Flip
@@ -13,6 +11,7 @@ from cranfield.audits.grid import Grid
 from cranfield.audits.menu import menu_text, question_text
 from cranfield.audits.pair import PairAudit, QuestionAnswer, question_of
 from cranfield.audits.shares import LeadShare
+from cranfield.audits.wording import interval_text, share_text
 from cranfield.comparisons.sentences import p_text
 
 NOT_A_PROBABILITY = (
@@ -27,8 +26,11 @@ _MOST_NAMED = 4
 def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha: float = 0.05) -> list[str]:
     """Return the sentences: the starting point, agreement, all universes, what turns it round, what explains it."""
     sentences = [_starting(grid, pair)]
+    if grid.n_cells == 1:
+        return [*sentences, f"There is one cell, {menu_text(grid)}: nothing can be said of other decisions."]
     own_question = question_of(grid, grid.start)
-    if own_question:
+    # With a single question its universes are all universes, of which the next sentence speaks.
+    if len(pair.answers) > 2:
         sentences.append(_agreement(pair, pair.answer(own_question)))
     sentences.append(_shares(grid, pair, pair.answer()))
     sentences += [_joint(pair.answer(), alpha), NOT_A_PROBABILITY, _questions(pair)]
@@ -61,7 +63,7 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
     significant = answer.share("leads significantly" if sign > 0 else "trails significantly")
     return (
         f"Of the {answer.universes:,} universes of the same question ({question_text(answer.question)}), {first} "
-        f"leads in {_with_interval(share)} and significantly in {_percent(significant.share)}{_chance(share)}"
+        f"leads in {_with_interval(share)} and significantly in {share_text(significant.share)}{_chance(share)}"
         f"{_joint_of_question(answer)}."
     )
 
@@ -75,18 +77,20 @@ def _shares(grid: Grid, pair: PairAudit, answer: QuestionAnswer) -> str:
     first, second, sign = _leader(pair)
     leads, trails = (answer.share(what) for what in (("leads", "trails") if sign > 0 else ("trails", "leads")))
     cells = f"{grid.n_cells:,} cells" + ("" if grid.complete else ", a sample,")
+    equal = answer.share("equal").share
+    if equal == 1:
+        return f"In all {cells} that cross {menu_text(grid)}, they are equal."
+    level = f"; they are equal in {share_text(equal)}" if equal else ""
     distinct = answer.share(leads.what, "universes")
     return (
         f"Of the {cells} that cross {menu_text(grid)}, {first} leads in {_with_interval(leads)} and {second} in "
-        f"{_percent(trails.share)} (of the {answer.universes:,} distinct universes, {first} in "
-        f"{_percent(distinct.share)}){_chance(leads)}."
+        f"{share_text(trails.share)}{level} (of the {answer.universes:,} distinct universes, {first} in "
+        f"{share_text(distinct.share)}){_chance(leads)}."
     )
 
 
 def _with_interval(share: LeadShare) -> str:
-    if np.isnan(share.lower):
-        return _percent(share.share)
-    return f"{_percent(share.share)} [{_percent(share.lower)}, {_percent(share.upper)}]"
+    return interval_text(share.share, share.lower, share.upper)
 
 
 def _chance(share: LeadShare) -> str:
@@ -103,9 +107,9 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
         return ""
     joint, p = answer.joint, answer.corrected or answer.joint.p
     sentence = (
-        f"In {_percent(joint.observed['either'])} of the universes one is significantly better, one way or the other "
-        f"(without any difference {_percent(joint.expected['either'])} on average, and "
-        f"{_percent(joint.often['either of universes'])} or more in 5 % of cases; joint test, p {_p(p['either'])}"
+        f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the other "
+        f"(without any difference {share_text(joint.expected['either'])} on average, and "
+        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; joint test, p {_p(p['either'])}"
     )
     if p["either"] < alpha <= p["median"]:
         return (
@@ -131,7 +135,7 @@ def _questions(pair: PairAudit) -> str:
     undecided = []
     for answer in answers:
         leads, trails = answer.share("leads").share, answer.share("trails").share
-        text = f"{question_text(answer.question)} ({_percent(max(leads, trails))})"
+        text = f"{question_text(answer.question)} ({share_text(max(leads, trails))})"
         if leads == trails:
             undecided.append(text)
         else:
@@ -173,7 +177,7 @@ def _stays(pair: PairAudit) -> str:
         return ""
     n, kept = len(flips.singles), [flip for flip in flips.singles if flip.lead == flips.lead]
     if not kept:
-        return f"Under no single change {first} still leads."
+        return f"Under no single change does {first} still lead."
     significant = sum(flip.significant for flip in kept)
     changes = "the single change" if n == 1 else f"{'all' if len(kept) == n else len(kept)} of the {n} single changes"
     text = f"Under {changes} {first} still leads"
@@ -191,20 +195,22 @@ def _influence(grid: Grid, pair: PairAudit) -> str:
     if not decided or not decided[0]["variance"]:
         return ""
     texts = [
-        f"{row['decision']} ({_percent(row['shapley'])} [{_percent(row['lower'])}, {_percent(row['upper'])}])"
+        f"{row['decision']} ({share_text(row['shapley'])} [{share_text(row['lower'])}, {share_text(row['upper'])}])"
         for row in decided[:3]
     ]
     chance = sum(row["shapley"] for row in rows if row["kind"] == "chance")
-    floor = f"; chance has {_percent(chance)}" if grid.of_kind("chance") else ""
-    rest = f"; {_percent(rows[0]['rest'])} is left over" if rows[0]["method"] == "least squares" else ""
+    floor = f"; chance has {share_text(chance)}" if grid.of_kind("chance") else ""
+    rest = f"; {share_text(rows[0]['rest'])} is left over" if rows[0]["method"] == "least squares" else ""
     return f"What moves the effect size most: {listed(texts)} of its variance over the cells{floor}{rest}."
 
 
 def _rule(pair: PairAudit) -> str:
     rule, (first, second) = pair.rule, pair.systems
+    if not rule.majority:
+        return ""
     lead = -1 if pair.flips.lead >= 0 else 1
     other, leader = (second, first) if lead < 0 else (first, second)
-    majority = f"always naming the same one is right for {_percent(rule.majority)}"
+    majority = f"always naming the same one is right for {share_text(rule.majority)}"
     if not rule.n_conditions:
         return f"No rule of three conditions says better when {other} leads: {majority}."
     paths = rule.paths(lead)
@@ -212,8 +218,8 @@ def _rule(pair: PairAudit) -> str:
         return f"The rule of three conditions never names {other}: {majority}."
     where = "; or ".join(" and ".join(path) for path in paths)
     return (
-        f"{other} leads where: {where}; elsewhere {leader}. This is right for {_percent(rule.accuracy)} of the cells, "
-        f"and {majority}."
+        f"{other} leads where: {where}; elsewhere {leader}. This is right for {share_text(rule.accuracy)} of the "
+        f"cells, and {majority}."
     )
 
 
@@ -222,12 +228,12 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
     if not grid.of_kind("chance"):
         return f"{text}; no chance option (a seed) was opened that would show it."
     own = [
-        f"{each.system} differs significantly from itself in {_percent(each.significant)} of {each.pairs:,} pairs that "
-        f"differ in {each.decision} alone"
+        f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "
+        f"that differ in {each.decision} alone"
         for each in noise
         if each.system in pair.systems
     ]
-    own.append(f"chance alone turns the winner in {_percent(pair.turned_by_chance)} of the set-ups")
+    own.append(f"chance alone turns the winner in {share_text(pair.turned_by_chance)} of the set-ups")
     p = pair.answer().corrected_retrained
     if p:
         own.append(
@@ -245,14 +251,3 @@ def _named(texts: Sequence[str]) -> str:
 def _p(p: float) -> str:
     text = p_text(p)
     return text if text.startswith("<") else f"= {text}"
-
-
-def _percent(share: float | None) -> str:
-    if share is None:
-        return "–"
-    # 0 % and 100 % are said only where they are exact.
-    if 0 < share < 0.005:
-        return "under 1 %"
-    if 0.995 < share < 1 - 1e-9:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"

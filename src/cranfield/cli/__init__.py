@@ -25,6 +25,8 @@ _COMMANDS = {
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",
+    "label": "Name the judgments that would settle a comparison soonest.",
+    "bias": "Say how much of an evaluation is popularity, and what stands without.",
     "assess": "Say which metric can be trusted on these data.",
     "audit": "Say whether the winner survives other decisions.",
     "new": "Write a commented experiment file to start from.",

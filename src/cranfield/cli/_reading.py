@@ -236,3 +236,14 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
             f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"
         )
     return datasets.load(source, part=part)
+
+
+def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
+    """Read what a service would have observed, and all judgments: two parts of a dataset, or the column ``known``."""
+    from cranfield.data import datasets
+
+    judged = file_or_dataset(source, reading)
+    if not Path(source).is_file():
+        return datasets.load_pair(source)
+    flags = read(source, **{**reading, "rating": "known"})
+    return judged.keep(flags.values > 0), judged

@@ -1,20 +1,27 @@
-"""``--report FILE``, the page, from any command that measures; ``--style`` of the figures of any that draws."""
+"""``--report FILE``, the page, from any command that measures; ``--style`` of figures; the report of an experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cranfield._figures import STYLES
+from cranfield._errors import MissingExtraError
+from cranfield._figures import STYLES, check_libraries
 from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
+from cranfield.cli._output import say
 from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
+
+if TYPE_CHECKING:
+    from cranfield.reports.section import Section
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,6 +42,25 @@ def style_option(command: Command) -> Command:
     )(command)
 
 
+def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
+    """Return what writes the report of an experiment, or None where none is wanted or nothing can draw it."""
+    if not wanted or not can_draw():
+        return None
+    from cranfield.reports import report_experiment
+
+    return report_experiment
+
+
+def can_draw() -> bool:
+    """Return whether the libraries that draw a report are there; a note on standard error says what is missing."""
+    try:
+        check_libraries()
+    except MissingExtraError as error:
+        say(f"note: there will be no report: {error}", err=True)
+        return False
+    return True
+
+
 def write_page(
     report: str | None,
     loaded: Loaded,
@@ -46,6 +72,7 @@ def write_page(
     comparison: Comparison | None = None,
     assessment: Assessment | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
+    sections: Sequence[Section] = (),
 ) -> None:
     """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
     if report is None:
@@ -65,6 +92,7 @@ def write_page(
         variants=variants,
         other_lists=_other_lists(loaded, metrics),
         segments=segments,
+        sections=sections,
         data=loaded.test.name or "",
     )
 

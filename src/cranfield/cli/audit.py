@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +13,7 @@ from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option, unpack_option
 from cranfield.cli._measuring import tell
 from cranfield.cli._output import say, say_line
+from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
 
 if TYPE_CHECKING:
@@ -29,11 +32,16 @@ Examples:
 @click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; instead of the file's.")
 @click.option("--budget", type=int, metavar="N", help="The most universes to compute.  [default: 5000]")
+@click.option(
+    "--truth", metavar="FILE|METRIC", help="True values: a file (system, value), or P@n, Recall@n, nDCG@n of a world."
+)
 @click.option("--dry-run", is_flag=True, help="Count trainings, rankings and universes, and guess the time.")
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
 @click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
+@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
+@click.option("--open", "show", is_flag=True, help="Open the page of the audit in a browser.")
 @click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
 @jobs_option
 @unpack_option
@@ -43,11 +51,14 @@ def command(
     out: str | None,
     preset: str | None,
     budget: int | None,
+    truth: str | None,
     dry_run: bool,
     test: str | None,
     train: str | None,
     threshold: float | None,
     metric: str,
+    wanted: bool,
+    show: bool,
     allow_code: bool,
     jobs: int | None,
     seed: int,
@@ -56,26 +67,33 @@ def command(
 
     A seed, a preset or a budget that is given here counts instead of the file's.
     """
+    if not wanted:
+        refuse_idle("with --no-report", "show")
     if test is not None:
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
-        audited = _of_lists(files, test, train, threshold, metric, preset, budget, seed)
+        if out is None:
+            refuse_idle("without --out", "wanted", "show")
+        audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
         _say(audited)
         if out is not None:
-            say_line(f"\n{len(audited.save(out))} files in {out}")
+            _write(audited, Path(out), wanted, show)
         return
     refuse_idle("without --test", "train", "threshold", "metric")
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
-    if dry_run:
-        refuse_idle("with --dry-run", "allow_code")
-        from cranfield.audits.planning import plan_audit
-
-        say(plan_audit(files[0], out, preset=preset, budget=budget, seed=own_seed))
-        return
     from cranfield.audits.auditing import audit
+    from cranfield.audits.planning import plan_audit
+    from cranfield.audits.stage import HOME
     from cranfield.experiments.running import experiment_and_folder
 
+    planned = plan_audit(files[0], out, preset=preset, budget=budget, truth=truth, seed=own_seed)
+    if dry_run:
+        refuse_idle("with --dry-run", "allow_code", "wanted", "show")
+        say(planned)
+        return
+    if not settings.quiet:
+        say_line(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, own_seed)
     _say(
         audit(
@@ -83,14 +101,34 @@ def command(
             out,
             preset=preset,
             budget=budget,
+            truth=truth,
             seed=own_seed,
             jobs=jobs,
             stages=stages,
+            report=experiment_report(wanted),
             allow_code=allow_code,
         )
     )
-    for line in ("", f"The audit: {folder / 'audit'}"):
+    page = folder / HOME / "report.html"
+    _say_where(folder / HOME, page if page.is_file() else None, show)
+
+
+def _write(found: Audit, folder: Path, wanted: bool, show: bool) -> None:
+    """Write an audit of given lists, with its page where one is wanted and can be drawn."""
+    found.save(folder)
+    page = None
+    if wanted and can_draw():
+        from cranfield.reports.audit_page import write_audit
+
+        page, *_ = write_audit(found, folder)
+    _say_where(folder, page, show)
+
+
+def _say_where(folder: Path, page: Path | None, show: bool) -> None:
+    for line in ("", f"The audit: {folder}", *([] if page is None else [f"The report: {page}"])):
         say_line(line)
+    if show and page is not None:
+        webbrowser.open(page.resolve().as_uri())
 
 
 def _of_lists(
@@ -101,6 +139,7 @@ def _of_lists(
     metric: str,
     preset: str | None,
     budget: int | None,
+    truth: str | None,
     seed: int,
 ) -> Audit:
     from cranfield.audits.given import audit_runs
@@ -115,6 +154,7 @@ def _of_lists(
         threshold=threshold,
         preset=preset,
         budget=budget,
+        truth=truth,
         seed=seed,
     )
 

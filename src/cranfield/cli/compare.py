@@ -26,6 +26,13 @@ from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
+from cranfield.cli._unjudged import (
+    judgments_option,
+    notes_on_judgments,
+    put_tipping,
+    tipping_options,
+    with_judgments,
+)
 from cranfield.comparisons import Comparison, compare_segments
 from cranfield.comparisons.comparing import Comparing, compare
 from cranfield.comparisons.gate import Gate, Margin
@@ -40,6 +47,8 @@ Examples:
   cranfield compare --test test.csv a.csv b.csv --train train.csv --segment activity
   cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
   cranfield compare --test test.csv a.csv b.csv --power 0.005                       could these users show it?
+  cranfield compare --test test.csv a.csv b.csv -m P@10 --tipping-point             what if unjudged items were liked?
+  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers to label
 """
 
 
@@ -94,6 +103,8 @@ Examples:
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@tipping_options
+@judgments_option
 @segment_option
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
@@ -105,6 +116,9 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
+    tipping_point: bool,
+    tipping_figure: str | None,
+    judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
     format: str,
@@ -124,7 +138,10 @@ def command(
     if gated or power is not None or format == "matrix":
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
-    loaded = measuring.load()
+    if tipping_point or tipping_figure is not None:
+        put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
+        return
+    loaded = with_judgments(measuring.load(), judgments)
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     segments = [
@@ -132,6 +149,9 @@ def command(
         for segment in segments_of(loaded, metrics, by_segment)
     ]
     tell_of_grades(loaded, metrics)
+    answers = notes_on_judgments(loaded, metrics, judgments)
+    if gated or format not in ("table", "json") or power is not None:
+        tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
         tell(scores.warnings)  # the verdict has them where it is printed
@@ -152,9 +172,10 @@ def command(
         put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
-        put(json.dumps({**result.as_dict(), **by_group}, indent=1, ensure_ascii=False), out)
+        asked = {"judgments": answers} if answers else {}
+        put(json.dumps({**result.as_dict(), **by_group, **asked}, indent=1, ensure_ascii=False), out)
     else:
-        put_text("\n\n".join(map(str, (result, *segments))), out)
+        put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
     write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:

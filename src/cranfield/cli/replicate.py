@@ -13,11 +13,12 @@ from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import tell
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import say, say_line
-from cranfield.cli._reading import file_or_dataset, for_file, reading_options
+from cranfield.cli._reading import file_or_dataset, for_file, observed_and_judged, reading_options
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import read_test
 from cranfield.studies import STUDIES, replicate
+from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 
 _EXAMPLES = """\b
 Examples:
@@ -25,6 +26,7 @@ Examples:
   cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
   cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet
+  cranfield replicate canamares-castells2018 --data cm100k
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -36,7 +38,8 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017.",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017. The file "
+    "of canamares-castells2018 has a column known: what people had known before.",
 )
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
@@ -47,7 +50,11 @@ Examples:
     "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's 21]"
 )
 @click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50]")
-@click.option("--seeds", type=int, help="Splits of the starting point of canamares2020.  [default: 10]")
+@click.option(
+    "--seeds",
+    type=int,
+    help="Splits of the starting point of canamares2020; draws of canamares-castells2018.  [default: 10; 10 and 5]",
+)
 @click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
     "--sizes",
@@ -62,7 +69,9 @@ Examples:
     "[default: where the dataset is known]",
 )
 @click.option(
-    "--threshold", type=float, help="The lowest rating of a relevant item.  [default: the paper's: 4, bellogin2017 5]"
+    "--threshold",
+    type=float,
+    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
@@ -89,7 +98,12 @@ def command(
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
     files = [*data, *([] if split is None else [split])]
-    ratings = [file_or_dataset(source, for_file(source, reading, files)) for source in data]
+    known = None
+    if study == CANAMARES_CASTELLS_2018.name and len(data) == 1:
+        known, judged = observed_and_judged(data[0], reading)
+        ratings = [judged]
+    else:
+        ratings = [file_or_dataset(source, for_file(source, reading, files)) for source in data]
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))
@@ -101,6 +115,7 @@ def command(
         systems=systems or None,
         sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
         negative_grades=negative_grades,
+        known=known,
         **options,
     )
     say(replication)

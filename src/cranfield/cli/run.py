@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable
-from pathlib import Path
 
 import click
 
-from cranfield._errors import MissingExtraError
 from cranfield._settings import settings
 from cranfield.audits.auditing import audit_of
 from cranfield.audits.stage import AUDITED
@@ -16,8 +13,9 @@ from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option, unpack_option
 from cranfield.cli._output import say, say_line
+from cranfield.cli._report import experiment_report
 from cranfield.cli._stages import stages
-from cranfield.experiments import Results, plan, run
+from cranfield.experiments import plan, run
 
 _EXAMPLES = """\b
 Examples:
@@ -66,7 +64,7 @@ def command(
         jobs=jobs,
         stages=stages,
         further=(AUDITED,),
-        report=_reporter(wanted),
+        report=experiment_report(wanted),
         allow_code=allow_code,
     )
     say(results)
@@ -79,18 +77,3 @@ def command(
         say_line(line)
     if show and pages:
         webbrowser.open(pages[0].resolve().as_uri())
-
-
-def _reporter(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
-    """Return what writes the report, or None where none is wanted or nothing can draw it."""
-    if not wanted:
-        return None
-    from cranfield.reports import report_experiment
-    from cranfield.reports.figures import check_libraries
-
-    try:
-        check_libraries()
-    except MissingExtraError as error:
-        say(f"note: there will be no report: {error}", err=True)
-        return None
-    return report_experiment

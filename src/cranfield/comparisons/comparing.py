@@ -215,8 +215,13 @@ def compare_scores(
     *,
     metrics: Sequence[str] | None = None,
     seed: int = 0,
+    among_served: bool = True,
 ) -> Comparison:
-    """Compare systems as decided; see `compare`."""
+    """Compare systems as decided; see `compare`.
+
+    With ``among_served``, where some users have no list, the verdict says what holds among those that all systems
+    serve. That is a comparison of its own, which takes as long again.
+    """
     significance, alpha = comparing.significance, comparing.alpha
     if comparing.base is not None:
         comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
@@ -248,7 +253,7 @@ def compare_scores(
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed),
+        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed) if among_served else (),
         warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )

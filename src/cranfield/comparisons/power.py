@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -30,7 +32,8 @@ def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
     # Far from 0 the other side adds nothing, and its cdf is where the numerics are weakest.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
     near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
-    chance = np.where(shift > _FAR, _far(shift, critical, freedom), near) + other
+    far = shift > _FAR
+    chance = (np.where(far, _far(shift, critical, freedom), near) if far.any() else near) + other
     return np.where(n > 1, np.clip(chance, 0.0, 1.0), 0.0)
 
 
@@ -82,6 +85,13 @@ def smallest_effect(n: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> F
     [0.495]
     """
     n, place = np.unique(np.atleast_1d(np.asarray(n, dtype=np.float64)), return_inverse=True)
+    return np.array(_smallest_effects(tuple(n.tolist()), alpha, wanted))[place]
+
+
+@lru_cache(maxsize=256)
+def _smallest_effects(numbers: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
+    """Return the smallest d_z for each number of users; every verdict asks again for the same few numbers."""
+    n = np.array(numbers)
     low, high = np.zeros(n.shape), np.ones(n.shape)
     while (short := (n > 1) & (high < 1e150) & (power(n, high, alpha) < wanted)).any():
         low, high = np.where(short, high, low), np.where(short, 2 * high, high)
@@ -89,4 +99,5 @@ def smallest_effect(n: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> F
         middle = (low + high) / 2
         enough = power(n, middle, alpha) >= wanted
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(n > 1, high, np.nan)[place]
+    smallest: list[float] = np.where(n > 1, high, np.nan).tolist()
+    return smallest

@@ -184,7 +184,7 @@ def _columns(values: Any) -> dict[str, Floats]:
             columns[str(name)] = np.asarray(values[name], dtype=np.float64).reshape(-1)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the values of {name!r} are not numbers ({error})", remedy="give one number a user"
+                f"the values of {name!r} are not numbers ({error})", remedy="give one number per user"
             ) from error
     return columns
 
@@ -281,7 +281,7 @@ class _Notes:
         if overall is not None:
             self._whole = [self._scores.metrics[place] for place in wanted if not np.isnan(overall[:, place]).all()]
         if self._whole and (metrics is not None or len(self._whole) == len(self._scores.metrics)):
-            raise SettingError(f"{self._whole[0]} has one value a system and none by user; compare by another metric")
+            raise SettingError(f"{self._whole[0]} has one value per system and none by user; compare by another metric")
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
     def see(self, metric: str, missing: NDArray[np.bool_], zero: bool) -> None:
@@ -312,5 +312,5 @@ class _Notes:
         if self._averaging.groups == "equal":
             said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
         if self._whole:
-            said.append(f"not compared, having one value a system and none by user: {', '.join(self._whole)}")
+            said.append(f"not compared, having one value per system and none by user: {', '.join(self._whole)}")
         return tuple(said)

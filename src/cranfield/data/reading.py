@@ -55,7 +55,7 @@ def read(
     ----------
     source
         A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
-        names one of several), or Parquet. The kind is told by the content, not by the name. Or an open binary file,
+        names one of several), or Parquet. The content decides the kind, not the name. Or an open binary file,
         or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of columns, or a list
         of tuples (user, item[, rating[, time]]) or of dictionaries.
     user, item, rating, time

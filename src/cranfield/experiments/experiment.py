@@ -20,7 +20,7 @@ from cranfield.recommenders.registry import system_among
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
-AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights")
+AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "truth")
 """The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
 
 NOTES = ("data", "tuning")
@@ -198,7 +198,7 @@ def _check_audit(table: Mapping[str, Any], systems: int) -> None:
     for name, value in table.items():
         if name not in AUDITING:
             raise SettingError(f"audit has no key {name!r}{nearest(name, AUDITING)}")
-        if name not in ("preset", "budget") and not isinstance(value, Mapping):
+        if name not in ("preset", "budget", "truth") and not isinstance(value, Mapping):
             raise SettingError(f"audit.{name}={value!r} is not a table; write [audit.{name}] and below it key = value")
     if systems < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")

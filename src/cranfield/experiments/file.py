@@ -57,7 +57,7 @@ _ABOUT_DEFAULTS = """\
 
 _DATA = """
 # The ratings, each set under a name of yours. One of
-#   file = "ratings.csv"                            a file, with options such as separator = "::" where need be
+#   file = "ratings.csv"                            a file, with options such as separator = "::" where needed
 #   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
 #   simulate = "world(users=1000, items=500)"       a simulated world
 #   train = "train.csv" and test = "test.csv"       data that come divided; set split = "predefined"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield._table import Table
-from cranfield.comparisons import Comparison, compare
+from cranfield.comparisons import Comparison
+from cranfield.comparisons.comparing import compare_scores, tested_average
 from cranfield.data.writing import write_table
 from cranfield.experiments.decisions import Decisions
 from cranfield.measures import Scores
@@ -42,7 +44,7 @@ class Findings:
     averages: pl.DataFrame
     comparisons: pl.DataFrame
 
-    @property
+    @cached_property
     def sentences(self) -> list[str]:
         """What a person would say: the verdict, a sentence a metric."""
         if self.comparison is not None:
@@ -115,7 +117,8 @@ def findings(
     whole.check_measured()
     apart = [(repetition + 1, fold + 1, scores) for repetition, fold, scores in folds] if len(folds) > 1 else []
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole), *apart]
-    compared = [_compared(scores, decisions, seed) for _, _, scores in cases]
+    # Only the verdict on all folds together is put into words.
+    compared = [_compared(scores, decisions, seed, in_words=scores is whole) for _, _, scores in cases]
     main = None if compared[0] is None else replace(compared[0], trained_once=trained_once)
     return Findings(
         data,
@@ -138,10 +141,13 @@ def findings(
     )
 
 
-def _compared(scores: Scores, decisions: Decisions, seed: int) -> Comparison | None:
+def _compared(scores: Scores, decisions: Decisions, seed: int, *, in_words: bool) -> Comparison | None:
     if len(scores.systems) < 2 or not np.isfinite(scores.values).any():
         return None
-    return compare(scores, seed=seed, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
+    scores.check_measured()
+    comparing = decisions.comparing
+    averaging = tested_average(comparing.significance, decisions.tested)
+    return compare_scores(scores, comparing, averaging, seed=seed, among_served=in_words)
 
 
 def _averaged(scores: Scores, comparison: Comparison | None) -> Scores:

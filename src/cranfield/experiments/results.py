@@ -191,7 +191,7 @@ class Results:
 
     @property
     def pages(self) -> list[Path]:
-        """The pages of the report, one for each set of ratings, if there is one."""
+        """The pages of the report, if there is one: one for each set of ratings, and that of the audit."""
         return [self.path / file for file in self.line.exports.files("report") if file.endswith(".html")]
 
     def card(self) -> dict[str, Any]:

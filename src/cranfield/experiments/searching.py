@@ -68,7 +68,7 @@ class Search:
         return min(self.trials, key=lambda trial: trial.value if self.lower_is_better else -trial.value)
 
     def frame(self) -> pl.DataFrame:
-        """Return one row a trial, in order: columns system, value, seconds."""
+        """Return one row per trial, in order: columns system, value, seconds."""
         columns = {name: [getattr(trial, name) for trial in self.trials] for name in ("system", "value", "seconds")}
         return pl.DataFrame(columns)
 

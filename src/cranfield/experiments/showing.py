@@ -39,7 +39,7 @@ class Shown:
         return self.artifacts
 
     def table(self) -> Table:
-        """Return a row a stage, for people."""
+        """Return one row per stage, for people."""
         stages = self.artifacts.group_by("stage", maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )

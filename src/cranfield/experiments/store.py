@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -75,7 +76,7 @@ class Artifact:
         """The hash of what it is made of; empty if it is yet to be made."""
         return "" if self.home is None else self.home.name
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A hash of the bytes and of the facts: what was made of this depends on it."""
         return fingerprint([dict(self.files), dict(self.facts)])

@@ -2,6 +2,7 @@
 
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
+from cranfield.measures.by_truth import TrueValues, true_values
 from cranfield.measures.definition import Metric, known_metrics, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judged_files import read_judged, save_judged
@@ -28,6 +29,7 @@ __all__ = [
     "Scores",
     "Segmenting",
     "Segments",
+    "TrueValues",
     "bounds",
     "by_popularity",
     "gain",
@@ -41,4 +43,5 @@ __all__ = [
     "risk",
     "save_judged",
     "standardise",
+    "true_values",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,4 +30,9 @@ def power_of_two(largest: Any) -> NDArray[np.int32]:
 
 def power_for(values: NDArray[np.float64]) -> int:
     """Return the exponent to divide all of some values by, NaN aside."""
-    return int(power_of_two(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)))
+    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
+    # As `power_of_two`, without arrays: every average calls it.
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0
+    exponent = math.frexp(largest)[1]
+    return 0 if abs(exponent) <= _FAR else exponent // 2 * 2

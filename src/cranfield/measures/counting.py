@@ -66,7 +66,7 @@ def counted(
     missing = int((undefined & keep).sum())
     if not counts_zero:
         keep = keep & ~undefined
-    values = np.nan_to_num(values[keep], nan=0.0, posinf=np.inf, neginf=-np.inf)
+    values = np.where(undefined, 0.0, values)[keep]
     kept_weights = None if weights is None else weights[keep]
     of_users = users[keep] if averaging.by == "user" else None
     if groups is not None:

@@ -23,11 +23,18 @@ Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
 Need = Literal["predictions", "train", "similarity", "whole lists"]
 Requirement = Literal[
-    "relevant items", "gains", "judgments", "judged items in the list", "items in the list", "nothing"
+    "relevant items",
+    "non-relevant items",
+    "gains",
+    "judgments",
+    "judged items in the list",
+    "items in the list",
+    "nothing",
 ]
 
 _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "relevant items": lambda judged: judged.n_relevant > 0,
+    "non-relevant items": lambda judged: judged.n_nonrelevant > 0,
     "gains": lambda judged: judged.judgments.n_judged > 0,  # which of them gain anything, only the metric knows
     "judgments": lambda judged: judged.judgments.n_judged > 0,
     "judged items in the list": lambda judged: judged.total() > 0,
@@ -52,10 +59,10 @@ class Definition(Entry[Callable[..., Any]]):
     family
         The page of the documentation that holds its formula.
     requires
-        Without what it is undefined for a list: ``relevant items`` of the user in the test set; ``gains``, a test item
-        that is worth something in it; ``judgments``, a test rating whatever it is; ``judged items in the list``;
-        ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the function returns. A
-        metric may be undefined for other reasons as well, as a correlation is for equal ratings.
+        Without what it is undefined for a list: ``relevant items`` or ``non-relevant items`` of the user in the test
+        set; ``gains``, a test item that is worth something in it; ``judgments``, a test rating whatever it is; ``judged
+        items in the list``; ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the
+        function returns. A metric may be undefined for other reasons as well, as a correlation is for equal ratings.
     zero_if_undefined
         Whether an undefined value may count 0 in an average, as of a gain that an empty list earns as well.
     bounds

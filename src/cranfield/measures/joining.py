@@ -138,7 +138,7 @@ def _in_order(run: Run, number: NDArray[np.int32]) -> NDArray[np.int64] | None:
         twice = order[np.flatnonzero(np.diff(number[order]) == 0)[:1]]
         raise InputError(
             f"the run {run.name} has more than one list for user {run.user_ids.ids(run.users[twice])[0]}",
-            remedy="give one list a user",
+            remedy="give one list per user",
         )
     return order
 

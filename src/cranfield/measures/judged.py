@@ -45,7 +45,7 @@ class Entries:
         return np.flatnonzero(np.append(True, self.lists[1:] != self.lists[:-1])[: len(self.lists)])
 
     def total(self, values: NDArray[Any], n_lists: int) -> NDArray[np.float64]:
-        """Return the sum over each list of one value an entry."""
+        """Return the sum over each list of one value per entry."""
         sums = np.zeros(n_lists)
         if len(values):
             sums[self.lists[self._starts]] = np.add.reduceat(values, self._starts)

@@ -50,7 +50,7 @@ class of_base(Generic[V]):
 class Judgments:
     """What is known of each list: the test ratings of its user, and which of them are relevant.
 
-    With one list a user, the judgments of a list are the user's test profile. In the one-relevant design they are the
+    With one list per user, the judgments of a list are the user's test profile. In the one-relevant design they are the
     single test rating that the list was made for.
 
     Parameters

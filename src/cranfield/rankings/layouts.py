@@ -247,7 +247,7 @@ LAYOUTS: Mapping[str, RunLayout] = {
     for layout in (
         RunLayout("trec", "user Q0 item rank score tag, without a header", _trec_roles, _take_trec),
         RunLayout("mahout", "user and [item:score,...], without a header", _mahout_roles, _take_mahout),
-        RunLayout("nested", "one row a list, its items in a column of lists", _nested_roles, _take_nested),
+        RunLayout("nested", "one row per list, its items in a column of lists", _nested_roles, _take_nested),
         RunLayout(
             "joined", "one row per list, its items joined in one cell: '181 173 195'", _joined_roles, _take_joined
         ),
@@ -257,7 +257,7 @@ LAYOUTS: Mapping[str, RunLayout] = {
             _one_relevant_roles,
             _take_one_relevant,
         ),
-        RunLayout("table", "one row an item, columns known by their names", _named_roles, _take_rows),
+        RunLayout("table", "one row per item, columns known by their names", _named_roles, _take_rows),
         RunLayout("triples", "user item score, without a header", _bare_roles("user", "item", "score"), _take_rows),
         RunLayout("pairs", "user item, best first, without a header", _bare_roles("user", "item"), _take_rows),
     )

@@ -56,7 +56,7 @@ def check_ties(ties: str) -> None:
 
 
 def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ties: Ties = "trec_eval") -> Lists:
-    """Order the entries into one list a user.
+    """Order the entries into one list per user.
 
     A list is ordered by descending score; without scores by ascending rank; without either it stays in input order.
     Entries of equal score (or rank) are ordered by item id as text, descending, as trec_eval orders them, or with

@@ -241,9 +241,12 @@ class Drawn:
     places: NDArray[np.int32]
     short: int
 
-    def first(self, wanted: int) -> Drawn:
-        """Return the first so many items of each user, as a smaller draw would give them; there are no groups."""
-        early = self.places < wanted
+    def first(self, wanted: int | NDArray[np.integer[Any]]) -> Drawn:
+        """Return the first so many items of each user, as a smaller draw would give them; there are no groups.
+
+        ``wanted`` is one number, or one for each of the users.
+        """
+        early = self.places < np.repeat(np.broadcast_to(wanted, len(self.users)), np.diff(self.indptr))
         indptr = np.append(np.int64(0), np.cumsum(early, dtype=np.int64))[self.indptr].astype(np.int64)
         short = int(np.count_nonzero(np.diff(indptr) < wanted))
         return Drawn(self.users, indptr, self.items[early], self.places[early], short)

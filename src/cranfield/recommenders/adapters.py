@@ -214,12 +214,12 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
     except (TypeError, ValueError):
         raise InputError(
             f"{system} scored by {type(scores).__name__}, not by an array of real numbers",
-            remedy="return one row a user and one column an item, NaN where the system cannot say",
+            remedy="return one row per user and one column per item, NaN where the system cannot say",
         ) from None
     if block.shape != shape:
         raise InputError(
             f"{system} scored a block of shape {block.shape} for {shape[0]} users and {shape[1]} items",
-            remedy="return one row a user and one column an item",
+            remedy="return one row per user and one column per item",
         )
     block[block == -np.inf] = np.nan
     return block

@@ -64,7 +64,7 @@ class HittingTime(Model):
         return scores
 
     def _times(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return H_τ(q|j), one column a user q and one row an item j."""
+        """Return H_τ(q|j), one column per user q and one row per item j."""
         # The graph is bipartite, so H_τ of items needs only H_{τ-1} of users, H_{τ-2} of items, and so on.
         column = np.arange(len(users))
         at_items = self.steps % 2 == 0

@@ -41,6 +41,9 @@ class WeightedFactors(Model):
         Whether every rating counts 1 in the confidence.
     steps
         Steps of conjugate gradients for each solution.
+    start
+        The factors are drawn uniformly from 0 to this. With a large α the start is felt for many iterations; RankSys
+        takes √(1/factors).
     seed
         Fixes the start.
     """
@@ -54,6 +57,7 @@ class WeightedFactors(Model):
     target: str = setting("one", choices=("one", "rating"))
     binary: bool = setting(True)
     steps: int = setting(3, low=1)
+    start: float = setting(0.01, above=0)
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
@@ -77,7 +81,7 @@ class WeightedFactors(Model):
     def _start(self, train: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         draw = stream(self.seed, "wrmf")
         shapes = (train.n_users, self.factors), (train.n_items, self.factors)
-        users, items = ((draw.random(shape) * 0.01).astype(np.float32) for shape in shapes)
+        users, items = ((draw.random(shape) * self.start).astype(np.float32) for shape in shapes)
         return users, items
 
     def _system(self, ratings: Any, weight: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.float32]]:

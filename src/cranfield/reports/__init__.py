@@ -1,6 +1,7 @@
 """The report: figures, tables, the page, and the demo."""
 
 from cranfield.reports import figures
+from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.demonstration import Demo, demo
 from cranfield.reports.experiment import report_experiment
@@ -18,5 +19,6 @@ __all__ = [
     "other_decisions",
     "report",
     "report_experiment",
+    "write_audit",
     "write_report",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from cranfield import recommenders
@@ -10,12 +11,14 @@ from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield.measures import Scores
 from cranfield.reports import figures
+from cranfield.reports.audit_page import write_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
 from cranfield.reports.markup import paragraphs, percent, text
 from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
+from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.explorer import explorer
 from cranfield.reports.sections.full_and_condensed import full_and_condensed
@@ -65,6 +68,7 @@ def demo_page(demo: Demo) -> str:
             data=f"simulated world, {RANDOM_ITEMS}",
         ),
         explorer(explored, start, true),
+        _audited(demo),
         pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(demo.assessment),
@@ -82,7 +86,7 @@ def demo_page(demo: Demo) -> str:
 
 
 def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
-    """Write the page, and beside it the tables as CSV and the figures as PDF and SVG; return the page's path."""
+    """Write the page, and beside it tables, figures as PDF and SVG, and the audit; return the page's path."""
     path = write_page(folder / "report.html", demo_page(demo))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
         tables, comparison = folder / "tables", demo.comparisons.get(test)
@@ -94,6 +98,9 @@ def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> P
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
     for name, chart in _charts(demo, style).items():
         figures.save(chart, *(folder / "figures" / f"{name}.{ending}" for ending in ("pdf", "svg")))
+    demo.audit.save(folder / "audit")
+    write_figures(demo.audit, folder / "audit" / "figures", style=style)
+    write_tables(demo.audit, folder / "audit" / "tables", "simulated world")
     return path
 
 
@@ -134,6 +141,17 @@ def _story(demo: Demo, drawn: str) -> Section:
     markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
     markup += paragraphs(rest) + _systems(demo)
     return Section("verdict", "What was found", markup)
+
+
+def _audited(demo: Demo) -> Section:
+    """Return the audit, with what it cannot see."""
+    section = audit_section(demo.audit)
+    said = (
+        f"Opened is what can be opened on the same lists and {HELD_OUT}, for the first systems of the published table "
+        "and the truly best one. No option here takes the bias out of the test set: a winner that survives all of them "
+        "can still be the worse system."
+    )
+    return replace(section, html=paragraphs([said]) + section.html)
 
 
 def _systems(demo: Demo) -> str:

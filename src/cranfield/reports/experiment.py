@@ -6,12 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield._own_code import may_be_called
+from cranfield.audits import Audit
+from cranfield.audits.auditing import audit_of
+from cranfield.audits.stage import AUDITED
+from cranfield.audits.stage import HOME as AUDIT_HOME
 from cranfield.experiments import Decisions, Results
 from cranfield.experiments.results import Measured
 from cranfield.measures import Scores, measure
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
 from cranfield.reports import figures
+from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
 
@@ -19,16 +24,30 @@ from cranfield.reports.reporting import write_report
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
     """Write a page and figures for each set of ratings of an experiment; return the files.
 
-    They go into a folder, that of the experiment unless another is given.
+    They go into a folder, that of the experiment unless another is given. An audit has a section on each page, and a
+    page, figures and tables of its own in the folder ``audit``.
 
     It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
     results that it shows.
     """
-    home = results.path if folder is None else folder
-    return [path for data in results.data for path in (_page(results, data, home), *_drawn(results, data, home))]
+    home, audit = results.path if folder is None else folder, _audit(results)
+    paths = []
+    for data in results.data:
+        paths += [_page(results, data, home, audit), *_drawn(results, data, home)]
+    if audit is not None:
+        experiment, names = results.experiment, ", ".join(results.data)
+        title = f"{experiment.title}: does the winner survive other decisions?"
+        paths += write_audit(audit, home / AUDIT_HOME, title=title, lead=str(experiment), data=names)
+    return paths
 
 
-def _page(results: Results, data: str, folder: Path) -> Path:
+def _audit(results: Results) -> Audit | None:
+    """Return the audit, where the experiment was run with one."""
+    whole = results.line.units("experiment")[0]
+    return None if results.line.made(AUDITED, whole) is None else audit_of(results)
+
+
+def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Path:
     findings, parts = results.findings(data), list(results.measured(data))
     several, decisions = len(results.data) > 1, results.decided(data)
     experiment = replace(results.experiment, decisions=decisions)
@@ -53,6 +72,7 @@ def _page(results: Results, data: str, folder: Path) -> Path:
         ),
         other_lists=_condensed(parts, decisions),
         segments=results.segments(data),
+        audit=audit,
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,

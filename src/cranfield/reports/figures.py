@@ -143,7 +143,7 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
 def orders(
     columns: Mapping[str, Mapping[str, float]], highlight: Sequence[str] = (), *, style: Style = "screen"
 ) -> Any:
-    """Return how the order of systems changes from column to column: a line a system, best on top.
+    """Return how the order of systems changes from column to column: one line per system, best on top.
 
     ``columns`` hold values by system, higher is better; the systems in ``highlight`` are coloured.
     """
@@ -188,7 +188,7 @@ def orders(
 def against_truth(
     measured: Mapping[str, float], truth: Mapping[str, float], name: str, *, style: Style = "screen"
 ) -> Any:
-    """Return what was measured against the truth, a point a system."""
+    """Return what was measured against the truth, one point per system."""
     alt = altair()
     sizes = look(style)
     width, height = 0.72 * sizes["width"], 0.5 * sizes["width"]

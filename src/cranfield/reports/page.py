@@ -23,7 +23,7 @@ from cranfield._version import __version__
 from cranfield.reports.markup import DEFINITION, json_text, text
 from cranfield.reports.section import Section
 
-_SCRIPTS = ("page.js", "explorer.js", "pairs.js", "figures.js")
+_SCRIPTS = ("page.js", "explorer.js", "pairs.js", "audit.js", "figures.js")
 
 
 def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:

@@ -11,6 +11,7 @@ from cranfield._decisions import takes_decisions
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
+from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import AveragingOptions
@@ -33,6 +34,7 @@ def report(
     variants: Iterable[Scores] = (),
     other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
+    audit: Audit | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -60,6 +62,8 @@ def report(
         given, one of the variants.
     segments
         The scores by group, compared or not; see `measure_segments` and `compare_segments`.
+    audit
+        Whether the winner survives other decisions, if it was audited; see `cranfield.audit`.
     title, lead
         The heading, and a line below it.
     data
@@ -92,6 +96,7 @@ def report(
         tuple(segments),
         data,
         other_lists,
+        audit,
     )
     if title == _TITLE and comparison is None and assessment is not None:
         title = _TITLE_OF_METRICS
@@ -110,6 +115,7 @@ def write_report(
     variants: Iterable[Scores] = (),
     other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
+    audit: Audit | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -128,6 +134,7 @@ def write_report(
         variants=variants,
         other_lists=other_lists,
         segments=segments,
+        audit=audit,
         title=title,
         lead=lead,
         data=data,

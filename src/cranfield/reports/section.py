@@ -10,6 +10,7 @@ import polars as pl
 
 from cranfield._record import Step
 from cranfield.assessments import Assessment
+from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.measures import Averaging, Scores, Segments
 
@@ -56,6 +57,7 @@ class Reported:
     segments: Sequence[Segments | SegmentComparison] = ()
     data: str = ""
     other_lists: Scores | None = None
+    audit: Audit | None = None
 
 
 OnPage = Callable[[Reported], Section | None]

@@ -79,6 +79,6 @@ def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:
 
 
 def _lettered(row: Any, metrics: tuple[str, ...], letters: Mapping[tuple[str, str], str]) -> list[str | Cell]:
-    """Return a row of a table of scores (the system, a cell a metric, others) with its letters."""
+    """Return a row of a table of scores (the system, one cell per metric, others) with its letters."""
     cells = [replace(cell, raised=letters.get((metric, row[0].text), "")) for metric, cell in zip(metrics, row[1:])]
     return [row[0], *cells, *row[1 + len(metrics) :]]

@@ -11,11 +11,13 @@ from cranfield.splits.folds import Folds, k_fold
 from cranfield.splits.methods import apply, registry
 from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
+from cranfield.splits.truths import Truth
 from cranfield.splits.without_head import tail_test
 
 __all__ = [
     "Folds",
     "Split",
+    "Truth",
     "apply",
     "k_fold",
     "leave_out",

@@ -217,7 +217,7 @@ def _found(said: Saying, whole: float, draws: Floats) -> Finding:
 
 
 def frame_of(findings: Sequence[Finding]) -> pl.DataFrame:
-    """Return findings as a frame, a row a claim."""
+    """Return findings as a frame, one row per claim."""
     columns: Mapping[str, pl.DataType | type[pl.DataType]] = {
         "claim": pl.String,
         "where": pl.String,

@@ -10,7 +10,7 @@ import polars as pl
 
 from cranfield._table import Table
 from cranfield.assessments import Assessment
-from cranfield.data import Description
+from cranfield.data import Description, Ratings
 from cranfield.studies._claims import ClaimRule, Finding
 
 SYSTEMS = (
@@ -133,7 +133,9 @@ class PanelStudy:
         What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
         ``threshold``, ``seed`` and the options, None where one is not given.
     threshold
-        The lowest rating of a relevant item unless another is given; None where it depends on the ratings.
+        What gives the paper's lowest rating of a relevant item for a set of ratings; None: 4.
+    by_ratings
+        Whether the work itself chooses a threshold for each set of ratings unless one is given.
     """
 
     name: str
@@ -142,4 +144,5 @@ class PanelStudy:
     several: bool
     rule: ClaimRule
     work: Callable[..., PanelResults]
-    threshold: float | None = 4.0
+    threshold: Callable[[Ratings], float] | None = None
+    by_ratings: bool = False

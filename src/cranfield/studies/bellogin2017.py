@@ -108,5 +108,5 @@ BELLOGIN_2017 = PanelStudy(
     several=True,
     rule=OF_SPLITS,
     work=_work,
-    threshold=None,
+    by_ratings=True,
 )

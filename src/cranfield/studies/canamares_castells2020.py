@@ -5,37 +5,42 @@ On target item sampling in offline recommender system evaluation. RecSys 2020.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._polars import read_parquet
 from cranfield._progress import progress
-from cranfield._table import Cell, Table
+from cranfield._random import stream
+from cranfield.comparisons.student import moments, p_of_t
 from cranfield.data import Ratings
 from cranfield.data.writing import write_table
 from cranfield.experiments.exports import Exports
 from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import measure
-from cranfield.rankings import Ranking, Serving
+from cranfield.rankings import Ranking, Run, Serving
+from cranfield.rankings.ranker import Ranker
 from cranfield.rankings.several import rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, k_fold
 from cranfield.studies._claims import OF_SPLITS
-from cranfield.studies._study import Exhibit, PanelResults, PanelStudy
+from cranfield.studies._study import PanelResults, PanelStudy
+from cranfield.studies._targets import COVERAGE, INTERSECTION, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+from cranfield.studies._targets_claims import claims_of
+from cranfield.studies._targets_exhibits import exhibits_of
 
-SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
-"""The numbers of unrated targets; 0 is a condensed list, and 3706 a full one on MovieLens 1M."""
-METRICS = ("P@10", "Recall@10", "nDCG(gain=binary)@10")
-COVERAGE = "Coverage@10"
+Floats = NDArray[np.float64]
+
 FOLDS = 5
-_HKV = "iterations=20, regularization=1.0, target=rating, binary=false, steps=3"
+_ROUNDING = 1e-12
+_HKV = "iterations=20, regularization=1.0, target=rating, binary=false"
 
 
 def systems_of(threshold: float, seed: int) -> dict[str, str]:
@@ -49,8 +54,9 @@ def systems_of(threshold: float, seed: int) -> dict[str, str]:
         "kNN (full/test)": f"knn(k=100, {truncated})",
         "Normalized kNN (full)": f"knn(k=10, {normalised})",
         "Normalized kNN (test)": f"knn(k=1000, {normalised})",
-        "iMF (full)": f"wrmf(factors=50, alpha=1.0, {_HKV}, seed={seed})",
-        "iMF (test)": f"wrmf(factors=10, alpha=100.0, {_HKV}, seed={seed})",
+        "iMF (full)": f"wrmf(factors=50, alpha=1.0, {_HKV}, steps=3, start=0.1414, seed={seed})",
+        # Ten steps solve the equations of ten factors. With so large an α fewer do not, and the start is felt.
+        "iMF (test)": f"wrmf(factors=10, alpha=100.0, {_HKV}, steps=10, start=0.3162, seed={seed})",
     }
 
 
@@ -58,25 +64,96 @@ def fold_numbers(split: Split, threshold: float, seed: int) -> pl.DataFrame:
     """Measure the eight systems on one fold, under every number of unrated targets.
 
     Lists are filled at random for the metrics, and left short for the coverage. Means are over all users with training
-    ratings: one without a test rating counts 0.
+    ratings: one without a test rating, or without a relevant one, counts 0.
+    """
+    rankers = _rankers(split, seed)
+    rows: list[tuple[str, int, str, float]] = []
+    by_user: dict[int, list[Floats]] = {size: [] for size in SIZES}
+    for name, spelling in systems_of(threshold, seed).items():
+        runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
+        for size, whole, short in zip(SIZES, runs[::2], runs[1::2], strict=True):
+            values = _user_values(whole, split, threshold)
+            by_user[size].append(values)
+            rows += [(name, size, metric, float(value)) for metric, value in zip(METRICS, values.mean(axis=1))]
+            lengths = np.minimum(np.diff(short.indptr), 10)
+            rows.append((name, size, COVERAGE, float(lengths.mean() / 10)))
+    for place, (size, values_of_systems) in enumerate(by_user.items()):
+        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[2 * place], split)))
+        rows += [(PAIRS, size, *pair) for pair in _pair_numbers(np.stack(values_of_systems))]
+    schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rankers(split: Split, seed: int) -> list[Ranker]:
+    """Return for each size what ranks lists that are filled at random, and what ranks lists that are left short.
+
+    N items are drawn from all that are not test items of the user, and of these the training items leave the targets: a
+    user has about N (1 − r/m) unrated targets, r of the m items outside the test set being training items. The numbers
+    that the paper prints for the expected intersection of top tens say that it was done so.
     """
     plain = Ranking(
         fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
     )
     rankings = [plain.with_(unrated=size, fill=fill) for size in SIZES for fill in ("random", "none")]
     rankers = rankers_for(split, rankings, serving=Serving(min_ratings=1, sample="all"), seed=seed)
-    rows: list[tuple[str, int, str, float]] = []
-    for name, spelling in systems_of(threshold, seed).items():
-        runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
-        for size, whole, short in zip(SIZES, runs[::2], runs[1::2], strict=True):
-            scores = measure([whole], split.test, METRICS, threshold=threshold)
-            known = np.isin(scores.users, whole.users)
-            sums = np.nan_to_num(scores.values[0][:, known]).sum(axis=1) / len(whole.users)
-            rows += [(name, size, metric, float(value)) for metric, value in zip(METRICS, sums)]
-            lengths = np.minimum(np.diff(short.indptr), 10)
-            rows.append((name, size, COVERAGE, float(lengths.mean() / 10)))
-    schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    counts = _unrated_counts(split, rankers[0].users, seed)
+    drawn = rankers[-1].targets.drawn
+    assert drawn is not None
+    return [
+        replace(ranker, targets=replace(ranker.targets, drawn=drawn.first(counts[place // 2])))
+        for place, ranker in enumerate(rankers)
+    ]
+
+
+def _unrated_counts(split: Split, users: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
+    """Return sizes × users: how many of the first N items in a random order of those outside the test set are unrated.
+
+    The order of the unrated items among themselves is that of their draw, so that larger targets hold smaller ones.
+    """
+    rng = stream(seed, "study", "targets", split.fold)
+    counts = np.empty((len(SIZES), len(users)), dtype=np.int64)
+    for place, user in enumerate(users.tolist()):
+        trained, outside = int(split.train.user_counts[user]), split.train.n_items - int(split.test.user_counts[user])
+        # The places of the training items in the order: the first of so many keys, sorted.
+        places = np.argsort(rng.random(outside), kind="stable")[:trained]
+        counts[:, place] = [min(size, outside) - np.count_nonzero(places < size) for size in SIZES]
+    return counts
+
+
+def _intersection(ranker: Ranker, split: Split) -> float:
+    """Return the share of its targets that a list of ten holds: what two random lists have in common on average."""
+    drawn = ranker.targets.drawn
+    assert drawn is not None
+    targets = np.diff(drawn.indptr) + split.test.user_counts[drawn.users]
+    shares = np.minimum(targets, 10) / np.maximum(targets, 1)
+    return float(shares.mean())
+
+
+def _user_values(run: Run, split: Split, threshold: float) -> Floats:
+    """Return metrics × served users."""
+    scores = measure([run], split.test, METRICS, threshold=threshold)
+    values = np.zeros((len(METRICS), len(run.users)))
+    places = np.searchsorted(run.users, scores.users)
+    known = np.isin(scores.users, run.users)
+    values[:, places[known]] = np.nan_to_num(scores.values[0][:, known])
+    return values
+
+
+def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
+    """Give what all pairs of systems show together, from systems × metrics × users.
+
+    The share of users, over all pairs, for whom both systems have the same value, and for whom both have 0; and the sum
+    over the pairs of the p-value of Student's paired t-test.
+    """
+    first, second = np.triu_indices(len(values), 1)
+    for place, metric in enumerate(METRICS):
+        own = values[:, place]
+        d = own[first] - own[second]
+        d[np.abs(d) < _ROUNDING] = 0.0
+        n, mean, sd = moments(d)
+        yield f"{TIES} of {metric}", float((d == 0).mean())
+        yield f"{TIES_AT_ZERO} of {metric}", float(((own[first] == 0) & (own[second] == 0)).mean())
+        yield f"{SUM_OF_P} of {metric}", float(p_of_t(mean, sd / np.sqrt(n), n).sum())
 
 
 def _work(
@@ -96,6 +173,8 @@ def _work(
                 "seed": seed,
                 "systems": systems_of(threshold, seed),
                 "sizes": list(SIZES),
+                "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
+                "drawn from": "items outside the test set",
             }
             name = f"measured/fold-{fold}"
             artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed))
@@ -113,7 +192,8 @@ def _work(
         "folds": count,
         "seed": seed,
     }
-    return PanelResults(_exhibits(pl.concat(frames)), [], settings)
+    numbers = pl.concat(frame.with_columns(fold=pl.lit(fold)) for fold, frame in enumerate(frames, start=1))
+    return PanelResults(exhibits_of(numbers), claims_of(numbers), settings)
 
 
 def _write(split: Split, threshold: float, seed: int, place: Path) -> Made:
@@ -122,50 +202,6 @@ def _write(split: Split, threshold: float, seed: int, place: Path) -> Made:
 
 def _export(artifact: Artifact, folder: Path) -> list[Path]:
     return [write_table(read_parquet(artifact.path()), folder / f"{artifact.name}.parquet")]
-
-
-def _exhibits(numbers: pl.DataFrame) -> list[Exhibit]:
-    means = numbers.group_by("system", "unrated", "metric", maintain_order=True).agg(
-        pl.col("value").mean(), lowest=pl.col("value").min(), highest=pl.col("value").max()
-    )
-    parts = {metric: means.filter(metric=metric) for metric in (*METRICS, COVERAGE)}
-    captions = {
-        **{metric: f"Figure 3: {metric} by the number of unrated targets" for metric in METRICS},
-        COVERAGE: "Figure 5: Coverage@10 without fill by the number of unrated targets",
-    }
-    stems = dict(zip(parts, ("figure-03-precision", "figure-03-recall", "figure-03-ndcg", "figure-05")))
-    tables = [_table(stems[metric], captions[metric], part) for metric, part in parts.items()]
-    figures = [
-        Exhibit(stems[metric], captions[metric], part, draw=partial(_draw, part, metric))
-        for metric, part in parts.items()
-    ]
-    return [*tables, *figures]
-
-
-def _table(stem: str, caption: str, part: pl.DataFrame) -> Exhibit:
-    systems = part["system"].unique(maintain_order=True).to_list()
-    rows: list[list[str | Cell]] = []
-    for size in SIZES:
-        values = [part.filter(system=system, unrated=size)["value"].item() for system in systems]
-        rows.append([str(size), *(Cell(f"{value:.4f}", best=value == max(values)) for value in values)])
-    return Exhibit(f"{stem}-numbers", caption, part, Table(["Unrated", *systems], rows, caption))
-
-
-def _draw(part: pl.DataFrame, metric: str) -> Any:
-    alt = altair()
-    order = [str(size) for size in SIZES]
-    names = part["system"].unique(maintain_order=True).to_list()
-    rows = part.with_columns(unrated=pl.col("unrated").cast(pl.String))
-    tooltip = tips(system="system", unrated="unrated targets", value=(metric, ".4f"))
-    chart = alt.Chart(data_of(rows)).mark_line(point={"size": 18, "filled": True})
-    return themed(
-        chart.encode(
-            x=alt.X("unrated:O", sort=order, title="unrated targets"),
-            y=alt.Y("value:Q", title=metric),
-            tooltip=tooltip,
-            **series("system", names),
-        ).properties(width=360, height=240)
-    )
 
 
 CANAMARES_CASTELLS_2020 = PanelStudy(

@@ -25,6 +25,7 @@ from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
+from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
@@ -32,13 +33,20 @@ from cranfield.studies.valcarce2020 import VALCARCE_2020
 
 STUDIES: dict[str, Study | PanelStudy] = {
     study.name: study
-    for study in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2020, BELLOGIN_2017)
+    for study in (
+        VALCARCE_2018,
+        VALCARCE_2020,
+        CANAMARES_2020,
+        CANAMARES_CASTELLS_2018,
+        CANAMARES_CASTELLS_2020,
+        BELLOGIN_2017,
+    )
 }
 """The papers that can be run again, by name."""
 
 _TRAIN = 0.8
-_THRESHOLD = 4.0
 _SAMPLES = 50
+_LIKED = 4.0
 _DECIMALS = 12
 _OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", "negative_grades")
 """The options that only studies of metrics take."""
@@ -64,13 +72,15 @@ def replicate(
     seed: int = 0,
     jobs: int | None = None,
     negative_grades: NegativeGrades | None = None,
+    known: Ratings | None = None,
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2020`` or ``bellogin2017``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020`` or
+        ``bellogin2017``.
     data
         The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each.
     out
@@ -81,14 +91,16 @@ def replicate(
     folds
         How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
-        The systems, with parameters: the 21 of the papers unless given.
+        The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
+        held against the truth beside the paper's own.
     samples
         How many samples a size has where ratings, items or users are missing at random: 50 unless given.
     sizes
         What remains of the test set, as for `assess`; the paper's unless given.
     seeds, curve_seeds
         Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
-        of these the curves over split ratios, neighbours and overlaps are measured on (3).
+        of these the curves over split ratios, neighbours and overlaps are measured on (3). For
+        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5).
     targets
         Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
     play_counts
@@ -96,7 +108,8 @@ def replicate(
         others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
         known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
-        The lowest rating of a relevant item: 4 unless given; in ``bellogin2017`` 5, and 3 plays on HetRec 2011 Last.fm.
+        The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4;
+        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm.
     decimals
         Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
         tool printed.
@@ -108,12 +121,16 @@ def replicate(
         How many systems are trained at a time, as for `recommend`; the result is the same for any number.
     negative_grades
         What test grades below 0 mean, as for `measure`: ``judged`` (unless given), ``unjudged`` or ``pooled``.
+    known
+        Of ``canamares-castells2018``: the ratings that a service would have observed. They are among ``data``, as in
+        CM100k, or of other pairs, as the training part of Coat; see `cranfield.datasets.load_pair`.
 
     Notes
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these, to ``canamares-castells2020`` and to ``bellogin2017``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these and to
+    ``canamares-castells2018``.
 
     Examples
     --------
@@ -127,17 +144,19 @@ def replicate(
     """
     options = {
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
-        "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds,
+        "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
         "targets": targets, "play_counts": play_counts,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
-    usual = paper.threshold if isinstance(paper, PanelStudy) else _THRESHOLD
-    lowest = usual if threshold is None else _checks.number("threshold", threshold)
-    if lowest is not None:
-        lowest = max(_threshold(ratings, lowest) for ratings in several)
+    lowest: float | None = None
+    if threshold is not None or not (isinstance(paper, PanelStudy) and paper.by_ratings):
+        lowest = max(
+            _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold)
+            for ratings in several
+        )
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
@@ -265,6 +284,12 @@ def _threshold(data: Ratings, threshold: float) -> float:
             f"no rating reaches threshold={threshold:g}, the highest is {data.values.max():g}; choose a lower one"
         )
     return threshold
+
+
+def _usual_threshold(paper: Study | PanelStudy, data: Ratings) -> float:
+    """Return the lowest rating of a relevant item in a paper's study."""
+    own = paper.threshold if isinstance(paper, PanelStudy) else None
+    return _LIKED if own is None else own(data)
 
 
 def _negative_grades(reading: NegativeGrades) -> NegativeGrades:

@@ -198,7 +198,12 @@ def test_coat_is_a_matrix_with_0_for_no_rating(tmp_path):
     assert _rows(frame) == [(0, 1, 4.0), (1, 0, 5.0), (1, 2, 1.0)]
 
 
-@pytest.mark.parametrize("name", ["ml-1m", "amazon-gift-cards", "netflix", "renttherunway", "coat"])
+def test_cm100k_says_what_was_known_before(tmp_path):
+    frame = _parse("cm100k", tmp_path / "data.txt", "7\t3\t4\t1\n7\t5\t1\t0\n")
+    assert frame.rows() == [(7, 3, 4.0, True), (7, 5, 1.0, False)]
+
+
+@pytest.mark.parametrize("name", ["ml-1m", "amazon-gift-cards", "netflix", "renttherunway", "coat", "cm100k"])
 def test_another_kind_of_file_is_refused_in_one_line(tmp_path, name):
     with pytest.raises(InputError) as error:
         _parse(name, tmp_path / "page.html", "<html>\n<body>Not, found, here, at, all</body>\n</html>\n")

@@ -422,6 +422,36 @@ def test_real_coat_in_its_own_format_loads_as_published(real_data, make_zip, tmp
     assert (train.n_users, train.n_items) == (290, 300)
 
 
+@pytest.mark.parametrize("ending", ["txt", "parquet"])
+def test_one_file_with_both_parts_of_cm100k_gives_what_was_known_and_all_that_was_rated(tmp_path, ending):
+    import polars as pl
+
+    rows = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5], "rating": [4, 1, 3], "known": [1, 0, 0]})
+    path = tmp_path / f"mine.{ending}"
+    if ending == "txt":
+        rows.write_csv(path, separator="\t", include_header=False)
+    else:
+        rows.with_columns(pl.col("known").cast(pl.Boolean)).write_parquet(path)
+    known, judged = load_pair("cm100k", from_path=path, verify=False)
+    assert known.frame().rows() == [(1, 5, 4.0)]
+    assert judged.frame().rows() == [(1, 5, 4.0), (1, 6, 1.0), (2, 5, 3.0)]
+    assert known.user_ids is judged.user_ids
+
+
+def test_a_parquet_file_without_the_column_known_is_not_cm100k(tmp_path):
+    import polars as pl
+
+    pl.DataFrame({"user": [1], "item": [5], "rating": [4]}).write_parquet(tmp_path / "mine.parquet")
+    with pytest.raises(InputError, match="it has no column known"):
+        load_pair("cm100k", from_path=tmp_path / "mine.parquet", verify=False)
+
+
+def test_real_cm100k_loads_as_published(real_data):
+    known, judged = load_pair("cm100k", from_path=real_data("cm100k.parquet"))
+    assert (len(known), len(judged)) == (11_594, 103_584)
+    assert (judged.n_users, judged.n_items) == (1054, 1084)
+
+
 def test_real_movielens_1m_in_its_own_format_loads_as_published(real_data, tmp_path):
     import polars as pl
 

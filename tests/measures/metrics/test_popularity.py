@@ -47,6 +47,18 @@ def test_stratified_recall_equals_its_definition(data, n, gamma, worlds, judged_
         same(overall, sum(found) / sum(whole) if sum(whole) else math.nan)
 
 
+def _chances(counts, gamma, test):
+    """Probabilities that sum to the number of test ratings over the unseen pairs of test users with known items."""
+    weights = {item: count ** ((gamma + 1) / 2) for item, count in counts.items() if count}
+    # The training users are others than the test users, so that every pair is unseen.
+    total, low, high = sum(map(len, test.values())), 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        expected = sum(len(test) * min(1.0, middle * weight) for weight in weights.values())
+        low, high = (middle, high) if expected < total else (low, middle)
+    return {item: min(1.0, high * weight) for item, weight in weights.items()}
+
+
 def _utility(name, rank, items):
     return {"recall": 1.0, "dcg": 1 / math.log2(rank + 1), "auc": 1 - rank / items}[name]
 
@@ -57,16 +69,13 @@ def test_propensity_estimators_equal_their_definitions(data, n, gamma, worlds, j
     judged = judged_of(run, test, THRESHOLD, train=TRAIN)
     counts = _counts(positive=False)
     items = len(set(counts) | {item for profile in test.values() for item in profile})
+    chance = _chances(counts, gamma, test)
     for utility in ("recall", "dcg", "auc"):
         plain, ips, snips = [], [], []
         for user in sorted(test):
             order, relevant = ranked(run.get(user, {}))[:n], _relevant(test[user])
             worth = {item: _utility(utility, k, items) for k, item in enumerate(order, 1) if item in relevant}
-            inverse = {
-                item: 1 / (counts[item] / max(counts.values())) ** ((gamma + 1) / 2)
-                for item in relevant
-                if counts.get(item)
-            }
+            inverse = {item: 1 / chance[item] for item in relevant if counts.get(item)}
             corrected = sum(worth.get(item, 0) * value for item, value in inverse.items())
             plain.append(sum(worth.values()) / len(relevant) if relevant else math.nan)
             ips.append(corrected / items if inverse else math.nan)
@@ -74,6 +83,28 @@ def test_propensity_estimators_equal_their_definitions(data, n, gamma, worlds, j
         same(Metric.of(f"AOA(utility={utility})@{n}")(judged), plain)
         same(Metric.of(f"IPS(utility={utility}, gamma={gamma})@{n}")(judged), ips)
         same(Metric.of(f"SNIPS(utility={utility}, gamma={gamma})@{n}")(judged), snips)
+
+
+@given(data=st.data(), n=st.integers(1, 13), half_life=st.sampled_from([1.5, 2.0, 5.0]))
+def test_the_half_life_score_equals_its_definition(data, n, half_life, worlds, judged_of, ranked, same):
+    run, test = data.draw(worlds)
+    judged = judged_of(run, test, THRESHOLD, train=TRAIN)
+    counts = _counts(positive=False)
+    for popularity in ("none", "inverse"):
+        gained, best = [], []
+        for user in sorted(test):
+            worth = {item: 1.0 if popularity == "none" else 1 / counts[item] for item in _relevant(test[user])
+                     if popularity == "none" or counts.get(item)}  # fmt: skip
+            discount = [2.0 ** (-k / (half_life - 1)) for k in range(n)]
+            gained.append(sum(worth.get(item, 0) * d for item, d in zip(ranked(run.get(user, {})), discount)))
+            best.append(sum(w * d for w, d in zip(sorted(worth.values(), reverse=True), discount)))
+        spelling = f"RScore(half_life={half_life}, popularity={popularity}"
+        same(Metric.of(f"{spelling})@{n}")(judged), [a / b if b else math.nan for a, b in zip(gained, best)])
+        values = Metric.of(f"{spelling}, weights=global)@{n}")(judged)
+        known = [bool(_relevant(test[user])) for user in sorted(test)]
+        if sum(best):
+            same(np.nansum(values), sum(gained) / (sum(best) / len(best)))
+            assert (~np.isnan(values)).tolist() == known
 
 
 def test_special_cases_are_what_they_should_be(judged_of, same):

@@ -13,7 +13,8 @@ from cranfield.measures import Metric
 
 NAMES = ["P", "Recall", "F1", "HitRate", "RR", "AP", "DCG", "nDCG", "nDCG(gain=exp)", "RBP(p=0.8)"]
 NAMES += ["RBPresidual(p=0.8)", "Unjudged", "StratRecall(gamma=1)", "SNIPS(utility=dcg)"]
-TRAIN = {user: dict.fromkeys(range(user + 1), 5) for user in range(6)}
+NAMES += ["AntiP", "Fallout", "AntiRR", "NDCL", "NDCL(loss=exp)", "RScore", "RScore(popularity=inverse)"]
+TRAIN = {1000 + user: dict.fromkeys(range(user + 1), 5) for user in range(6)}
 
 
 def _orders(scores):

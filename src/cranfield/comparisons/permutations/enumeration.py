@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield.comparisons.sample import ROUNDING, Floats
 
@@ -109,6 +110,8 @@ class _Sums:
             weight_b = np.full(len(self._b), 1 / len(self._b)) if weight_b is None else weight_b
             self._chance = np.append(0.0, np.cumsum(weight_b))
         self.drift = a.drift + b.drift
+        self._edges = np.concatenate([[-np.inf], self._b, [np.inf]])
+        self._places: NDArray[np.intp] | None = None
 
     @classmethod
     def of(cls, values: Floats, counts: Floats) -> _Sums | None:
@@ -122,11 +125,22 @@ class _Sums:
 
     def at_least(self, enough: float) -> float:
         """Return the probability of a sum of at least this."""
-        below = np.searchsorted(self._b, enough - self._a, side="left")
+        below = self._below(enough - self._a)
         if self._chance is None:
             return float((len(self._b) - below).sum()) / (len(self._a) * len(self._b))
         high = self._chance[-1] - self._chance[below]
         return float(high.mean() if self._weight_a is None else self._weight_a @ high)
+
+    def _below(self, wanted: Floats) -> NDArray[np.intp]:
+        """Return how many sums of the second half lie below each of these; one look-up serves thresholds close by."""
+        if self._places is None:
+            self._places = np.searchsorted(self._b, wanted, side="left")
+            return self._places
+        still = (self._edges[self._places] < wanted) & (self._edges[self._places + 1] >= wanted)
+        moved = np.flatnonzero(~still)
+        places = self._places.copy()
+        places[moved] = np.searchsorted(self._b, wanted[moved], side="left")
+        return places
 
 
 class _Half(NamedTuple):
@@ -218,9 +232,14 @@ def _splits(value: float, count: float) -> Floats:
 def _chances(count: float) -> Floats:
     """Return the probability of every number of plus signs."""
     from scipy.special import comb
-    from scipy.stats import binom
 
     k = np.arange(count + 1)
-    # The coefficients are exact while they fit a float; their powers of 2 always are.
-    chances: Floats = comb(count, k) * np.exp2(-count) if count < 1000 else binom.pmf(k, count, 0.5)
+    if count < 1000:
+        # The coefficients are exact while they fit a float; their powers of 2 always are.
+        exact: Floats = comb(count, k) * np.exp2(-count)
+        return exact
+    # Its import takes half a second.
+    from scipy.stats import binom
+
+    chances: Floats = binom.pmf(k, count, 0.5)
     return chances

@@ -76,6 +76,8 @@ class Dataset:
         so that counts prove nothing.
     test_counts
         What the published test part holds, where there is one.
+    rows
+        Which rows of a file that holds several parts belong to each part, by part.
     nested
         Archives inside the archive, by name, that hold the files.
     limit
@@ -99,6 +101,7 @@ class Dataset:
     times: bool = False
     tolerance: float | None = 0.0
     test_counts: Counts | None = None
+    rows: Mapping[str, pl.Expr] = field(default_factory=dict)
     nested: tuple[str, ...] = ()
     limit: int = field(default=8 * _GIB)
     note: str = ""
@@ -113,6 +116,11 @@ class Dataset:
     def parts(self) -> tuple[str, ...]:
         """The published parts: ``("all",)``, or ``("train", "test")``."""
         return tuple(self.files)
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether all parts are in the same file."""
+        return len(set(self.files.values())) == 1
 
     @property
     def download_name(self) -> str:

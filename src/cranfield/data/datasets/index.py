@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+import polars as pl
+
 from cranfield._errors import SettingError
 from cranfield._spelling import suggestion
 from cranfield.data.datasets import parsers
@@ -219,6 +221,25 @@ def _music() -> list[Dataset]:
                 "test": ("ydata-ymusic-rating-study-v1_0-test.txt", "test.txt", "random.txt"),
             },
             note="Ask for it at Yahoo Webscope.",
+        ),
+        Dataset(
+            name="cm100k",
+            title="CM100k: ratings of tracks drawn at random, and which of them people had known before",
+            home="http://ir.ii.uam.es/cm100k",
+            licence="for research; no licence is stated",
+            citation="Cañamares and Castells (2018), Should I follow the crowd? A probabilistic analysis of the "
+            "effectiveness of popularity in recommender systems, SIGIR",
+            counts=Counts(1027, 1054, 11_594),
+            test_counts=Counts(1054, 1084, 103_584),
+            parse=parsers.cm100k,
+            files=dict.fromkeys(("train", "test"), ("data.txt", "cm100k.parquet", "cm100k.txt")),
+            rows={"train": pl.col("known"), "test": pl.lit(True)},
+            # The authors publish it with the code of their paper.
+            address="https://raw.githubusercontent.com/ir-uam/SIGIR2018/a45528ec5a4bd2a7c338000e078b282ad6a84424/"
+            "datasets/cm100k/data.txt",
+            checksum="sha256:d8d5f446a9ec6df158bf172426088e609a5c3f63eb87df7b805dd19b7dfa4402",
+            scale="1 to 4",
+            note="The test part is all that was rated, and holds the training part, what was known before.",
         ),
     ]
 

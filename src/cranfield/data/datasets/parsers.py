@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._polars import scan_csv, scan_ndjson
+from cranfield._polars import read_parquet, scan_csv, scan_ndjson
 from cranfield._progress import progress
 from cranfield.data.datasets.entry import Parser
 
@@ -286,6 +286,22 @@ def ascii_matrix(files: list[Path]) -> pl.DataFrame:
         raise unreadable(files[0], error) from error
     users, items = np.nonzero(matrix)
     return pl.DataFrame({"user": users, "item": items, "rating": matrix[users, items]})
+
+
+def cm100k(files: list[Path]) -> pl.DataFrame:
+    """Parse ``data.txt`` (user, item, rating and 1 for a track that was known before), or a Parquet file of the same.
+
+    The column ``known`` says which ratings belong to the training part.
+    """
+    types: dict[str, Any] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "known": pl.Int8}
+    if files[0].suffix == ".parquet":
+        frame = read_parquet(files[0])
+        if missing := [name for name in types if name not in frame.columns]:
+            raise unreadable(files[0], ValueError(f"it has no column {', '.join(missing)}"))
+        frame = frame.select(pl.col(name).cast(kind) for name, kind in types.items())
+    else:
+        frame = _table(files[0], "\t", types, header=False)
+    return frame.with_columns(pl.col("known") == 1)
 
 
 def unreadable(file: Path, error: BaseException) -> InputError:

@@ -106,6 +106,10 @@ def load_pair(
 
     Coat and Yahoo! R3 are published so: people chose what to rate in the training part, and rated items drawn at
     random in the test part, which is therefore free of popularity and selection bias.
+
+    CM100k is one file in which people rated tracks drawn at random and said which of them they had known before. Its
+    training part is what they had known, the ratings that a service would have observed; its test part is everything
+    that they rated, the training part included. `cranfield.splits.truths` divides the two into training and a truth.
     """
     dataset = find(name)
     if dataset.parts != ("train", "test"):
@@ -180,13 +184,13 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
 def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path]]:
     """Return the files of each part, unpacked where they are packed."""
     if source.is_file() and not is_archive(source):
-        if len(dataset.parts) > 1:
+        if not dataset.is_one_file:
             raise InputError(
                 f"{dataset.name} consists of several files ({_wanted(dataset)})",
                 source=source,
                 remedy="give the folder or the archive that holds them",
             )
-        return {dataset.parts[0]: [source]}
+        return {part: [source] for part in dataset.parts}
     if source.is_dir():
         parts = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
         if all(parts.values()):
@@ -197,9 +201,9 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
         source = archives[0]
     patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
     alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
-    if alone is not None and len(dataset.parts) == 1:
+    if alone is not None and dataset.is_one_file:
         # A single compressed file is what it is, whatever it is called.
-        return {dataset.parts[0]: [alone]}
+        return {part: [alone] for part in dataset.parts}
     parts = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
     if not all(parts.values()):
         raise _nothing_found(dataset, source)
@@ -257,6 +261,8 @@ def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source:
         frame = dataset.parse(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         raise unreadable(files[0], error) from error
+    if part in dataset.rows:
+        frame = frame.filter(dataset.rows[part])
     try:
         ratings = _read(frame, dataset, part, dataset.repeated)
     except InputError as error:

@@ -83,11 +83,12 @@ class _Data(Stage[dict[str, Ratings]]):
 
 def decided(line: Pipeline, unit: Unit) -> Decisions:
     """Return the decisions as they are for a set of ratings; what depends on ratings that are yet to be read stays."""
-    histogram = line.artifact(DATA, unit).facts.get("description", {}).get("histogram")
-    decisions: Decisions = line.decisions
+    artifact, decisions = line.artifact(DATA, unit), line.decisions
+    histogram = artifact.facts.get("description", {}).get("histogram")
     if not histogram:
         return decisions
-    decided_on: Decisions = decisions.on(min(row["low"] for row in histogram), max(row["high"] for row in histogram))
+    lowest, highest = min(row["low"] for row in histogram), max(row["high"] for row in histogram)
+    decided_on: Decisions = line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest))
     return decided_on
 
 

@@ -48,7 +48,7 @@ class Dialect:
     tool
         Whose it is.
     definition
-        Its function as a `Metric` uses it: one value a list, NaN for lists that the tool leaves out, so that the mean
+        Its function as a `Metric` uses it: one value per list, NaN for lists that the tool leaves out, so that the mean
         of what is left is the number that the tool prints.
     own_name
         What the tool calls it.

@@ -12,10 +12,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cranfield._checks import Limits
+from cranfield.data import UNKNOWN, Ratings
+from cranfield.measures.calibration import calibrated
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics._train import catalogue, item_counts, train_of, translated
+from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
 
 _popular = partial(
@@ -34,12 +36,11 @@ Gamma = Annotated[float, Limits(low=-1)]
 Propensity = Annotated[float, Limits(low=0, high=1)]
 
 
-def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> tuple[Values, float]:
-    """Return the popularity of each item of the test set's vocabulary, and the highest popularity there is."""
+def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> Values:
+    """Return the popularity of each item of the test set's vocabulary."""
     judgments = judged.judgments
     counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
-    popularity = translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
-    return popularity, float(counts.max(initial=0.0))
+    return translated(counts, train_of(judged, metric_name).item_ids, judgments.item_ids, missing=smooth)
 
 
 def _powers(counts: Values, exponent: float) -> Values:
@@ -77,7 +78,7 @@ def stratified_recall(
     the numerator over the mean denominator, so that their mean over all lists is the ratio of the sums.
     """
     exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
-    weight = _powers(_popularity(judged, "StratRecall", count, smooth)[0], exponent)
+    weight = _powers(_popularity(judged, "StratRecall", count, smooth), exponent)
     gained = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
     whole = _totals(judged, weight)
     if weights == "global":
@@ -97,10 +98,34 @@ def _utility(judged: Judged, name: str) -> Values:
 def _inverse_propensities(
     judged: Judged, metric_name: str, gamma: float, count: str, smooth: float, clip: float
 ) -> Values:
-    """Return 1/p of each item, p = (n_i / max n)^((γ + 1)/2), at least ``clip``; 0 for items without a count."""
-    counts, most = _popularity(judged, metric_name, count, smooth)
-    inverse = _powers(counts / most if most > 0 else counts, (gamma + 1.0) / 2.0)
+    """Return 1/p of each item, p at least ``clip``; 0 for items without a count.
+
+    p = min(1, a n_i^((γ + 1)/2)) is the probability that a test user who did not rate i in training has it in the test
+    set; a is such that the sum of p over all these pairs is the number of test ratings.
+    """
+    train, judgments = train_of(judged, metric_name), judged.judgments
+    counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
+    known = train.item_ids.translation(judgments.item_ids)
+    new_items = 0 if known is None else int((known == UNKNOWN).sum())
+    powers = np.append(_powers(counts, -(gamma + 1.0) / 2.0), _powers(np.array([smooth]), -(gamma + 1.0) / 2.0))
+    pairs = np.append(_unseen(judged, train), float(new_items * len(np.unique(judgments.users))))
+    chance = calibrated(powers, pairs, float(len(judgments)))
+    inverse = np.divide(1.0, chance, out=np.zeros(len(chance)), where=chance > 0)
+    inverse = translated(inverse[:-1], train.item_ids, judgments.item_ids, missing=float(inverse[-1]))
     return np.minimum(inverse, 1.0 / clip) if clip > 0 else inverse
+
+
+def _unseen(judged: Judged, train: Ratings) -> Values:
+    """Return how many test users did not rate each training item in training; at least its number of test ratings."""
+    judgments = judged.judgments
+    codes = train.user_ids.translation(judgments.user_ids)
+    users = np.unique(judgments.users) if codes is None else codes[np.unique(judgments.users)]
+    tested = np.zeros(train.n_users + 1, dtype=np.bool_)
+    tested[users] = True  # a user without training ratings has the code -1: the last cell
+    seen = np.bincount(train.items[tested[:-1][train.users]], minlength=train.n_items)
+    items = codes_of(train.item_ids, judgments.item_ids)[judgments.items]
+    judged_often = np.bincount(items[items != UNKNOWN], minlength=train.n_items)
+    return np.maximum(len(users) - seen, judged_often).astype(np.float64)
 
 
 @_popular("AOA", requires="relevant items")
@@ -126,9 +151,11 @@ def inverse_propensity(
 ) -> Values:
     """Inverse-propensity estimate (Yang et al. 2018): (1/|I|) Σ_{i in S_u} c(rank of i) / p_i.
 
-    S_u are the relevant test items, c as in ``AOA``, |I| the items of the catalogue, and p_i = (n_i / max n)^((γ+1)/2)
-    the chance to observe an item with n_i training ratings (``count=all``; those of at least the threshold with
-    ``count=positive``). γ comes from the power law of the popularity. ``clip`` is the lowest propensity that is used.
+    S_u are the relevant test items, c as in ``AOA``, |I| the items of the catalogue, and p_i = min(1, a n_i^((γ+1)/2))
+    the probability that an item with n_i training ratings (``count=all``; those of at least the threshold with
+    ``count=positive``) is in the test set of a user who has not seen it; a is such that the sum over all unseen pairs
+    is the number of test ratings. γ comes from the power law of the popularity. ``clip`` is the lowest propensity that
+    is used. With exponents, intervals and a doubly robust estimate: `cranfield.biases.estimate`.
     """
     inverse = _inverse_propensities(judged, "IPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
@@ -154,3 +181,33 @@ def self_normalised(
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
     return ratio(judged.discounted(_utility(judged, utility), gains), _totals(judged, inverse))
+
+
+@_popular("RScore", requires="relevant items", aliases=("HalfLife",))
+def half_life_score(
+    judged: Judged,
+    *,
+    cutoff: int | None = None,
+    half_life: Annotated[float, Limits(above=1)] = 5.0,
+    popularity: Literal["inverse"] | None = None,
+    weights: Literal["user", "global"] = "user",
+) -> Values:
+    """R-score (Breese, Heckerman and Kadie 1998): the worth of a relevant item halves every ``half_life`` − 1 ranks.
+
+    Σ_{relevant i in the list} w_i 2^(−(k − 1)/(half_life − 1)), k the rank of i, over the same of the best list, which
+    a cut-off cuts as well. A user looks at rank ``half_life`` half as often as at rank 1. w_i is 1
+    (``popularity=none``) or 1/|R(i)| (``popularity=inverse``; Shani et al. 2008), R(i) being the training ratings of
+    i; an item without any has no weight. With ``weights=global`` a value is over the mean of the best lists, so that
+    the mean over all lists is the ratio of the sums, as in Breese et al.
+    """
+    judgments = judged.judgments
+    longest = int(judgments.n_judged.max(initial=0))
+    discount = 0.5 ** (np.arange(max(judged.depth, longest)) / (half_life - 1.0))
+    worth = judgments.relevant.astype(np.float64)
+    if popularity == "inverse":
+        worth *= _powers(_popularity(judged, "RScore", "all", 0.0), 1.0)[judgments.items]
+    gained = judged.discounted(discount[: judged.depth], worth[judged.pointers])
+    best = judgments.ideal(None, lambda _: worth, discount[: longest if cutoff is None else cutoff])
+    if weights == "global":
+        best = np.full(judged.n_lists, best.mean() if judged.n_lists else 0.0)
+    return ratio(gained, best)

@@ -41,7 +41,7 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def quantiles(scores: Scores) -> pl.DataFrame:
-    """Return one row a system and metric: how many lists have a value, how many of these are 0, and quantiles."""
+    """Return one row per system and metric: how many lists have a value, how many of these are 0, and quantiles."""
     rows = []
     for s, system in enumerate(scores.systems):
         for m, metric in enumerate(scores.metrics):

@@ -1,0 +1,338 @@
+"""The tables of an audit, for the page and for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cranfield._numbers import DASH, number_text
+from cranfield._table import Table
+from cranfield.audits import wording
+from cranfield.audits.flips import Flip
+from cranfield.audits.grid import Grid
+from cranfield.audits.joint import STATISTICS
+from cranfield.audits.menu import menu_text, question_text
+from cranfield.audits.pair import QuestionAnswer
+from cranfield.audits.view import View
+from cranfield.comparisons.sentences import p_text
+
+if TYPE_CHECKING:
+    from cranfield.audits.answers import Audit
+
+STATISTICS_IN_WORDS = {
+    "median": "median z, absolute",
+    "net": "share significant for one minus share significant for the other, absolute",
+    "either": "share significant, one way or the other",
+    "largest": "largest z, absolute",
+}
+"""What each statistic of the joint test is."""
+
+# So many interactions are worth a line, if they explain so much.
+_MOST_INTERACTIONS, _LEAST_INTERACTION = 10, 0.005
+
+share_text = partial(wording.share_text, short=True)
+interval_text = partial(wording.interval_text, short=True)
+
+
+def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
+    """Return the tables about one pair of systems, by name; one that says nothing of this audit has no row."""
+    return {
+        "shares": shares(audit, view),
+        "joint": joint(audit, view),
+        "joint-by-question": joint_by_question(audit, view),
+        "influence": influence(view),
+        "interactions": interactions(view),
+        "flips": flips(view),
+        "rule": rule(view),
+    }
+
+
+def audit_tables(audit: Audit) -> dict[str, Table]:
+    """Return the tables about the whole audit, by name; one that says nothing of this audit has no row."""
+    return {
+        "opened": opened(audit.grid),
+        "ranks": ranks(audit),
+        "pairs": pairs(audit),
+        "seeds": seeds(audit),
+        "left-out": left_out(audit.grid),
+    }
+
+
+def shares(audit: Audit, view: View) -> Table:
+    """Return how often each of two systems leads, over all cells and within each question, beside chance."""
+    first, second = view.systems
+    header = ["question", "universes", f"{first} leads", f"{second} leads", "equal", f"{first} significantly",
+              f"{second} significantly", "chance"]  # fmt: skip
+    rows = [
+        [
+            _question(answer),
+            f"{answer.universes:,}",
+            *(_share(view, answer, what) for what in ("leads", "trails")),
+            share_text(view.share(answer, "equal").share),
+            *(share_text(view.share(answer, what).share) for what in ("leads significantly", "trails significantly")),
+            _chance(view, answer),
+        ]
+        for answer in _answers(view)
+    ]
+    caption = (
+        f"Share of the cells that {first} and {second} lead, with 95 % intervals over resampled users. Cells cross "
+        f"{menu_text(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would lead "
+        "this share or more in 5 % of cases. A share of cells is not a probability"
+    )
+    return Table(header, rows, caption)
+
+
+def joint(audit: Audit, view: View) -> Table:
+    """Return the joint test over all universes: the four statistics, what is expected without a difference, and p."""
+    answer, seeds_opened = view.pair.answer(), bool(audit.grid.of_kind("chance"))
+    header = ["statistic", "observed", "expected", "p", "p, Holm", *(["p, retrained"] * seeds_opened)]
+    rows = []
+    if answer.joint is not None:
+        for name in STATISTICS:
+            form = share_text if name in ("net", "either") else number_text
+            numbers = [form(answer.joint.observed[name]), form(answer.joint.expected[name])]
+            p_values = [answer.joint.p[name], answer.corrected.get(name)]
+            wider = [answer.corrected_retrained.get(name)] * seeds_opened
+            rows.append([STATISTICS_IN_WORDS[name], *numbers, *map(p_text, (*p_values, *wider))])
+    retrained = ". Retrained: with the spread of chance options added to that of users" if seeds_opened else ""
+    caption = (
+        f"Joint test of all universes, {view.first} against {view.second}. Expected: the mean if the systems were "
+        f"equally good. Holm: corrected over the pairs of systems{retrained}"
+    )
+    return Table(header, rows, caption)
+
+
+def joint_by_question(audit: Audit, view: View) -> Table:
+    """Return the corrected p-values of the joint test within each question; no row with fewer than two questions."""
+    retrained = bool(audit.grid.of_kind("chance"))
+    names = [f"p {name}" for name in STATISTICS]
+    header = ["question", "universes", *names, *(f"{name}, retrained" for name in names if retrained)]
+    rows = []
+    for answer in _answers(view)[1:]:
+        if answer.joint is None:
+            continue
+        p_values = [answer.corrected.get(name, answer.joint.p[name]) for name in STATISTICS]
+        wider = [answer.corrected_retrained.get(name) for name in STATISTICS] if retrained else []
+        rows.append([_question(answer), f"{answer.joint.universes:,}", *map(p_text, (*p_values, *wider))])
+    caption = (
+        f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
+        "the pairs of systems, by statistic"
+    )
+    return Table(header, rows, caption)
+
+
+def influence(view: View) -> Table:
+    """Return which decisions matter: shares of the variance of d_z and of the sign of the lead, chance last."""
+    singles = [row for row in view.pair.influence if row["with_decision"] is None]
+    on_sign = {row["decision"]: row for row in singles if row["answer"] == "sign"}
+    on_effect = sorted(
+        (row for row in singles if row["answer"] == "d_z"), key=lambda row: (row["kind"] == "chance", -row["shapley"])
+    )
+    sampled = any(row["error"] is not None for row in on_effect)
+    header = ["decision", "kind", "of d_z", "alone", "with interactions", "of the sign", *(["error"] * sampled)]
+    rows = [
+        [
+            row["decision"],
+            row["kind"],
+            _shapley(row),
+            share_text(row["main"]),
+            share_text(row["total"]),
+            _shapley(on_sign[row["decision"]]),
+            *([share_text(row["error"])] * sampled),
+        ]
+        for row in on_effect
+    ]
+    method = f" ({on_effect[0]['method']})" if on_effect else ""
+    caption = (
+        f"Share of the variance over the cells that each decision explains, {view.first} against "
+        f"{view.second}{method}: Shapley shares with 95 % intervals over resampled users; alone is the main effect"
+    )
+    return Table(header, rows, caption)
+
+
+def interactions(view: View) -> Table:
+    """Return the largest interactions of two decisions: shares of the variance of d_z."""
+    rows = [row for row in view.pair.influence if row["with_decision"] is not None and row["answer"] == "d_z"]
+    largest = sorted(
+        (row for row in rows if row["interaction"] >= _LEAST_INTERACTION), key=lambda row: -row["interaction"]
+    )
+    body = [
+        [row["decision"], row["with_decision"], interval_text(row["interaction"], row["lower"], row["upper"])]
+        for row in largest[:_MOST_INTERACTIONS]
+    ]
+    caption = (
+        f"The largest interactions of two decisions, {view.first} against {view.second}: shares of the variance of d_z "
+        "that they explain only together"
+    )
+    return Table(["decision", "with", "of d_z"], body, caption)
+
+
+def flips(view: View) -> Table:
+    """Return the smallest changes of the starting point that turn the winner or the significance."""
+    own = view.pair.flips
+    turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
+    ordered = sorted(turning, key=lambda flip: (not flip.turns_winner, -abs(flip.d_z)))
+    header = ["change", "kind", "turns", "leads then", "difference", "d_z", "p"]
+    caption = (
+        "Changes of one decision of the starting point that turn the winner or the significance of "
+        f"{view.first} against {view.second}, and of two decisions where no single one turns the winner"
+    )
+    return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
+
+
+def _flip_row(view: View, flip: Flip) -> list[str]:
+    turns = [
+        *(["the winner"] if flip.turns_winner else []),
+        *(["significance"] if flip.turns_significance else []),
+    ]
+    return [
+        " with ".join(map(str, flip.swaps)),
+        " + ".join(dict.fromkeys(swap.kind for swap in flip.swaps)),
+        " and ".join(turns),
+        view.leader(view.sign * flip.lead) or "neither",
+        number_text(view.sign * flip.difference, sign="+"),
+        number_text(view.sign * flip.d_z, 3, sign="+"),
+        p_text(flip.p),
+    ]
+
+
+def rule(view: View) -> Table:
+    """Return the tree of at most three conditions as one row per leaf: where, and who leads there."""
+    own = view.pair.rule
+    rows = [
+        [" and ".join(path), str(view.leader(view.sign * lead))]
+        for lead in (view.sign, -view.sign)
+        for path in own.paths(lead)
+        if path
+    ]
+    caption = (
+        f"Who leads where, {view.first} or {view.second}, by the best rule of at most three conditions. It is right "
+        f"for {share_text(own.accuracy)} of the cells; always naming the same system is right for "
+        f"{share_text(own.majority)}"
+    )
+    return Table(["where", "leads"], rows, caption)
+
+
+def opened(grid: Grid) -> Table:
+    """Return the opened decisions with their kind, their options and the starting point."""
+    start = grid.words(grid.start)
+    rows = []
+    for decision in grid.opened:
+        shown = [
+            option if decision.weights is None else f"{option} (weight {weight:.2g})"
+            for option, weight in zip(decision.options, decision.shares.tolist())
+        ]
+        rows.append([decision.name, decision.kind, start[decision.name], ", ".join(shown)])
+    sample = "" if grid.complete else ", a balanced sample of all combinations"
+    distinct = f", {grid.n_universes:,} of them distinct universes" if grid.n_universes < grid.n_cells else ""
+    caption = f"What was opened: {_cells(grid)}{sample}{distinct}"
+    return Table(["decision", "kind", "starting point", "options"], rows, caption)
+
+
+def ranks(audit: Audit) -> Table:
+    """Return the rank of every system over the cells: its mean, its range, and how often it is first."""
+    by_system: dict[str, list[dict[str, Any]]] = {system: [] for system in audit.systems}
+    for row in audit.rank_rows:
+        if row["question"] is None:
+            by_system[row["system"]].append(row)
+    means = {system: sum(row["rank"] * row["share"] for row in rows) for system, rows in by_system.items()}
+    body = []
+    for system in sorted(by_system, key=means.__getitem__):
+        rows = by_system[system]
+        taken = [row["rank"] for row in rows if row["share"]]
+        first = rows[0]
+        share = interval_text(first["share"], first["lower"], first["upper"])
+        body.append([system, f"{means[system]:.2f}", f"{min(taken)}", f"{max(taken)}", share])
+    caption = (
+        f"Ranks of {len(audit.systems)} systems over {_cells(audit.grid)}; first: share of the cells with its 95 % "
+        "interval over resampled users. Systems with equal averages share the better rank"
+    )
+    return Table(["system", "mean rank", "best", "worst", "first"], body, caption)
+
+
+def pairs(audit: Audit) -> Table:
+    """Return one row per pair of systems, the better one under the starting point first; none of a single pair."""
+    order = {system: place for place, system in enumerate(audit.systems_at_start)}
+    views = [View(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
+    views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
+    seeds_opened = bool(audit.grid.of_kind("chance"))
+    header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance", "p median",
+              "p either", *(["p either, retrained"] * seeds_opened)]  # fmt: skip
+    caption = (
+        "Every pair of systems, the better one under the starting point first: shares of the cells, what chance gives, "
+        "and the joint test of all universes with Holm's correction"
+    )
+    return Table(header, [_pair_row(view, seeds_opened) for view in views], caption)
+
+
+def _pair_row(view: View, seeds_opened: bool) -> list[str]:
+    answer = view.pair.answer()
+    kinds = ("leads", "trails", "leads significantly", "trails significantly")
+    p_values = [answer.corrected.get("median"), answer.corrected.get("either")]
+    return [
+        view.first,
+        view.second,
+        *(share_text(view.share(answer, kind).share) for kind in kinds),
+        _chance(view, answer),
+        *map(p_text, (*p_values, *([answer.corrected_retrained.get("either")] * seeds_opened))),
+    ]
+
+
+def seeds(audit: Audit) -> Table:
+    """Return how often a system differs significantly from itself when only a chance option changes."""
+    rows = [[noise.system, noise.decision, f"{noise.pairs:,}", share_text(noise.significant)] for noise in audit.noise]
+    caption = (
+        "How often a system differs significantly from itself, by a plain t-test, in pairs of cells that differ in a "
+        f"chance option alone (level {audit.effort.alpha:g})"
+    )
+    return Table(["system", "chance option", "pairs of cells", "significant"], rows, caption)
+
+
+def left_out(grid: Grid) -> Table:
+    """Return the combinations that could not be computed: one row per reason, with the options they all have."""
+    by_reason: dict[str, list[tuple[int, ...]]] = {}
+    for options, reason in grid.invalid:
+        by_reason.setdefault(reason, []).append(options)
+    rows = [[reason, f"{len(cells):,}", _in_common(grid, cells)] for reason, cells in by_reason.items()]
+    total = sum(map(len, by_reason.values()))
+    caption = f"The {total:,} combinations that are left out, with the reason and the options that all of them have"
+    return Table(["reason", "combinations", "options"], rows, caption)
+
+
+def _cells(grid: Grid) -> str:
+    return "1 cell" if grid.n_cells == 1 else f"{grid.n_cells:,} cells"
+
+
+def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:
+    columns = [set(column) for column in zip(*cells)]
+    shared = [
+        f"{decision.name} {decision.options[next(iter(numbers))]}"
+        for decision, numbers in zip(grid.opened, columns)
+        if len(numbers) == 1 and len(decision.options) > 1
+    ]
+    return ", ".join(shared) or DASH
+
+
+def _answers(view: View) -> list[QuestionAnswer]:
+    """Return the answer over all universes, then those of the questions where there are several."""
+    whole, *questions = view.pair.answers
+    return [whole, *questions] if len(questions) > 1 else [whole]
+
+
+def _question(answer: QuestionAnswer) -> str:
+    return question_text(answer.question)
+
+
+def _share(view: View, answer: QuestionAnswer, what: str) -> str:
+    share = view.share(answer, what)
+    return interval_text(share.share, share.lower, share.upper)
+
+
+def _chance(view: View, answer: QuestionAnswer) -> str:
+    chance = view.share(answer, "leads").chance
+    return DASH if chance is None else f"{int(100 * chance + 1e-6)} %"
+
+
+def _shapley(row: dict[str, Any]) -> str:
+    return interval_text(row["shapley"], row["lower"], row["upper"])

@@ -1,0 +1,323 @@
+"""`Bias`: how much of an evaluation is popularity, and what of it stands without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+
+import numpy as np
+import polars as pl
+
+from cranfield._numbers import number_text, percent_text
+from cranfield._phrases import listed
+from cranfield._table import Table
+from cranfield.biases.densities import Density
+from cranfield.biases.estimators import Estimates
+from cranfield.biases.protocols import CHOSEN, SAYS, Protocol
+from cranfield.biases.random_rankings import TimesRandom
+from cranfield.comparisons import Comparison
+from cranfield.measures.correlation import kendall_tau_b
+
+# So many conclusions that change are spelled out.
+_SPELLED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Bias:
+    """What `bias` found.
+
+    Parameters
+    ----------
+    metric, threshold
+        What was measured, and the lowest relevant rating.
+    popularity
+        The system that ranks by popularity.
+    shares
+        How much of each system's score popularity explains: see `popularity_shares`.
+    groups
+        Recall of each system by popularity group of the test items.
+    protocols, comparisons
+        The systems under the chosen protocol, which is the first, and under neutral ones; and the tests of each.
+    times
+        The scores under the chosen protocol beside those of a random ranking.
+    density
+        ρ, σ, δ and t of the targets under the chosen protocol.
+    predicted, departures
+        The precision of random ranking and of popularity, as predicted by equations (4) and (3) of Bellogín et al.
+        (2017) and as measured; and the assumptions of the formulas that do not hold.
+    notes
+        What was done, and which protocols were not possible.
+    caveats
+        What cannot be known from these ratings.
+    estimates
+        IPS, SNIPS and doubly robust estimates under the chosen protocol, where propensities were asked for.
+    """
+
+    metric: str
+    threshold: float
+    popularity: str
+    shares: pl.DataFrame
+    groups: pl.DataFrame
+    protocols: tuple[Protocol, ...]
+    comparisons: Mapping[str, Comparison]
+    times: TimesRandom
+    density: Density
+    predicted: pl.DataFrame
+    notes: tuple[str, ...]
+    caveats: tuple[str, ...]
+    departures: tuple[str, ...] = ()
+    estimates: Estimates | None = None
+
+    @cached_property
+    def orders(self) -> pl.DataFrame:
+        """One row per protocol and system: its average, the interval, and its place among the systems."""
+        rows = []
+        for protocol in self.protocols:
+            frame = protocol.scores.frame(protocol.averaging)
+            lower = protocol.scores.lower_is_better[0]
+            places = frame["mean"].rank("min", descending=not lower)
+            for row, place in zip(frame.iter_rows(named=True), places):
+                rows.append(
+                    (
+                        protocol.name,
+                        row["system"],
+                        row["mean"],
+                        row["lower"],
+                        row["upper"],
+                        None if place is None else int(place),
+                    )
+                )
+        kinds = {"protocol": pl.String, "system": pl.String, "mean": pl.Float64, "lower": pl.Float64}
+        return pl.DataFrame(rows, schema={**kinds, "upper": pl.Float64, "place": pl.Int64}, orient="row")
+
+    @cached_property
+    def conclusions(self) -> pl.DataFrame:
+        """One row per pair and neutral protocol: which system is significantly better under each, and what changes.
+
+        ``change`` is ``turns round``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
+        neutral one only) or ``stays``.
+        """
+        chosen = {(a, b): better for a, b, better in self._better(CHOSEN)}
+        rows = []
+        for protocol in self.protocols[1:]:
+            for a, b, better in self._better(protocol.name):
+                before = chosen.get((a, b))
+                rows.append((a, b, protocol.name, before, better, _change(before, better)))
+        names = ("system_a", "system_b", "protocol", "chosen", "neutral", "change")
+        return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+    def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
+        """Return each pair with the system that is significantly better, None if neither is."""
+        frame = self.comparisons[protocol].frame()
+        return [
+            (row["system_a"], row["system_b"], row["better"] if row["significant"] else None)
+            for row in frame.iter_rows(named=True)
+        ]
+
+    @cached_property
+    def agreement(self) -> Mapping[str, float]:
+        """Kendall's tau-b of the averages under each neutral protocol with those under the chosen one."""
+        means = [protocol.scores.average(protocol.averaging)[:, 0] for protocol in self.protocols]
+        return {
+            protocol.name: kendall_tau_b(means[0], values) for protocol, values in zip(self.protocols[1:], means[1:])
+        }
+
+    @property
+    def verdict(self) -> list[str]:
+        """What was found, in sentences."""
+        return [*self._on_shares(), *self._on_orders(), *self._on_changes()]
+
+    def _on_shares(self) -> list[str]:
+        rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
+        others = [name for name in rows if name != self.popularity and rows[name]["mean"] > 0]
+        if not others:
+            return ["Popularity is the only system with a score; name others to compare it with."]
+        lower = self.protocols[0].scores.lower_is_better[0]
+        order = sorted(others, key=lambda name: rows[name]["mean"], reverse=not lower)
+        best = rows[order[0]]
+        times = self.times.frame().filter(system=order[0])["times_random"][0]
+        beside = f", {times:,.1f} times what a random ranking scores" if times is not None else ""
+        said = [
+            f"{best['system']} has the best {self.metric} of the systems beside popularity, "
+            f"{number_text(best['mean'])}{beside}. Ranking by popularity alone reaches "
+            f"{percent_text(best['reached'], ' %')} of it."
+        ]
+        correlated = [
+            f"{name} {number_text(rows[name]['partial_correlation'], 2)}"
+            for name in order
+            if rows[name]["partial_correlation"] is not None and not np.isnan(rows[name]["partial_correlation"])
+        ]
+        if correlated:
+            said.append(
+                "Over users, given how many relevant items each has, the scores correlate with those of popularity by "
+                f"{', '.join(correlated)}."
+            )
+        known = [row for row in (rows[name] for name in order) if not np.isnan(row["recommended"])]
+        if known:
+            said.append(
+                f"What {known[0]['system']} recommends is {known[0]['recommended']:.1f} times as popular as an item of "
+                f"the catalogue; {percent_text(known[0]['head'], ' %')} of it is in the head, the most popular items "
+                "with a fifth of all ratings."
+            )
+        return said
+
+    def _on_orders(self) -> list[str]:
+        if len(self.protocols) == 1:
+            return ["No neutral protocol is possible with these ratings, so that nothing is said about the order."]
+        said = []
+        places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
+        for name, tau in self.agreement.items():
+            before, after = places[CHOSEN, self.popularity], places[name, self.popularity]
+            moved = (
+                f"popularity stays at place {before}"
+                if before == after
+                else f"popularity goes from place {before} to {after}"
+            )
+            agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(tau, 2)}"
+            said.append(f"Under {name} ({SAYS[name]}) {agrees}: {moved}.")
+        return said
+
+    def _on_changes(self) -> list[str]:
+        if len(self.protocols) == 1:
+            return []
+        changed = self.conclusions.filter(pl.col("change").is_in(["turns round", "is lost"]))
+        pairs = changed.select("system_a", "system_b").unique().height
+        every = self.conclusions.select("system_a", "system_b").unique().height
+        firm = sum(better is not None for *_, better in self._better(CHOSEN))
+        if changed.height == 0:
+            return [f"All {firm} significant differences under {CHOSEN} stand under every neutral protocol."]
+        said = [
+            f"{pairs} of {every} pairs of systems have another conclusion under a neutral protocol; {firm} differ "
+            f"significantly under {CHOSEN}."
+        ]
+        kinds = changed.sort(pl.col("change") == "is lost").group_by(
+            "system_a", "system_b", "chosen", "change", maintain_order=True
+        )
+        for place, ((a, b, chosen, change), rows) in enumerate(kinds):
+            if place == _SPELLED:
+                said.append("More changes are in the table of conclusions.")
+                break
+            other = b if chosen == a else a
+            where = listed(rows["protocol"].to_list())
+            ending = "it is the other way round" if change == "turns round" else "that is not significant"
+            said.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
+        return said
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables by name: what popularity explains, the orders, the conclusions that change, and others."""
+        tables = {"popularity": self._shares_table(), "orders": self._orders_table()}
+        changed = self.conclusions.filter(pl.col("change") != "stays")
+        if changed.height:
+            tables["conclusions"] = self._changes_table(changed)
+        tables["groups"] = self._groups_table()
+        tables["predicted"] = self._predicted_table()
+        if self.estimates is not None:
+            tables["estimates"] = self.estimates.table()
+        return tables
+
+    def _predicted_table(self) -> Table:
+        rows = [
+            [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
+            for row in self.predicted.iter_rows(named=True)
+        ]
+        density = self.density.as_dict()
+        symbols = {"rho": "ρ", "sigma": "σ", "delta": "δ", "t": "t"}
+        stated = ", ".join(f"{symbol} = {density[name]:.4g}" for name, symbol in symbols.items())
+        notes = [f"Of the targets under {CHOSEN}: {stated}."]
+        notes += [f"Measured and predicted values differ where {reason}." for reason in self.departures]
+        header = ["system", "formula", "predicted", "measured"]
+        return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)
+
+    def _shares_table(self) -> Table:
+        rows = [
+            [
+                row["system"],
+                number_text(row["mean"]),
+                percent_text(row["reached"], " %"),
+                number_text(row["partial_correlation"], 2),
+                number_text(row["recommended"], 1),
+                percent_text(row["head"], " %"),
+            ]
+            for row in self.shares.iter_rows(named=True)
+        ]
+        header = [
+            "system",
+            self.metric,
+            "reached by popularity",
+            "partial correlation",
+            "times as popular",
+            "in the head",
+        ]
+        return Table(header, rows, f"What popularity explains of {self.metric} under {CHOSEN}", [])
+
+    def _orders_table(self) -> Table:
+        names = [protocol.name for protocol in self.protocols]
+        cells = {(row["protocol"], row["system"]): row for row in self.orders.iter_rows(named=True)}
+        rows = []
+        for system in self.protocols[0].scores.systems:
+            found = [cells[name, system] for name in names]
+            rows.append([system, *(f"{number_text(row['mean'])} ({row['place']})" for row in found)])
+        notes = [f"{name}: {SAYS[name]}." for name in names]
+        return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
+
+    def _changes_table(self, changed: pl.DataFrame) -> Table:
+        rows = [
+            [
+                f"{row['system_a']} / {row['system_b']}",
+                row["protocol"],
+                row["chosen"] or "–",
+                row["neutral"] or "–",
+                row["change"],
+            ]
+            for row in changed.iter_rows(named=True)
+        ]
+        header = ["pair", "protocol", f"better under {CHOSEN}", "better under it", "the conclusion"]
+        return Table(header, rows, "Conclusions that change under a neutral protocol", [])
+
+    def _groups_table(self) -> Table:
+        groups = self.groups["group"].unique(maintain_order=True).to_list()
+        means = {(row["system"], row["group"]): row["mean"] for row in self.groups.iter_rows(named=True)}
+        systems = self.groups["system"].unique(maintain_order=True).to_list()
+        rows = [[system, *(number_text(means[system, group]) for group in groups)] for system in systems]
+        sizes = {row["group"]: row["ratings"] for row in self.groups.iter_rows(named=True)}
+        notes = [", ".join(f"{group}: {sizes[group]:,} test ratings" for group in groups)]
+        return Table(["system", *groups], rows, "Recall by popularity group of the test items", notes)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all of it, ready for JSON."""
+        return {
+            "metric": self.metric,
+            "threshold": self.threshold,
+            "verdict": self.verdict,
+            "caveats": list(self.caveats),
+            "notes": list(self.notes),
+            "popularity": self.shares.to_dicts(),
+            "groups": self.groups.to_dicts(),
+            "orders": self.orders.to_dicts(),
+            "agreement": dict(self.agreement),
+            "conclusions": self.conclusions.to_dicts(),
+            "density": self.density.as_dict(),
+            "predicted": self.predicted.to_dicts(),
+            "departures": list(self.departures),
+            "estimates": None if self.estimates is None else self.estimates.frame.to_dicts(),
+        }
+
+    def __str__(self) -> str:
+        verdict = "\n".join(self.verdict)
+        tables = "\n\n".join(table.text().rstrip("\n") for table in self.tables().values())
+        unknown = "\n".join(["What cannot be known:", *self.caveats])
+        return f"{verdict}\n\n{tables}\n\n{unknown}"
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in [*self.verdict, *self.caveats])
+        return said + "".join(table.html() for table in self.tables().values())
+
+
+def _change(before: str | None, after: str | None) -> str:
+    if before == after:
+        return "stays"
+    if before is None:
+        return "appears"
+    return "is lost" if after is None else "turns round"

@@ -1,0 +1,252 @@
+"""The verb `bias`: ratings and systems, or ranked lists, in; a `Bias` out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield.biases.answer import Bias
+from cranfield.biases.densities import Density, density
+from cranfield.biases.estimators import as_split, estimate
+from cranfield.biases.popularity_share import by_popularity_group, popularity_shares
+from cranfield.biases.precision_formulas import expected_precision
+from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
+from cranfield.biases.random_rankings import RandomTargets, times_random_of
+from cranfield.comparisons import compare
+from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.inputs import as_runs, as_test
+from cranfield.measures.measuring import Measuring, as_judged, measure
+from cranfield.rankings.lists import Ties
+from cranfield.rankings.recommending import recommend
+from cranfield.rankings.run import Run
+from cranfield.recommenders.adapters import named_systems
+
+SYSTEMS = ("popularity", "random", "average", "knn", "wrmf")
+"""The systems that are trained where none are named."""
+
+POPULARITY = "popularity"
+
+
+def bias(
+    data: Ratings | None = None,
+    systems: Any = None,
+    *,
+    runs: Any = None,
+    test: Any = None,
+    train: Ratings | None = None,
+    metric: str | Metric = "P@10",
+    threshold: float | str | None = AUTO,
+    groups: int = 10,
+    nonrelevant: int = 99,
+    ties: Ties = "trec_eval",
+    alpha: float = 0.05,
+    propensities: str | Ratings | None = None,
+    clip: float = 0.0,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Bias:
+    """Say how much of an evaluation is popularity, and which of its conclusions change without it.
+
+    Either ratings are given, on which systems are trained under each protocol; or ranked lists with the test and
+    training ratings that they were made with, which are measured under each protocol as they are. Ranking by popularity
+    is added to the systems where it is not among them.
+
+    Parameters
+    ----------
+    data, systems
+        Ratings, and systems as for `recommend`.
+    runs, test, train
+        Ranked lists as for `measure`, and the ratings; popularity is counted in the training ratings.
+    metric
+        A metric with a cut-off.
+    threshold
+        The lowest relevant rating.
+    groups
+        The number of popularity percentiles of P1R.
+    nonrelevant
+        With ``data``: how many non-relevant items are drawn for a list of P1R and U1R. Given lists compete with all
+        items of the percentile, or all items with a test rating.
+    ties
+        How runs that are read here order items of equal score.
+    alpha
+        The level of significance of the tests, which are permutation tests of all pairs with Holm's correction.
+    propensities, clip
+        Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
+    seed, jobs
+        Fixes every random choice; how many systems are trained at a time.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> world = cf.simulate.world(120, 80, 3_000, seed=1)
+    >>> found = cf.bias(world.ratings, ["popularity", "random"], groups=4, nonrelevant=10)
+    >>> [protocol.name for protocol in found.protocols]
+    ['AR', 'P1R', 'U1R', 'UAR']
+    """
+    measured = _metric(metric)
+    alpha, seed = check.share("alpha", alpha), check.whole("seed", seed, at_least=0)
+    groups, nonrelevant = check.whole("groups", groups, at_least=2), check.whole("nonrelevant", nonrelevant)
+    if (data is None) == (runs is None):
+        raise SettingError("give ratings to train systems on, or runs=... with test=... and train=...; one of the two")
+    if data is not None:
+        found = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
+        level = threshold_on(data, threshold)
+    else:
+        if systems is not None:
+            raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
+        found, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed)
+    answer = _answer(found, measured, level, alpha, seed, given=data is None)
+    if propensities is None:
+        return answer
+    estimates = estimate(
+        list(found.runs), found.split.test, train=found.split.train, n=measured.cutoff or 10, threshold=level,
+        propensities=propensities, clip=clip, seed=seed,
+    )  # fmt: skip
+    return replace(answer, estimates=estimates)
+
+
+def _metric(metric: str | Metric) -> Metric:
+    measured = Metric.of(metric)
+    if measured.definition.whole_system or measured.cutoff is None:
+        raise SettingError(f"{measured} is not a metric of lists with a cut-off; choose one such as P@10 or nDCG@10")
+    return measured
+
+
+def _of_data(
+    data: Ratings,
+    systems: Any,
+    metric: str,
+    threshold: float | str | None,
+    groups: int,
+    nonrelevant: int,
+    seed: int,
+    jobs: int | None,
+) -> Protocols:
+    if not isinstance(data, Ratings):
+        raise SettingError(f"{type(data).__name__} is not ratings; read them with cf.read")
+    chosen = list(SYSTEMS) if systems is None else systems
+    chosen = [chosen] if isinstance(chosen, str) else chosen
+    if POPULARITY not in named_systems(chosen, seed):
+        chosen = {**chosen, POPULARITY: POPULARITY} if isinstance(chosen, Mapping) else [*chosen, POPULARITY]
+    return protocols_of_data(
+        data, chosen, metric, threshold, groups=groups, nonrelevant=nonrelevant, seed=seed, jobs=jobs
+    )
+
+
+def _of_lists(
+    runs: Any,
+    test: Any,
+    train: Ratings | None,
+    metric: str,
+    threshold: float | str | None,
+    groups: int,
+    ties: Ties,
+    seed: int,
+) -> tuple[Protocols, float]:
+    if test is None:
+        raise SettingError("runs are measured against test ratings; give them as test=... (--test FILE)")
+    if train is None:
+        raise SettingError("popularity is counted in the training ratings; give them as train=... (--train FILE)")
+    if len(train) == 0:
+        raise InputError("the training set holds no ratings, so that nothing is popular", remedy="give some")
+    lists = as_runs(runs, ties)
+    if any(run.one_relevant for run in lists):
+        raise SettingError("one-relevant runs keep no lists; give the lists of all targets")
+    split = as_split(train, as_test(test))
+    if not any(run.name == POPULARITY for run in lists):
+        longest = max(int(run.list_lengths.max(initial=1)) for run in lists)
+        lists += recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
+    level = threshold_on(split.test, threshold)
+    return protocols_of_lists(lists, split, metric, level, groups=groups, seed=seed), level
+
+
+def _answer(found: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
+    """Put together what was measured, what popularity explains of it, and what the tests say."""
+    cutoff = metric.cutoff
+    assert cutoff is not None
+    scores, runs = found.protocols[0].scores, list(found.runs)
+    scores.check_measured()
+    comparisons = {}
+    for protocol in found.protocols:
+        decisions = protocol.averaging
+        comparisons[protocol.name] = compare(
+            protocol.scores, alpha=alpha, seed=seed, by=decisions.by, groups=decisions.groups
+        )
+    measuring = Measuring(metrics=[str(metric)], threshold=level)
+    judged = as_judged(runs, found.split.test, level, Context(found.split.train))
+    baseline = RandomTargets.of(judged)
+    targets = density(found.split, threshold=level)
+    predicted, departures = _predicted(found, targets, level, cutoff)
+    return Bias(
+        metric=str(metric),
+        threshold=level,
+        popularity=POPULARITY,
+        shares=popularity_shares(scores, POPULARITY, runs, found.split, cutoff),
+        groups=by_popularity_group(runs, found.split, cutoff, level),
+        protocols=found.protocols,
+        comparisons=comparisons,
+        times=times_random_of(scores, baseline, measuring, PLAIN, seed),
+        density=targets,
+        predicted=predicted,
+        departures=departures,
+        notes=found.notes,
+        caveats=_caveats(found, runs, level, given=given),
+    )
+
+
+def _predicted(found: Protocols, targets: Density, level: float, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the precision of random ranking and of popularity as predicted and as measured, and why they differ."""
+    run = next(run for run in found.runs if run.name == POPULARITY)
+    measured = measure(run, found.split.test, f"P@{n}", threshold=level).average().item()
+    ours = run if run.item_ids == found.split.train.item_ids and run.user_ids == found.split.train.user_ids else None
+    rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
+    departures: tuple[str, ...] = ()
+    if ours is not None:
+        expected = expected_precision(ours, found.split, targets, n)
+        departures = expected.departures
+        rows.append((POPULARITY, expected.equation, expected.low, measured))
+    names = {"system": pl.String, "equation": pl.String, "predicted": pl.Float64, "measured": pl.Float64}
+    return pl.DataFrame(rows, schema=names, orient="row"), departures
+
+
+def _caveats(found: Protocols, runs: Sequence[Run], level: float, *, given: bool) -> tuple[str, ...]:
+    """Return what cannot be known from these ratings, in sentences."""
+    test, train = found.split.test, found.split.train
+    said = [
+        "Whether popular items are liked more, or only met more often, cannot be seen from ratings that people chose "
+        "to give. A neutral protocol takes both away. Judgments of items chosen at random can tell."
+    ]
+    if not ((test.values < level).any() or (train.values < level).any()):
+        said.append(
+            "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
+            "uniform test ratings (U1R, UAR) popularity falls to random whatever it is worth (Bellogín et al. 2017, "
+            "section 6.2)."
+        )
+    if given and len(found.protocols) > 1:
+        longest = max(int(run.list_lengths.max(initial=0)) for run in runs)
+        outside = 1.0 - _listed(found)
+        if outside > 0:
+            neutral = ", ".join(protocol.name for protocol in found.protocols[1:])
+            said.append(
+                f"The lists end at {longest:,} items, and {outside:.0%} of the relevant test items are outside them on "
+                f"average. Under {neutral} what is outside follows in random order, so that a system that would rank "
+                "rare items well looks worse than it is: rank more items to see it."
+            )
+    return tuple(said)
+
+
+def _listed(found: Protocols) -> float:
+    """Return the share of relevant test items that a system's lists hold, on average over systems."""
+    runs, test = found.runs, found.split.test
+    judged = as_judged(list(runs), test, found.protocols[0].scores.step.settings["threshold"], Context())
+    return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in judged]))

@@ -1,0 +1,419 @@
+"""Estimates of what would be measured if every item were judged: IPS, SNIPS and doubly robust.
+
+A test rating is a judgment that was observed with some probability, its propensity p. Observed judgments stand for
+1/p pairs like them. The estimates hold if the propensities are right, and the doubly robust one also if the imputed
+relevance q is right; neither can be seen from the data alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._table import Table
+from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
+from cranfield.data import UNKNOWN, Ratings
+from cranfield.data.relevance import AUTO
+from cranfield.measures.context import Context
+from cranfield.measures.inputs import as_test
+from cranfield.measures.judged import Judged
+from cranfield.measures.measuring import as_judged
+from cranfield.rankings.lists import Ties
+from cranfield.recommenders import recommender
+from cranfield.splits import predefined
+from cranfield.splits.split import Split
+
+Floats = NDArray[np.float64]
+
+IMPUTATIONS = ("item mean", "svd")
+"""What the doubly robust estimate can take for the relevance of what was not observed, fitted on training ratings."""
+
+_PRIOR = 5.0
+_FEW = 0.1
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What systems are estimated to score, by each estimator.
+
+    Parameters
+    ----------
+    frame
+        One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items
+        behind it, their effective sample size, and the most that ``clip`` can lower it by (null where not known).
+    propensities
+        The propensities that were used.
+    threshold, n, clip, level
+        The lowest relevant rating, the cut-off, the lowest propensity, and the confidence of the intervals.
+    notes, warnings
+        What was left out and why; and where an estimate rests on a few ratings.
+    """
+
+    frame: pl.DataFrame
+    propensities: Propensities
+    threshold: float
+    n: int
+    clip: float
+    level: float
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Return the estimates with their intervals: one row per system, metric and estimator."""
+        rows = []
+        for row in self.frame.iter_rows(named=True):
+            bound = row["clip_bias"]
+            rows.append(
+                [
+                    row["system"],
+                    row["metric"],
+                    row["estimator"],
+                    _number(row["estimate"]),
+                    f"[{_number(row['lower'])}, {_number(row['upper'])}]",
+                    f"{row['effective']:,.0f} of {row['observed']:,}",
+                    "–" if bound is None else f"≤ {bound:.4f}",
+                ]
+            )
+        header = [
+            "system",
+            "metric",
+            "estimator",
+            "estimate",
+            f"{self.level:.0%} interval",
+            "effective",
+            "lost by clip",
+        ]
+        return Table(
+            header, rows, f"Estimates under {self.propensities.kind} propensities", [*self.warnings, *self.notes]
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _number(value: float) -> str:
+    return "–" if value is None or np.isnan(value) else f"{value:.4f}"
+
+
+def estimate(
+    runs: Any,
+    test: Any,
+    *,
+    train: Ratings | None,
+    n: int = 10,
+    propensities: str | Ratings | Propensities = "popularity",
+    exponent: float | None = None,
+    clip: float = 0.0,
+    imputations: Sequence[str] | None = None,
+    threshold: float | str | None = AUTO,
+    ties: Ties = "trec_eval",
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Estimates:
+    r"""Estimate P@n and Recall@n as if every pair were judged.
+
+    With o = 1 for an observed pair, rel its relevance, p its propensity and q its imputed relevance, the sums being
+    over the first n items of the list of u, and m_u being all observed relevant items of u:
+
+    .. math::
+        IPS: \frac{1}{|U| n} \sum_{u,i} \frac{o}{p} rel \qquad
+        SNIPS: \frac{\sum_{u,i} \frac{o}{p} rel}{\sum_{u,i} \frac{o}{p}} \qquad
+        DR: \frac{1}{|U| n} \sum_{u,i} \left[q + \frac{o}{p}(rel - q)\right] \qquad
+        Recall: \frac{\sum_{u,i} \frac{o}{p} rel}{\sum_u \sum_{i \in m_u} \frac{1}{p}}
+
+    SNIPS and DR need observed ratings that are not relevant, and are left out where there are none.
+
+    Parameters
+    ----------
+    runs, test, train, threshold, ties
+        As for `measure`; training ratings are needed.
+    n
+        The cut-off.
+    propensities
+        ``popularity`` or ``logistic``, fitted on the training ratings (`fit_propensities`); `Ratings` whose values are
+        the propensities of the pairs; or `Propensities`.
+    exponent
+        The exponent β of the popularity of items, where it is not to be fitted.
+    clip
+        The lowest propensity that is used: larger values trade variance for bias. The most that this lowers an IPS
+        estimate by, (1/(\|U\| n)) Σ (1 − p/clip) over list items with p < clip, is in the column ``clip_bias``.
+    imputations
+        Of ``item mean`` (the damped share of relevant training ratings of the item) and ``svd`` (matrix factorisation
+        of relevance); both by default. A system that is like its imputation is favoured.
+    resamples, level, seed
+        Intervals are percentiles of bootstrap resamples of users, in which the propensities are scaled anew so that
+        their sum is the number of test ratings of the resample.
+    """
+    n, resamples = check.whole("n", n), check.whole("resamples", resamples)
+    level, seed = check.share("level", level), check.whole("seed", seed, at_least=0)
+    clip = _checked_clip(clip)
+    if train is None:
+        raise SettingError(
+            "popularity and propensities come from training ratings; give them as train=... (--train FILE)"
+        )
+    test = as_test(test)
+    split = as_split(train, test)
+    judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties)
+    level_of_relevance = judged[0].judgments.threshold
+    chances = _propensities(propensities, split, exponent, seed)
+    has_others = bool((~judged[0].judgments.relevant).any())
+    names = _imputations(imputations, has_others)
+    imputed = {name: _imputed(name, split.train, level_of_relevance, seed) for name in names}
+    notes = [] if has_others else [
+        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+    ]  # fmt: skip
+    counts = _resampled_users(judged[0].n_lists, resamples, seed)
+    rows: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for lists in judged:
+        sums = _UserSums.of(lists, chances, clip, imputed, n)
+        name = "" if lists.ranked is None else lists.ranked.name
+        rows += sums.rows(name, n, counts, level, has_others)
+        warnings += [*sums.warnings(name), *_impossible(name, rows)]
+    frame = pl.DataFrame(rows, schema=_SCHEMA)
+    return Estimates(frame, chances, level_of_relevance, n, clip, level, tuple(notes), tuple(warnings))
+
+
+def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Say where an estimate of precision is above 1, which no precision is."""
+    above = [row for row in rows if row["system"] == system and row["estimator"] == "IPS" and row["estimate"] > 1]
+    return [
+        f"{system}: the IPS estimate of {row['metric']} is {row['estimate']:.2f}, above 1: the propensities of what it "
+        "recommends are too low"
+        for row in above
+    ]
+
+
+_SCHEMA = {
+    "system": pl.String, "metric": pl.String, "estimator": pl.String, "estimate": pl.Float64, "lower": pl.Float64,
+    "upper": pl.Float64, "observed": pl.Int64, "effective": pl.Float64, "clip_bias": pl.Float64,
+}  # fmt: skip
+
+
+def _checked_clip(clip: float) -> float:
+    clip = check.number("clip", clip)
+    if not 0 <= clip <= 1:
+        raise SettingError(f"clip={clip:g} is not a probability; give a number from 0 to 1")
+    return clip
+
+
+def as_split(train: Ratings, test: Ratings) -> Split:
+    """Return training and test ratings over one vocabulary."""
+    if train.user_ids == test.user_ids and train.item_ids == test.item_ids:
+        from cranfield._record import Step
+
+        return Split(train, test, Step("split.predefined"))
+    return predefined(train, test, overlap="test")
+
+
+def _propensities(given: Any, split: Split, exponent: float | None, seed: int) -> Propensities:
+    if isinstance(given, Propensities):
+        return given
+    if isinstance(given, Ratings):
+        return given_propensities(given, split)
+    check.one_of("propensities", given, KINDS)
+    return fit_propensities(split, given, exponent=exponent, seed=seed)
+
+
+def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]:
+    if names is None:
+        return IMPUTATIONS if has_others else ()
+    names = [names] if isinstance(names, str) else list(names)
+    for name in names:
+        check.one_of("imputations", name, IMPUTATIONS)
+    if names and not has_others:
+        raise SettingError(
+            "a doubly robust estimate needs observed ratings that are not relevant, and no test rating is below the "
+            "threshold; leave imputations out, or raise the threshold"
+        )
+    return names
+
+
+def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
+    """Return a function from codes of users and items to imputed relevance, fitted on the training ratings alone."""
+    liked = (train.values >= threshold).astype(np.float64)
+    overall = float(liked.mean())
+    if name == "item mean":
+        shares = (np.bincount(train.items, weights=liked, minlength=train.n_items) + _PRIOR * overall) / (
+            train.item_counts + _PRIOR
+        )
+        return lambda _, items: np.where(np.asarray(items) == UNKNOWN, overall, shares[items])
+    binary = Ratings(train.user_ids, train.item_ids, train.indptr, train.items, liked.astype(np.float32))
+    model = recommender(f"svd(seed={seed})").fit(binary)
+
+    def predicted(users: NDArray[Any], items: NDArray[Any]) -> Floats:
+        result = np.full(len(users), overall)
+        distinct, rows = np.unique(users, return_inverse=True)
+        block = max(1, _BLOCK // max(train.n_items, 1))
+        for start in range(0, len(distinct), block):
+            scores = model.score(distinct[start : start + block])
+            own = (rows >= start) & (rows < start + block) & (np.asarray(items) != UNKNOWN)
+            result[own] = scores[rows[own] - start, items[own]]
+        return np.clip(result, 0.0, 1.0)
+
+    return predicted
+
+
+def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.float32]:
+    """Return resamples × lists: how often each user is drawn."""
+    rng = stream(seed, "estimates")
+    counts = np.empty((resamples, n_lists), dtype=np.float32)
+    for row in counts:
+        row[:] = np.bincount(np.floor(rng.random(n_lists) * n_lists).astype(np.int64), minlength=n_lists)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class _UserSums:
+    """What each user adds to the sums behind the estimates of one system."""
+
+    hits: Floats
+    relevant: Floats
+    weighted_hits: Floats
+    weighted_judged: Floats
+    weighted_relevant: Floats
+    direct: dict[str, Floats]
+    corrections: dict[str, Floats]
+    weights: Floats
+    test_ratings: Floats
+    expected_ratings: Floats | None
+    clip_bias: float | None
+
+    @classmethod
+    def of(cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Any], n: int) -> _UserSums:
+        judgments = judged.judgments
+        users = judgments.users[judgments.lists]
+        chance = chances.of(users, judgments.items)
+        if not (chance > 0).all():
+            raise SettingError(
+                f"{int((~(chance > 0)).sum()):,} test ratings have the propensity 0, so that they could not have been "
+                "observed; give propensities above 0"
+            )
+        weight = 1.0 / np.maximum(chance, clip)
+        top = judged.with_ties_broken().cut(n)
+        held = weight[top.pointers]
+        entries = top.entries
+        run = judged.run
+        assert run is not None
+        codes = judgments.item_ids.translation(run.item_ids)
+        items = entries.items if codes is None else codes[entries.items]
+        of_entry = judgments.users[entries.lists]
+        direct, corrections = {}, {}
+        for name, impute in imputed.items():
+            direct[name] = np.bincount(entries.lists, weights=impute(of_entry, items), minlength=judged.n_lists) / n
+            own = impute(judgments.users[top.lists], judgments.items[top.pointers])
+            corrections[name] = top.total(held * (top.relevant - own)) / n
+        bias = _clip_bias(chances, clip, of_entry, items, n * judged.n_lists)
+        known = chances.given is None
+        return cls(
+            hits=top.total(where=top.relevant),
+            relevant=judged.n_relevant.astype(np.float64),
+            weighted_hits=top.total(held, where=top.relevant),
+            weighted_judged=top.total(held),
+            weighted_relevant=np.bincount(
+                judgments.lists, weights=weight * judgments.relevant, minlength=judged.n_lists
+            ).astype(np.float64),
+            direct=direct,
+            corrections=corrections,
+            weights=held[top.relevant],
+            test_ratings=judgments.n_judged.astype(np.float64),
+            expected_ratings=chances.by_user[judgments.users] if known else None,
+            clip_bias=bias,
+        )
+
+    def rows(
+        self, system: str, n: int, counts: NDArray[np.float32], level: float, has_others: bool
+    ) -> list[dict[str, Any]]:
+        """Return a row for each estimator."""
+        users = len(self.hits)
+        found: list[tuple[str, str, float, Floats, float | None]] = []
+
+        def drawn(values: Floats) -> Floats:
+            return np.asarray(counts @ values.astype(np.float32), dtype=np.float64)
+
+        scale = 1.0 if self.expected_ratings is None else drawn(self.test_ratings) / drawn(self.expected_ratings)
+        observed = drawn(self.hits)
+        found.append((f"P@{n}", "observed", self.hits.sum() / (n * users), observed / (n * users), None))
+        weighted = drawn(self.weighted_hits)
+        value = self.weighted_hits.sum() / (n * users)
+        found.append((f"P@{n}", "IPS", value, weighted / scale / (n * users), self.clip_bias))
+        if has_others:
+            value = _over(self.weighted_hits.sum(), self.weighted_judged.sum())
+            found.append((f"P@{n}", "SNIPS", value, _over(weighted, drawn(self.weighted_judged)), None))
+        for name, direct in self.direct.items():
+            value = (direct.sum() + self.corrections[name].sum()) / users
+            values = (drawn(direct) + drawn(self.corrections[name]) / scale) / users
+            found.append((f"P@{n}", f"DR ({name})", value, values, None))
+        value = _over(self.hits.sum(), self.relevant.sum())
+        found.append((f"Recall@{n}", "observed", value, _over(observed, drawn(self.relevant)), None))
+        value = _over(self.weighted_hits.sum(), self.weighted_relevant.sum())
+        found.append((f"Recall@{n}", "IPS", value, _over(weighted, drawn(self.weighted_relevant)), None))
+        ends = ((1 - level) / 2, (1 + level) / 2)
+        return [
+            {
+                "system": system,
+                "metric": metric,
+                "estimator": estimator,
+                "estimate": float(value),
+                "lower": float(np.nanquantile(values, ends[0])) if not np.isnan(values).all() else np.nan,
+                "upper": float(np.nanquantile(values, ends[1])) if not np.isnan(values).all() else np.nan,
+                "observed": int(self.hits.sum()),
+                "effective": float(self.hits.sum()) if estimator == "observed" else effective_size(self.weights),
+                "clip_bias": bias,
+            }
+            for metric, estimator, value, values, bias in found
+        ]
+
+    def warnings(self, system: str) -> list[str]:
+        """Say where a few weights carry everything."""
+        count, effective = len(self.weights), effective_size(self.weights)
+        if count == 0:
+            return [f"{system}: no relevant test item is in the lists, so that nothing is estimated"]
+        few = max(1, count // 100)
+        carried = float(np.sort(self.weights)[-few:].sum() / self.weights.sum())
+        if effective < _FEW * count or (count > 1 and carried > 0.5):
+            return [
+                f"{system}: {few:,} of {count:,} observed relevant items carry {carried:.0%} of the weight (effective "
+                f"sample size {effective:,.0f}); a larger clip trades this variance for bias"
+            ]
+        return []
+
+
+def effective_size(weights: Floats) -> float:
+    """Return (Σ w)² / Σ w²: how many equal weights have the same variance.
+
+    Examples
+    --------
+    >>> effective_size(np.array([1.0, 1.0, 1.0, 1.0])), round(effective_size(np.array([100.0, 1.0, 1.0])), 2)
+    (4.0, 1.04)
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def _over(numerator: Any, denominator: Any) -> Any:
+    """Divide; NaN where there is nothing to divide by."""
+    numerator, denominator = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
+
+
+def _clip_bias(
+    chances: Propensities, clip: float, users: NDArray[Any], items: NDArray[Any], places: int
+) -> float | None:
+    """Return the most that clipping can lower an IPS estimate by; None where not every pair has a propensity."""
+    if clip == 0:
+        return 0.0
+    if chances.given is not None:
+        return None
+    chance = chances.of(users, items)
+    return float(np.maximum(1.0 - chance / clip, 0.0).sum() / places)

@@ -1,0 +1,274 @@
+"""Propensities: the probability that a pair of a user and an unseen item is in the test part.
+
+Their sum over all unseen pairs of the test users is the number of test ratings. They are fitted on the training ratings
+alone: a random part of these is held out, as large a share as the test part is of all ratings, and what predicts it is
+what predicts the test part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield._random import stream
+from cranfield.data import UNKNOWN, Ratings
+from cranfield.splits.split import Split
+
+Floats = NDArray[np.float64]
+Kind = Literal["popularity", "logistic"]
+
+KINDS = ("popularity", "logistic")
+"""The models of propensities that can be fitted."""
+
+# Added to every count, so that nothing is impossible because it has not happened yet.
+_SMOOTH = 0.5
+_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """The probability of each pair to be in the test part.
+
+    Parameters
+    ----------
+    kind
+        ``popularity``: p = min(1, a (n_i + ½)^β (n_u + ½)^b), a power law of the training ratings of item and user;
+        ``logistic``: the logistic function of the same logarithms; ``column``: as given.
+    item_part, user_part, shift
+        What the logarithm (or log-odds) of p is the sum of: β log(n_i + ½), b log(n_u + ½), and a constant.
+    exponents
+        β and b; NaN where they are given.
+    total
+        The sum over all unseen pairs of test users: the number of test ratings. NaN where they are given.
+    by_user
+        The part of that sum that belongs to each user.
+    given
+        The propensities of pairs, where they are given.
+    """
+
+    kind: str
+    item_part: Floats
+    user_part: Floats
+    shift: float
+    exponents: tuple[float, float]
+    total: float
+    by_user: Floats
+    given: Ratings | None = None
+
+    def of(self, users: NDArray[Any], items: NDArray[Any]) -> Floats:
+        """Return p of pairs, by their codes; NaN for a pair that is not given. An unknown item counts no ratings."""
+        if self.given is not None:
+            return _looked_up(self.given, users, items)
+        lowest = self.exponents[0] * np.log(_SMOOTH)
+        item = np.where(np.asarray(items) == UNKNOWN, lowest, self.item_part[items])
+        return _LINKS[self.kind](self.shift + self.user_part[users] + item)
+
+
+def _capped(logarithm: Floats) -> Floats:
+    return np.asarray(np.exp(np.minimum(logarithm, 0.0)))
+
+
+def _logistic(odds: Floats) -> Floats:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -500.0, 500.0))))
+
+
+_LINKS: dict[str, Callable[[Floats], Floats]] = {"popularity": _capped, "logistic": _logistic}
+
+
+def fit_propensities(
+    split: Split, kind: Kind = "popularity", *, exponent: float | None = None, seed: int = 0
+) -> Propensities:
+    """Fit propensities on the training ratings of a split.
+
+    Parameters
+    ----------
+    split
+        The split. Of its test part only the users and the number of ratings are used.
+    kind
+        ``popularity`` or ``logistic``; see `Propensities`.
+    exponent
+        β, where it is not to be fitted: 1 says that an item is observed in proportion to its popularity, 0 that all
+        items are equally likely.
+    seed
+        Fixes which training ratings are held out for the fit.
+    """
+    check.one_of("kind", kind, KINDS)
+    train, test = split.train, split.test
+    if len(train) == 0 or len(test) == 0:
+        raise SettingError("propensities need training and test ratings; one of them is empty")
+    share = len(test) / (len(train) + len(test))
+    held_out = stream(check.whole("seed", seed, at_least=0), "propensities").random(len(train)) < share
+    if not held_out.any() or held_out.all():
+        raise SettingError(f"{len(train):,} training ratings are too few to fit propensities; give a column of them")
+    exponents = _fitted(train, held_out, kind)
+    if exponent is not None:
+        exponents = (check.number("exponent", exponent), exponents[1])
+    item_part = exponents[0] * np.log(train.item_counts + _SMOOTH)
+    user_part = exponents[1] * np.log(train.user_counts + _SMOOTH)
+    users = np.flatnonzero(test.user_counts)
+    cells = _Cells.of(train, users, item_part, user_part)
+    shift = cells.shift_for(float(len(test)), _LINKS[kind])
+    by_user = cells.by_user(shift, _LINKS[kind], train, users, item_part, user_part)
+    return Propensities(kind, item_part, user_part, shift, exponents, float(by_user.sum()), by_user)
+
+
+def given_propensities(values: Ratings, split: Split) -> Propensities:
+    """Return propensities as they are given: ratings whose values are the probabilities of the pairs.
+
+    Every test rating needs one, above 0 and at most 1.
+    """
+    wrong = np.flatnonzero(~((values.values > 0) & (values.values <= 1)))
+    if len(wrong):
+        row = int(wrong[0])
+        user, item = (
+            values.user_ids.ids(values.users[row : row + 1])[0],
+            values.item_ids.ids(values.items[row : row + 1])[0],
+        )
+        raise InputError(
+            f"the propensity of user {user} and item {item} is {float(values.values[row]):g}, and {len(wrong):,} in "
+            "all are not above 0 and at most 1",
+            remedy="give probabilities, and leave pairs that cannot be observed out of the test set",
+        )
+    known = Propensities(
+        "column", np.zeros(0), np.zeros(0), 0.0, (np.nan, np.nan), np.nan, np.zeros(0), _over(values, split)
+    )
+    missing = int(np.isnan(known.of(split.test.users, split.test.items)).sum())
+    if missing:
+        raise InputError(
+            f"{missing:,} of {len(split.test):,} test ratings have no propensity",
+            remedy="give one for every test rating",
+        )
+    return known
+
+
+def _over(values: Ratings, split: Split) -> Ratings:
+    """Return given propensities in the codes of the split; pairs that it does not know are left out."""
+    users, items = values.users, values.items
+    for name in ("user", "item"):
+        codes = getattr(split.test, f"{name}_ids").translation(getattr(values, f"{name}_ids"))
+        if codes is not None:
+            users, items = (codes[users], items) if name == "user" else (users, codes[items])
+    known = (users != UNKNOWN) & (items != UNKNOWN)
+    order = np.lexsort((items[known], users[known]))
+    counts = np.bincount(users[known], minlength=split.test.n_users)
+    return Ratings(
+        split.test.user_ids,
+        split.test.item_ids,
+        np.append(np.int64(0), np.cumsum(counts)),
+        items[known][order].astype(np.int32),
+        np.asarray(values.values)[known][order],
+    )
+
+
+def _looked_up(given: Ratings, users: NDArray[Any], items: NDArray[Any]) -> Floats:
+    width = np.int64(given.n_items)
+    keys = given.users.astype(np.int64) * width + given.items
+    wanted = np.asarray(users, dtype=np.int64) * width + items
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    found = (keys[place] == wanted) & (np.asarray(items) != UNKNOWN)
+    return np.where(found, np.asarray(given.values, dtype=np.float64)[place], np.nan)
+
+
+def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[float, float]:
+    """Return the exponents of item and user that predict the held-out ratings from the others best."""
+    kept_items = np.bincount(train.items[~held_out], minlength=train.n_items)
+    kept_users = np.bincount(train.users[~held_out], minlength=train.n_users)
+    items, users = _groups(kept_items), _groups(kept_users)
+    pairs = np.outer(users.counts, items.counts).astype(np.float64)
+    np.subtract.at(pairs, (users.of[train.users[~held_out]], items.of[train.items[~held_out]]), 1.0)
+    found = np.zeros_like(pairs)
+    np.add.at(found, (users.of[train.users[held_out]], items.of[train.items[held_out]]), 1.0)
+    item, user = np.log(items.values + _SMOOTH), np.log(users.values + _SMOOTH)
+    ones = np.ones_like(pairs)
+    design = np.stack([ones, ones * item[None, :], ones * user[:, None]], axis=-1).reshape(-1, 3)
+    open_cells = pairs.reshape(-1) > 0
+    coefficients = _regression(design[open_cells], found.reshape(-1)[open_cells], pairs.reshape(-1)[open_cells], kind)
+    return float(coefficients[1]), float(coefficients[2])
+
+
+def _regression(design: Floats, found: Floats, pairs: Floats, kind: str) -> Floats:
+    """Fit found ~ pairs · link(design · θ) by Newton's method: Poisson with a log link, or logistic."""
+    # A covariate without spread, as where all counts are equal, says nothing, and its coefficient stays 0.
+    spread = design.max(axis=0) > design.min(axis=0)
+    spread[0] = True
+    part = design[:, spread]
+    theta = np.zeros(part.shape[1])
+    theta[0] = np.log(max(found.sum(), 0.5) / pairs.sum())
+    for _ in range(_STEPS):
+        linear = np.clip(part @ theta, -50.0, 50.0)
+        mean = np.exp(linear) if kind == "popularity" else _logistic(linear)
+        weight = pairs * (mean if kind == "popularity" else mean * (1.0 - mean))
+        gradient = part.T @ (found - pairs * mean)
+        hessian = (part * weight[:, None]).T @ part + 1e-9 * np.eye(part.shape[1])
+        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
+        theta = theta + step
+        if np.abs(step).max() < 1e-10:
+            break
+    coefficients = np.zeros(design.shape[1])
+    coefficients[spread] = theta
+    return coefficients
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Users or items with the same number: the numbers, how many have each, and the group of every one."""
+
+    values: NDArray[Any]
+    counts: NDArray[np.int64]
+    of: NDArray[np.int64]
+
+
+def _groups(numbers: NDArray[Any]) -> _Groups:
+    values, of, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    return _Groups(values, counts, of.reshape(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """All unseen pairs of test users, as groups of equal pairs less those seen in training."""
+
+    logs: Floats
+    counts: Floats
+    seen: Floats
+
+    @classmethod
+    def of(cls, train: Ratings, users: NDArray[np.int64], item_part: Floats, user_part: Floats) -> _Cells:
+        items, tested = _groups(item_part), _groups(user_part[users])
+        is_tested = np.zeros(train.n_users, dtype=np.bool_)
+        is_tested[users] = True
+        own = is_tested[train.users]
+        return cls(
+            (tested.values[:, None] + items.values[None, :]).reshape(-1),
+            np.outer(tested.counts, items.counts).astype(np.float64).reshape(-1),
+            user_part[train.users[own]] + item_part[train.items[own]],
+        )
+
+    def shift_for(self, total: float, link: Callable[[Floats], Floats]) -> float:
+        """Return the constant under which the probabilities sum to ``total``, by bisection."""
+        low, high = -200.0 - float(self.logs.max()), 200.0 - float(self.logs.min())
+        for _ in range(200):
+            middle = (low + high) / 2.0
+            expected = float(self.counts @ link(self.logs + middle)) - float(link(self.seen + middle).sum())
+            low, high = (middle, high) if expected < total else (low, middle)
+            if high - low < 1e-13 * max(1.0, abs(low)):
+                break
+        return high
+
+    def by_user(
+        self, shift: float, link: Callable[[Floats], Floats], train: Ratings, users: NDArray[np.int64],
+        item_part: Floats, user_part: Floats,
+    ) -> Floats:  # fmt: skip
+        """Return the sum over the unseen items of each test user, 0 for others."""
+        items, tested = _groups(item_part), _groups(user_part[users])
+        sums = link(shift + tested.values[:, None] + items.values[None, :]) @ items.counts.astype(np.float64)
+        result = np.zeros(train.n_users)
+        result[users] = sums[tested.of]
+        seen = link(shift + user_part[train.users] + item_part[train.items])
+        result -= np.where(result > 0, np.bincount(train.users, weights=seen, minlength=train.n_users), 0.0)
+        return result

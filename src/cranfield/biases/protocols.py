@@ -1,0 +1,186 @@
+"""The same systems under a protocol in which popular items have an advantage, and under neutral ones.
+
+* AR: all relevant items of a user in one list, of all items that the user has not rated in training.
+* P1R: each relevant item among the items of its popularity percentile; the percentiles are averaged.
+* U1R: each relevant item by itself, of test ratings that are as many for every item.
+* UAR: all relevant items in one list, of such test ratings, among the items that have them.
+
+Bellogín, Castells and Cantador (2017), sections 3 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
+from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
+from cranfield.data import Ratings
+from cranfield.data.relevance import threshold_on
+from cranfield.measures.averaging import Averaging
+from cranfield.measures.measuring import Measuring, measure, measure_judged
+from cranfield.measures.scores import Scores
+from cranfield.rankings.fitting import fit_each
+from cranfield.rankings.ranking import Ranking
+from cranfield.rankings.run import Run
+from cranfield.rankings.several import rank_under
+from cranfield.recommenders.adapters import named_systems
+from cranfield.splits import random, uniform_test
+from cranfield.splits.by_popularity import popularity_groups
+from cranfield.splits.split import Split
+
+CHOSEN = "AR"
+NEUTRAL = ("P1R", "U1R", "UAR")
+"""The neutral protocols."""
+
+SAYS = {
+    "AR": "all test ratings, all items",
+    "P1R": "each relevant item among items of its popularity percentile",
+    "U1R": "each relevant item alone, the same number of test ratings per item",
+    "UAR": "the same number of test ratings per item, items with test ratings only",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """Systems measured under one protocol, and how the lists are averaged."""
+
+    name: str
+    scores: Scores
+    averaging: Averaging
+
+
+@dataclass(frozen=True, eq=False)
+class Protocols:
+    """Systems under all protocols that the ratings allow.
+
+    Parameters
+    ----------
+    protocols
+        The chosen one first.
+    split, runs
+        The split and the lists of the chosen one.
+    notes
+        Which protocols are not possible, and why.
+    """
+
+    protocols: tuple[Protocol, ...]
+    split: Split
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...]
+
+
+_PLAIN = Averaging(by="user")
+_BY_GROUP = Averaging(by="user", groups="equal")
+
+
+def protocols_of_lists(
+    runs: Sequence[Run], split: Split, metric: str, threshold: float, *, groups: int = 10, seed: int = 0
+) -> Protocols:
+    """Measure given lists under each protocol; nothing is trained again.
+
+    Candidates that are not in a list are taken to follow it in random order.
+    """
+    test = split.test
+    chosen = Protocol(CHOSEN, measure(runs, test, metric, threshold=threshold, train=split.train), _PLAIN)
+    measuring = Measuring(metrics=[metric], threshold=threshold)
+    if not measuring.wanted[0].definition.averages_ties:
+        note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
+        return Protocols((chosen,), split, tuple(runs), (note,))
+    found, notes = [chosen], []
+    lists = [CodedLists.of(run, split, threshold) for run in runs]
+    try:
+        percentile = popularity_groups(split.train, groups).astype(np.int64)
+    except ImpossibleSplitError as error:
+        notes.append(f"P1R is left out: {error}")
+    else:
+        names = [str(group) for group in range(groups)]
+        every = np.ones(len(test), dtype=np.bool_)
+        alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
+        found.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
+    thin = thinned_uniformly(test, seed)
+    if not (thin.kept & (test.values >= threshold)).any():
+        notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
+        return Protocols(tuple(found), split, tuple(runs), tuple(notes))
+    target = np.where(thin.is_target, 0, -1).astype(np.int64)
+    alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
+    found.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
+    found.append(Protocol("UAR", measure_judged([among_targets(given, thin) for given in lists], measuring), _PLAIN))
+    notes.append(
+        f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
+        f"{int(thin.kept.sum()):,} of {len(test):,} in all"
+    )
+    return Protocols(tuple(found), split, tuple(runs), tuple(notes))
+
+
+def protocols_of_data(
+    ratings: Ratings,
+    systems: Any,
+    metric: str,
+    threshold: float | str | None,
+    *,
+    train: float = 0.8,
+    groups: int = 10,
+    nonrelevant: int = 99,
+    length: int = 100,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Protocols:
+    """Train systems on ratings, and measure them under each protocol."""
+    level = threshold_on(ratings, threshold)
+    split = random(ratings, train=train, seed=seed)
+    notes: list[str] = []
+    rankings = {"AR": Ranking(length=length, threshold=level)}
+    smallest = ratings.n_items // groups
+    if smallest > nonrelevant:
+        split = replace(split, item_groups=popularity_groups(ratings, groups))
+        rankings["P1R"] = Ranking(
+            relevant="one", candidates="group", nonrelevant=nonrelevant, length="all", threshold=level
+        )
+    else:
+        notes.append(
+            f"P1R is left out: its {groups} popularity groups have {smallest:,} items, fewer than the "
+            f"{nonrelevant + 1:,} targets of a list; choose fewer groups or fewer targets"
+        )
+    runs = _ranked(split, systems, rankings, seed, jobs)
+    lists = {name: runs[name] for name in rankings}
+    tests = dict.fromkeys(rankings, split.test)
+    try:
+        uniform = uniform_test(ratings, sigma=1.0 - train, epsilon=0.2, seed=seed)
+    except ImpossibleSplitError as error:
+        notes.append(f"U1R and UAR are left out: {error}")
+    else:
+        wanted = {
+            "U1R": Ranking(relevant="one", candidates="test", nonrelevant=nonrelevant, length="all", threshold=level),
+            "UAR": Ranking(candidates="test", length=length, threshold=level),
+        }
+        lists |= _ranked(uniform, systems, wanted, seed, jobs)
+        tests |= dict.fromkeys(wanted, uniform.test)
+        notes += [f"U1R and UAR: {note}" for note in uniform.notes]
+    found = []
+    for name, made in lists.items():
+        averaging = _BY_GROUP if name == "P1R" else _PLAIN
+        known = split.train if name == CHOSEN else None
+        try:
+            found.append(Protocol(name, measure(made, tests[name], metric, threshold=level, train=known), averaging))
+        except CranfieldError as error:
+            if name == CHOSEN:
+                raise
+            notes.append(f"{name} is left out: {error}")
+    return Protocols(tuple(found), split, tuple(lists[CHOSEN]), tuple(notes))
+
+
+def _ranked(
+    split: Split, systems: Any, rankings: dict[str, Ranking], seed: int, jobs: int | None
+) -> dict[str, list[Run]]:
+    """Train each system once, and rank under each of the rankings."""
+    names = list(named_systems(systems, seed))
+    made: dict[int, list[Run]] = {}
+    for done in fit_each(split.train, systems, seed=seed, jobs=jobs):
+        made[done.place] = rank_under(done.result, split, list(rankings.values()), seed=seed, name=names[done.place])
+    if not made:
+        raise SettingError("no system is given; name at least one, such as popularity")
+    return {name: [made[place][k] for place in sorted(made)] for k, name in enumerate(rankings)}

@@ -1,0 +1,467 @@
+"""What a random ranking of each user's targets would score, and how many times that a system scores.
+
+In a uniformly random ranking all targets are tied, so that metrics with a closed form over tied items have one here:
+P, Recall, F1, HitRate, RR, AP, Rprec, DCG, nDCG, RBP and others, at any cut-off. Of other metrics the mean over random
+rankings is taken, with its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._decisions import takes_decisions
+from cranfield._errors import SettingError
+from cranfield._progress import progress
+from cranfield._random import stream
+from cranfield._table import Table
+from cranfield.biases.densities import density_of
+from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
+from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.inputs import as_test
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
+from cranfield.measures.ranked import Ranked
+from cranfield.measures.scores import Scores
+from cranfield.rankings.lists import Ties
+from cranfield.rankings.run import Run
+from cranfield.rankings.targets import Targets
+
+DRAWS = 100
+"""How many random rankings are drawn for a metric without a closed form."""
+
+_MEANS = ("mean", "weighted")
+
+
+@dataclass(frozen=True, eq=False)
+class TimesRandom:
+    """The averages of systems beside that of a random ranking of the same targets.
+
+    Parameters
+    ----------
+    scores
+        What the systems score.
+    random
+        What a random ranking scores in expectation, as the scores of one system.
+    errors
+        The standard error of the random average of each metric: 0 where it is a closed form.
+    targets
+        The mean number of targets per list.
+    averaging
+        How lists are averaged.
+    """
+
+    scores: Scores
+    random: Scores
+    errors: NDArray[np.float64]
+    targets: float
+    averaging: Averaging
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per system and metric: the average, that of random, its error, and the ratio of both.
+
+        ``times_random`` is null where the random average is 0 or undefined.
+        """
+        means, chance = self.scores.average(self.averaging), self.random.average(self.averaging)[0]
+        rows = [
+            (system, metric, means[s, m], chance[m], self.errors[m], means[s, m] / chance[m] if chance[m] else None)
+            for s, system in enumerate(self.scores.systems)
+            for m, metric in enumerate(self.scores.metrics)
+        ]
+        numbers = ("mean", "random", "random_error", "times_random")
+        schema = {"system": pl.String, "metric": pl.String, **dict.fromkeys(numbers, pl.Float64)}
+        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("times_random").fill_nan(None))
+
+    def table(self) -> Table:
+        """Return how many times random each system is: one row per system, and one for random itself."""
+        frame = self.frame()
+        ratios = {(system, metric): ratio for system, metric, *_, ratio in frame.iter_rows()}
+        chance = {metric: (value, error) for _, metric, _, value, error, _ in frame.iter_rows()}
+        rows = [
+            [system, *(_ratio_text(ratios[system, metric]) for metric in self.scores.metrics)]
+            for system in self.scores.systems
+        ]
+        rows.append(["a random ranking", *(_chance_text(*chance[metric]) for metric in self.scores.metrics)])
+        notes = [
+            f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average); "
+            f"with ± the mean of {DRAWS} random rankings and its standard error."
+            if self.errors.any()
+            else f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average)."
+        ]
+        return Table(["system", *self.scores.metrics], rows, "Times the score of a random ranking", notes)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _ratio_text(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:,.3g}"
+
+
+def _chance_text(value: float, error: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.4f}" + (f" ±{error:.4f}" if error else "")
+
+
+@takes_decisions(Averaging)
+def times_random(
+    runs: Any,
+    test: Any = None,
+    metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
+    *,
+    threshold: float | str | None = AUTO,
+    lists: Kind = "full",
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+    negative_grades: NegativeGrades = "judged",
+    keep_seen: bool = False,
+    candidates: Literal["all", "test"] = "all",
+    targets: Targets | None = None,
+    seed: int = 0,
+    average: str | Average | Averaging = "mean",
+    **decisions: Unpack[AveragingOptions],
+) -> TimesRandom:
+    """Measure systems, and say how many times better they are than a random ranking of the same targets.
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, lists, ties, train, negative_grades
+        As for `measure`.
+    keep_seen
+        Whether training items of a user are targets as well. Otherwise the targets are all items of the training set,
+        the test set and the lists that the user did not rate in training.
+    candidates
+        ``all`` of these items, or those with a ``test`` rating.
+    targets
+        The targets, where they are others, such as drawn ones.
+    seed
+        Fixes the random rankings of metrics without a closed form.
+    average, undefined, groups, coverage, by
+        How lists are averaged; a mean or a weighted mean.
+
+    Notes
+    -----
+    A random list is as long as the longest list of any system. In the one-relevant design its targets are those of the
+    list. The expectation is over random rankings, each as likely as any other; of condensed lists, over rankings of the
+    items with a test rating.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> train = cf.Ratings.of([1, 2, 2, 2], ["a", "b", "c", "d"])
+    >>> test = cf.Ratings.of([1], ["b"])
+    >>> times_random({"mine": {1: ["b", "c"]}}, test, ["P@1", "RR"], train=train).frame().rows()
+    [('mine', 'P@1', 1.0, 0.3333333333333333, 0.0, 3.0), ('mine', 'RR', 1.0, 0.5, 0.0, 2.0)]
+    """
+    averaging = Averaging.of(average, **decisions)
+    if averaging.kind.spelling.name not in _MEANS:
+        raise SettingError(
+            f"average='{averaging.average}' of a random ranking is not the average of its expected values; use mean or "
+            "weighted"
+        )
+    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    test = None if test is None else as_test(test)
+    judged = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    scores = measure_judged(judged, measuring)
+    baseline = RandomTargets.of(
+        judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates, targets=targets
+    )
+    return times_random_of(scores, baseline, measuring, averaging, check.whole("seed", seed, at_least=0))
+
+
+def times_random_of(
+    scores: Scores, baseline: RandomTargets, measuring: Measuring, averaging: Averaging, seed: int = 0
+) -> TimesRandom:
+    """Return scores beside those of random rankings of the targets in ``baseline``."""
+    random, errors = baseline.measure(measuring, averaging, seed)
+    return TimesRandom(scores, random, errors, float(baseline.sizes.mean()), averaging)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomTargets:
+    """The targets of each list, as far as a random ranking of them needs to be known.
+
+    Parameters
+    ----------
+    like
+        The judged lists of some system: its judgments and its context.
+    sizes
+        The number of targets of each list.
+    inside
+        Whether each judgment is of a target.
+    longest
+        How long a random list is.
+    excluded
+        The training ratings whose items are no targets of their user; None if there are none.
+    candidates
+        Which items of the test set's vocabulary can be targets; None if all can.
+    """
+
+    like: Judged
+    sizes: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+    longest: int
+    excluded: Ratings | None
+    candidates: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        judged: Sequence[Judged],
+        *,
+        keep_seen: bool = False,
+        candidates: str = "all",
+        targets: Targets | None = None,
+    ) -> RandomTargets:
+        """Return the targets behind judged lists that all have the same judgments."""
+        check.one_of("candidates", candidates, ("all", "test"))
+        first = judged[0]
+        judgments, longest = first.judgments, max(lists.depth for lists in judged)
+        everything = np.ones(len(judgments), dtype=np.bool_)
+        if first.ranked is not None and first.ranked.one_relevant:
+            sizes = np.maximum.reduce([lists.lengths for lists in judged]).astype(np.int64)
+            return cls(first, np.maximum(sizes, 1), everything, longest, None)
+        if targets is not None:
+            return cls(first, *_of_targets(targets, judgments), longest, None)
+        train = None if keep_seen else first.context.train
+        is_tested = np.zeros(len(judgments.item_ids), dtype=np.bool_)
+        is_tested[judgments.items] = True
+        if candidates == "test":
+            items = int(is_tested.sum())
+        else:
+            strangers = {item for lists in judged if lists.ranked for item in lists.ranked.unknown_items}
+            items = len(judgments.item_ids) + len(_unknown(strangers, first.context.train, judgments))
+        sizes, inside = np.full(judgments.n_lists, items), everything
+        if train is not None:
+            seen, inside = _seen(train, judgments, is_tested if candidates == "test" else None)
+            sizes = sizes - seen
+        return cls(first, np.maximum(sizes, 1), inside, longest, train, is_tested if candidates == "test" else None)
+
+    def tied(self) -> Judged:
+        """Return a list for each, in which every order of the targets is as likely as any other."""
+        judgments = self.like.judgments
+        lists, pointers = judgments.lists[self.inside], np.flatnonzero(self.inside)
+        sizes = self.sizes.astype(np.int32)
+        return Judged(
+            judgments=judgments,
+            lists=lists,
+            ranks=_places_in(lists, judgments.n_lists).astype(np.int32) + np.int32(1),
+            pointers=pointers,
+            lengths=np.minimum(sizes, self.longest).astype(np.int32),
+            tied_from=np.ones(len(lists), dtype=np.int32),
+            tied_to=sizes[lists],
+            context=self.like.context,
+            groups=self.like.groups,
+            group_names=self.like.group_names,
+            ranked=Ranked("random", ties="average", longest=self.longest, shares_items=True),
+        )
+
+    def drawn(self, seed: int, number: int) -> Judged:
+        """Return one random ranking of the targets: ranks of the judged ones, drawn without replacement."""
+        tied, rng = self.tied(), stream(seed, "random ranking", number)
+        ranks = _random_ranks(tied.lists, self.sizes, rng)
+        kept = np.flatnonzero(ranks <= self.longest)
+        order = kept[np.lexsort((ranks[kept], tied.lists[kept]))]
+        return replace(
+            tied,
+            lists=tied.lists[order],
+            ranks=ranks[order].astype(np.int32),
+            pointers=tied.pointers[order],
+            tied_from=None,
+            tied_to=None,
+            _views={},
+        )
+
+    def measure(self, measuring: Measuring, averaging: Averaging, seed: int) -> tuple[Scores, NDArray[np.float64]]:
+        """Return what random rankings score in expectation, and the standard error of each metric's average."""
+        wanted = measuring.wanted
+        closed = [metric for metric in wanted if metric.definition.averages_ties and metric.definition.name != "AUC"]
+        others = [metric for metric in wanted if metric not in closed]
+        parts = []
+        if closed:
+            parts.append(measure_judged([self.tied()], measuring.with_(metrics=tuple(closed))))
+        errors = dict.fromkeys(map(str, wanted), 0.0)
+        if others:
+            random, spread = self._drawn_scores(measuring.with_(metrics=tuple(others)), averaging, seed)
+            parts.append(random)
+            errors.update(spread)
+        names = [str(metric) for metric in wanted]
+        return _side_by_side(parts, names), np.array([errors[name] for name in names])
+
+    def _drawn_scores(self, measuring: Measuring, averaging: Averaging, seed: int) -> tuple[Scores, dict[str, float]]:
+        """Return the mean scores over random rankings, and the standard error of each metric's average."""
+        refuse = [str(metric) for metric in measuring.wanted if "predictions" in metric.definition.needs]
+        if refuse:
+            raise SettingError(f"a random ranking predicts no ratings, so that {', '.join(refuse)} has no random value")
+        # What a metric of the user's own looks at is not known.
+        of_lists = any(
+            "whole lists" in metric.definition.needs or metric.definition.family == "own" for metric in measuring.wanted
+        )
+        drawn = []
+        with progress("Ranking at random", total=DRAWS, unit="rankings") as bar:
+            for number in range(DRAWS):
+                judged = self._whole(seed, number) if of_lists else self.drawn(seed, number)
+                drawn.append(measure_judged([judged], measuring))
+                bar.advance()
+        averages = np.stack([scores.average(averaging)[0] for scores in drawn])
+        values = np.stack([scores.values for scores in drawn])
+        overall = np.stack([scores.overall for scores in drawn if scores.overall is not None])
+        known = ~np.isnan(values)
+        sums = np.where(known, values, 0.0).sum(axis=0)
+        mean = np.divide(sums, known.sum(axis=0), out=np.full(sums.shape, np.nan), where=known.any(axis=0))
+        spread = averages.std(axis=0, ddof=1) / np.sqrt(DRAWS)
+        scores = replace(drawn[0], values=mean, overall=overall.mean(axis=0))
+        return scores, {name: float(error) for name, error in zip(scores.metrics, spread)}
+
+    def _whole(self, seed: int, number: int) -> Judged:
+        """Return one random ranking with all items of its lists, for metrics that look at whole lists."""
+        judgments, rng = self.like.judgments, stream(seed, "random lists", number)
+        items = judgments.item_ids
+        if judgments.n_lists and self.sizes.max() > len(items):
+            raise SettingError(
+                "lists hold items that the test set does not know, so that whole random lists of them cannot be drawn; "
+                "make lists and test set of one split"
+            )
+        from cranfield.measures.judging import judged_by
+
+        rows = []
+        block = max(1, (1 << 23) // max(len(items), 1))
+        for start in range(0, judgments.n_lists, block):
+            users = judgments.users[start : start + block]
+            keys = rng.random((len(users), len(items)), dtype=np.float32)
+            if self.candidates is not None:
+                keys[:, ~self.candidates] = 2.0
+            if self.excluded is not None:
+                seen, columns = _training_cells(self.excluded, judgments, users)
+                keys[seen, columns] = 2.0
+            rows.append(np.argsort(keys, axis=1, kind="stable")[:, : self.longest])
+        lists = np.concatenate(rows)
+        lengths = np.minimum(self.sizes, self.longest)
+        held = np.arange(lists.shape[1])[None, :] < lengths[:, None]
+        run = Run(
+            name="random",
+            user_ids=judgments.user_ids,
+            item_ids=items,
+            users=judgments.users,
+            indptr=np.append(np.int64(0), np.cumsum(lengths)),
+            items=lists[held].astype(np.int32),
+        )
+        return judged_by(run, judgments, self.like.context)
+
+
+def _side_by_side(parts: Sequence[Scores], names: Sequence[str]) -> Scores:
+    """Return scores of the same lists with the metrics of all parts, in the order of ``names``."""
+    where = {name: (part, place) for part in parts for place, name in enumerate(part.metrics)}
+    chosen = [where[name] for name in names]
+    assert all(part.overall is not None for part in parts)
+    return replace(
+        parts[0],
+        metrics=tuple(names),
+        values=np.stack([part.values[:, place] for part, place in chosen], axis=1),
+        lower_is_better=tuple(part.lower_is_better[place] for part, place in chosen),
+        zero_if_undefined=tuple(part.zero_if_undefined[place] for part, place in chosen),
+        overall=np.stack([part.overall[:, place] for part, place in chosen if part.overall is not None], axis=1),
+        filled=None,
+        unjudged=None,
+        recommended=None,
+    )
+
+
+def _places_in(lists: NDArray[np.int32], n_lists: int) -> NDArray[np.int64]:
+    """Return the place of each entry in its list, from 0; lists ascend."""
+    counts = np.bincount(lists, minlength=n_lists)
+    return np.arange(len(lists)) - (np.cumsum(counts) - counts)[lists]
+
+
+def _random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return distinct ranks from 1 to the size of its list for each entry; every choice is equally likely.
+
+    Ranks are drawn with replacement, and those that meet an earlier one of their list are drawn again: so each is
+    uniform over what the earlier ones left.
+    """
+    ranks = 1 + np.floor(rng.random(len(lists)) * sizes[lists]).astype(np.int64)
+    width = np.int64(sizes.max(initial=0) + 1)
+    while True:
+        keys = lists * width + ranks
+        order = np.argsort(keys, kind="stable")
+        again = order[1:][keys[order][1:] == keys[order][:-1]]
+        if len(again) == 0:
+            return ranks
+        ranks[again] = 1 + np.floor(rng.random(len(again)) * sizes[lists[again]]).astype(np.int64)
+
+
+def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -> set[str]:
+    """Return the items of lists and training set that the test set does not know, as text."""
+    if train is None:
+        return strangers
+    codes = judgments.item_ids.translation(train.item_ids)
+    if codes is None:
+        return strangers
+    return strangers | set(train.item_ids.text.filter(pl.Series(codes < 0)).to_list())
+
+
+def _seen(
+    train: Ratings, judgments: Judgments, candidates: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many candidates the user of each list rated in training, and whether each judgment is of none of them.
+
+    ``candidates`` are over the items of the test set; None if all items are.
+    """
+    codes = train.user_ids.translation(judgments.user_ids)
+    users = judgments.users.astype(np.int64) if codes is None else codes[judgments.users].astype(np.int64)
+    counted = np.ones(len(train), dtype=np.bool_)
+    if candidates is not None:
+        own = judgments.item_ids.translation(train.item_ids)
+        known = train.items if own is None else own[train.items]
+        counted = np.append(candidates, False)[known]
+    counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
+    item_codes = train.item_ids.translation(judgments.item_ids)
+    items = judgments.items if item_codes is None else item_codes[judgments.items]
+    width = np.int64(train.n_items)
+    keys = np.repeat(np.arange(train.n_users, dtype=np.int64), np.diff(train.indptr)) * width + train.items
+    wanted = np.where((users[judgments.lists] >= 0) & (items >= 0), users[judgments.lists] * width + items, -1)
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    return counts, (keys[place] != wanted) if len(keys) else np.ones(len(wanted), dtype=np.bool_)
+
+
+def _training_cells(
+    train: Ratings, judgments: Judgments, users: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return row (place in ``users``) and item, as the test set codes it, of these users' training ratings."""
+    codes = train.user_ids.translation(judgments.user_ids)
+    theirs = users if codes is None else codes[users]
+    item_codes = judgments.item_ids.translation(train.item_ids)
+    rows, items = [], []
+    for row, user in enumerate(theirs):
+        if user >= 0:
+            profile = train.items[train.indptr[user] : train.indptr[user + 1]]
+            profile = profile if item_codes is None else item_codes[profile]
+            profile = profile[profile >= 0]
+            rows.append(np.full(len(profile), row))
+            items.append(profile)
+    nothing = np.zeros(0, dtype=np.int64)
+    return (np.concatenate(rows), np.concatenate(items)) if rows else (nothing, nothing)
+
+
+def _of_targets(targets: Targets, judgments: Judgments) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many targets each list has, and whether each judgment is of one of them."""
+    test = targets.test
+    if test is None or test.item_ids != judgments.item_ids or test.user_ids != judgments.user_ids:
+        raise SettingError("the targets are not of the split of this test set; make both of one split")
+    targets = targets if targets.drawn is not None else targets.drawn_for(judgments.users)
+    found = density_of(targets, judgments.threshold)
+    inside = np.zeros(len(judgments), dtype=np.bool_)
+    for place, user in enumerate(judgments.users):
+        held = slice(judgments.indptr[place], judgments.indptr[place + 1])
+        inside[held] = targets.contain(np.array([user]), judgments.items[held][None, :])[0]
+    return found.sizes, inside

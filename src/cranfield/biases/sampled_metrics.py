@@ -1,0 +1,377 @@
+"""What metrics that were measured among sampled items say about the whole catalogue.
+
+A relevant item that was ranked r-th among itself and m sampled others has some rank R among all n candidates, and r − 1
+is hypergeometric (or binomial, if the sample was drawn with replacement). The distribution of R that explains the
+sampled ranks best gives an estimate of any metric of R (Li et al. 2020); a corrected metric of r trades bias for
+variance (Krichene and Rendle 2020). Many distributions of R explain the same sampled ranks: the interval holds what all
+of them say, and where it is wide, the sampled ranks do not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield._table import Table
+from cranfield.measures.definition import Metric
+from cranfield.measures.inputs import as_metrics
+
+Floats = NDArray[np.float64]
+SUPPORTED = ("HitRate", "Recall", "P", "RR", "AP", "nDCG")
+"""The metrics of the rank of a single relevant item that can be corrected."""
+
+# Up to so many ranks the grid holds every one; beyond, so many in each step of a factor of e.
+_EVERY_RANK = 400
+_PER_STEP = 60
+_ITERATIONS = 400
+_GROUPS = 20
+_BANDS = 20
+_WIDE = 0.5
+# Rows that are not alike can contradict every distribution; the bands are then made so many times as wide.
+_WIDER = (1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedMetrics:
+    """Metrics of sampled ranks, and what they say about the whole catalogue.
+
+    Parameters
+    ----------
+    frame
+        One row per metric: its mean among the sampled items (``sampled``), the ``estimate`` for the whole catalogue, an
+        interval that holds every value that agrees with the sampled ranks, and whether it is ``identified``: whether
+        the interval is at most half as wide as the estimate.
+    n_ranks
+        The number of ranks.
+    estimator, level
+        How the estimate was made, and the confidence of the interval.
+    """
+
+    frame: pl.DataFrame
+    n_ranks: int
+    estimator: str
+    level: float
+
+    def table(self) -> Table:
+        """Return the same for people; a value that is not identified is called so."""
+        rows = [
+            [
+                row["metric"],
+                f"{row['sampled']:.4f}",
+                f"{row['estimate']:.4f}" if row["identified"] else "not identified",
+                f"[{row['lower']:.4f}, {row['upper']:.4f}]",
+            ]
+            for row in self.frame.iter_rows(named=True)
+        ]
+        header = ["metric", "among sampled", "whole catalogue", f"{self.level:.0%} interval"]
+        notes = ["Not identified: values in the whole interval agree with the sampled ranks. Rank all candidates."]
+        told = notes if not self.frame["identified"].all() else []
+        return Table(header, rows, f"Sampled metrics corrected, {self.n_ranks:,} ranks", told)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def correct_sampled(
+    ranks: Any,
+    metrics: Sequence[str | Metric] | str | Metric = ("HitRate@10", "nDCG@10"),
+    *,
+    sampled: int | None = None,
+    candidates: int | None = None,
+    replacement: bool = False,
+    estimator: Literal["mle", "bv"] = "mle",
+    gamma: float = 0.1,
+    level: float = 0.95,
+) -> CorrectedMetrics:
+    r"""Estimate metrics on the whole catalogue from ranks among sampled items.
+
+    Parameters
+    ----------
+    ranks
+        The rank of each relevant item, from 1, among itself and the items sampled for it: an array, or a frame with a
+        column ``rank`` and perhaps ``sampled`` and ``candidates``.
+    metrics
+        HitRate, Recall, P, RR, AP and nDCG of a single relevant item, with or without a cut-off.
+    sampled
+        m: how many other items were sampled for each.
+    candidates
+        n: how many items they were sampled from, without the relevant one.
+    replacement
+        Whether they were drawn with replacement.
+    estimator
+        ``mle``: the metric of the most likely distribution of full ranks. ``bv``: the corrected metric of Krichene and
+        Rendle with the least squared bias and γ times variance, for full ranks that are all equally likely.
+    gamma
+        γ of ``bv``: 0 is the least bias, 1 the least variance.
+    level
+        The confidence of the interval.
+
+    Notes
+    -----
+    The interval is the range of the metric over all distributions of full ranks under which the distribution function
+    of sampled ranks lies within simultaneous confidence bands, found by linear programming. Where rows differ in m or
+    n, full ranks are taken to be independent of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = correct_sampled(np.ones(500), "HitRate@10", sampled=99, candidates=100)
+    >>> result.frame["identified"].to_list()
+    [True]
+    """
+    wanted = as_metrics(metrics)
+    for metric in wanted:
+        _check_metric(metric)
+    level = check.share("level", level)
+    check.one_of("estimator", estimator, ("mle", "bv"))
+    rows = _Rows.of(ranks, sampled, candidates)
+    replacement = check.flag("replacement", replacement)
+    grid = _grid(int(rows.candidates.max()) + 1)
+    mixture = _Mixture.of(rows, grid, replacement)
+    explained = mixture.most_likely()
+    found = []
+    for metric in wanted:
+        worth = _worth(metric, grid)
+        among = float(_worth(metric, np.arange(1, int(rows.ranks.max()) + 1))[rows.ranks - 1].mean())
+        low, high = mixture.range_of(worth, level)
+        value = float(worth @ explained)
+        if estimator == "bv":
+            value = mixture.corrected(worth, _gamma(gamma))
+        value = float(np.clip(value, low, high))
+        identified = high - low <= _WIDE * value
+        found.append((str(metric), among, value, low, high, bool(identified)))
+    schema = {"metric": pl.String, "sampled": pl.Float64, "estimate": pl.Float64, "lower": pl.Float64}
+    frame = pl.DataFrame(found, schema={**schema, "upper": pl.Float64, "identified": pl.Boolean}, orient="row")
+    return CorrectedMetrics(frame, len(rows.ranks), estimator, level)
+
+
+def _gamma(value: float) -> float:
+    value = check.number("gamma", value)
+    if not 0 < value <= 1:
+        raise SettingError(f"gamma={value:g} is not above 0 and at most 1; give such a number")
+    return value
+
+
+def _check_metric(metric: Metric) -> None:
+    if metric.definition.name not in SUPPORTED or metric.parameters:
+        raise SettingError(f"{metric} is not a metric of a single rank; ask for {', '.join(SUPPORTED)}")
+    if metric.definition.name == "P" and metric.cutoff is None:
+        raise SettingError("P without cut-off divides by the length of the list; give it a cut-off, as in P@10")
+
+
+def _worth(metric: Metric, ranks: NDArray[Any]) -> Floats:
+    """Return the value of a metric for a single relevant item at each rank."""
+    ranks = np.asarray(ranks, dtype=np.float64)
+    inside = np.ones(len(ranks)) if metric.cutoff is None else (ranks <= metric.cutoff).astype(np.float64)
+    name = metric.definition.name
+    if name in ("RR", "AP"):
+        return inside / ranks
+    if name == "nDCG":
+        return inside / np.log2(ranks + 1.0)
+    return inside / (metric.cutoff or 1) if name == "P" else inside
+
+
+def _grid(most: int) -> Floats:
+    """Return the full ranks that a distribution may have: all up to some, then ever fewer, and the last."""
+    if most <= 10 * _EVERY_RANK:
+        return np.arange(1, most + 1, dtype=np.float64)
+    steps = int(np.ceil(_PER_STEP * np.log(most / _EVERY_RANK)))
+    beyond = np.unique(np.round(np.geomspace(_EVERY_RANK, most, steps)))
+    return np.unique(np.concatenate([np.arange(1, _EVERY_RANK + 1), beyond])).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Sampled ranks, with how many items each was sampled among and from."""
+
+    ranks: NDArray[np.int64]
+    sampled: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ranks: Any, sampled: int | None, candidates: int | None) -> _Rows:
+        frame = ranks if isinstance(ranks, pl.DataFrame) else None
+        if frame is not None and "rank" not in frame.columns:
+            raise InputError("no column is called 'rank'", remedy="name the column of sampled ranks 'rank'")
+        values = _whole_numbers("rank", frame["rank"].to_numpy() if frame is not None else ranks)
+        if len(values) == 0:
+            raise InputError("there are no sampled ranks", remedy="give the rank of at least one relevant item")
+        columns = {}
+        for name, given in (("sampled", sampled), ("candidates", candidates)):
+            if given is not None:
+                columns[name] = np.full(len(values), check.whole(name, given))
+            elif frame is not None and name in frame.columns:
+                columns[name] = _whole_numbers(name, frame[name].to_numpy())
+            else:
+                raise SettingError(f"how many items are {name} is not said; give {name}=..., or a column of that name")
+        rows = cls(values, columns["sampled"], columns["candidates"])
+        wrong = np.flatnonzero((rows.ranks < 1) | (rows.ranks > rows.sampled + 1))
+        if len(wrong):
+            row = int(wrong[0])
+            raise InputError(
+                f"the rank {rows.ranks[row]:,} (row {row + 1}) is not between 1 and {rows.sampled[row] + 1:,}",
+                remedy="ranks are those among the relevant item and the sampled ones, counted from 1",
+            )
+        return rows
+
+
+def _whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iuf" or not (array == np.floor(array)).all():
+        raise InputError(f"the column {name!r} does not hold whole numbers", remedy="give counts and ranks from 1")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """How the sampled ranks come about: how often each was seen, and how likely it is for each full rank.
+
+    For each number of sampled items, ``counts[r]`` rows have the sampled rank r + 1, and ``chances[r, k]`` is its
+    probability at the k-th full rank of the grid, the mean over the rows' numbers of candidates.
+    """
+
+    grid: Floats
+    counts: list[Floats]
+    chances: list[Floats]
+
+    @classmethod
+    def of(cls, rows: _Rows, grid: Floats, replacement: bool) -> _Mixture:
+        if not replacement and (rows.sampled > rows.candidates).any():
+            raise SettingError(
+                f"{int(rows.sampled.max()):,} items cannot be sampled without replacement from "
+                f"{int(rows.candidates.min()):,}; give replacement=True, or the right numbers"
+            )
+        counts, chances = [], []
+        for m in np.unique(rows.sampled):
+            own = rows.sampled == m
+            counts.append(np.bincount(rows.ranks[own] - 1, minlength=int(m) + 1).astype(np.float64))
+            chances.append(_mean_chances(int(m), rows.candidates[own], grid, replacement))
+        return cls(grid, counts, chances)
+
+    def most_likely(self) -> Floats:
+        """Return the distribution of full ranks under which the sampled ranks are likeliest, by expectation steps."""
+        weights = np.full(len(self.grid), 1.0 / len(self.grid))
+        total = sum(float(counts.sum()) for counts in self.counts)
+        for _ in range(_ITERATIONS):
+            update = np.zeros(len(weights))
+            for counts, chances in zip(self.counts, self.chances):
+                mixed = np.maximum(chances @ weights, 1e-300)
+                update += (counts / mixed) @ chances
+            new = weights * update / total
+            if np.abs(new - weights).max() < 1e-9:
+                return new
+            weights = new
+        return weights / weights.sum()
+
+    def corrected(self, worth: Floats, gamma: float) -> float:
+        """Return the mean of Krichene and Rendle's corrected metric of sampled ranks."""
+        value, total = 0.0, 0.0
+        for counts, chances in zip(self.counts, self.chances):
+            # Full ranks are uniform: a grid point stands for the ranks from it to the next.
+            prior = np.diff(np.append(self.grid, self.grid[-1] + 1.0))
+            prior = prior / prior.sum()
+            moments = (chances * prior) @ chances.T
+            spread = np.diag(chances @ prior)
+            system = (1.0 - gamma) * moments + gamma * spread
+            corrected = np.linalg.lstsq(system, (chances * prior) @ worth, rcond=None)[0]
+            value += float(counts @ corrected)
+            total += float(counts.sum())
+        return value / total
+
+    def range_of(self, worth: Floats, level: float) -> tuple[float, float]:
+        """Return the least and the largest mean worth over the distributions that agree with the sampled ranks."""
+        from scipy.optimize import linprog
+
+        matrix = np.concatenate([np.cumsum(chances, axis=0)[points] for _, chances, points in self._bands()])
+        for wider in _WIDER:
+            low, high = self._limits(level, wider)
+            ends = []
+            for sign in (1.0, -1.0):
+                found = linprog(
+                    sign * worth,
+                    A_ub=np.concatenate([matrix, -matrix]),
+                    b_ub=np.concatenate([high, -low]),
+                    A_eq=np.ones((1, len(worth))),
+                    b_eq=[1.0],
+                    bounds=(0, None),
+                    method="highs",
+                )
+                ends.append(sign * float(found.fun) if found.success else np.nan)
+            if not np.isnan(ends).any():
+                return ends[0], max(ends[0], ends[1])
+        return float(worth.min()), float(worth.max())  # nothing explains the sampled ranks, so that they say nothing
+
+    def _limits(self, level: float, wider: float) -> tuple[Floats, Floats]:
+        """Return the simultaneous limits of the distribution function of sampled ranks, ``wider`` times as wide."""
+        bands = self._bands()
+        confidence = 1.0 - (1.0 - level) / (2.0 * sum(len(points) for *_, points in bands))
+        limits = [
+            _wilson(np.cumsum(counts)[points] / counts.sum(), counts.sum(), confidence, wider)
+            for counts, _, points in bands
+        ]
+        return np.concatenate([low for low, _ in limits]), np.concatenate([high for _, high in limits])
+
+    def _bands(self) -> list[tuple[Floats, Floats, NDArray[np.int64]]]:
+        """Return the counts, the chances and the sampled ranks of each group at which its distribution is held."""
+        bands = []
+        each = max(2, _BANDS // len(self.counts))
+        for counts, chances in zip(self.counts, self.chances):
+            last = len(counts) - 1
+            points = np.unique(np.round(np.geomspace(1, max(last, 1), min(each, max(last, 1))))).astype(np.int64) - 1
+            bands.append((counts, chances, points))
+        return bands
+
+
+def _wilson(share: Floats, n: float, confidence: float, wider: float = 1.0) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of shares; rows that are not alike vary less than it says."""
+    from scipy.special import ndtri
+
+    z = wider * float(ndtri(confidence))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return middle - reach, middle + reach
+
+
+def _mean_chances(m: int, candidates: NDArray[np.int64], grid: Floats, replacement: bool) -> Floats:
+    """Return the chances over rows that differ in their number of candidates, about as many of which go together."""
+    ends = np.unique(np.quantile(candidates, np.linspace(0, 1, _GROUPS + 1), method="nearest"))
+    group = np.searchsorted(ends, candidates)
+    chances = np.zeros((m + 1, len(grid)))
+    for key in np.unique(group):
+        own = group == key
+        n = max(int(np.median(candidates[own])), m)
+        chances += own.mean() * _chances(m, n, grid, replacement)
+    return chances
+
+
+def _chances(m: int, n: int, grid: Floats, replacement: bool) -> Floats:
+    """Return sampled ranks × full ranks: how likely each sampled rank is at each full rank."""
+    from scipy.special import gammaln
+
+    above = np.minimum(grid - 1.0, float(n))[None, :]
+    x = np.arange(m + 1, dtype=np.float64)[:, None]
+    if replacement:
+        share = above / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = _choose(m, x, gammaln) + _times(x, np.log(share)) + _times(m - x, np.log1p(-share))
+        return np.exp(log)
+    possible = (x <= above) & (m - x <= n - above)
+    with np.errstate(invalid="ignore"):
+        log = _choose(above, x, gammaln) + _choose(n - above, m - x, gammaln) - _choose(n, m, gammaln)
+    return np.where(possible, np.exp(np.where(possible, log, 0.0)), 0.0)
+
+
+def _times(count: Any, logarithm: Floats) -> Floats:
+    """Return count · log, 0 where the count is 0."""
+    return np.where(count == 0, 0.0, count * logarithm)
+
+
+def _choose(n: Any, k: Any, gammaln: Any) -> Any:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(np.maximum(n - k, 0.0) + 1.0)

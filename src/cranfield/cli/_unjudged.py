@@ -1,0 +1,107 @@
+"""The options of ``compare`` about what nobody judged: tipping points, and judgments that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import click
+
+from cranfield.cli._given import refuse_idle
+from cranfield.cli._measuring import Loaded, MeasuringOptions, tell
+from cranfield.cli._output import put, put_text, written
+from cranfield.comparisons import add_judgments, label, tipping_points
+from cranfield.comparisons.labelling import CAVEATS
+from cranfield.comparisons.unjudged_pairs import LINEAR
+from cranfield.measures.inputs import as_metrics
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_IDLE = (
+    "lists", "train", "strict", "negative_grades", "significance", "correction", "method", "average", "coverage",
+    "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment", "report",
+)  # fmt: skip
+"""Options that say nothing of a tipping point."""
+
+judgments_option = click.option(
+    "--judgments",
+    metavar="FILE",
+    help="Judgments that came back, as label asks for them: user, item and rating; rows without a rating are left out.",
+)
+
+
+def tipping_options(command: Command) -> Command:
+    """Give a command the options of tipping points."""
+    flag = click.option(
+        "--tipping-point",
+        is_flag=True,
+        help="Show instead how many more of the loser's unjudged items than of the winner's would have to be liked for "
+        "the order to turn round.",
+    )
+    figure = click.option(
+        "--tipping-figure",
+        metavar="FILE",
+        help="Show tipping points, and draw the difference against the assumed relevance of unjudged items (SVG, PDF, "
+        "PNG or HTML).",
+    )
+    return flag(figure(command))
+
+
+def put_tipping(
+    measuring: MeasuringOptions,
+    metrics: Sequence[str],
+    options: Mapping[str, Any],
+    judgments: str | None,
+    figure: str | None,
+    format: str,
+    out: str | None,
+) -> None:
+    """Print the tipping points of every pair, or of every system with the baseline; draw them if a file is named."""
+    if format in ("matrix", "latex", "markdown"):
+        raise click.UsageError(f"--tipping-point has no {format}; use --format table, csv or json")
+    refuse_idle("with --tipping-point", *_IDLE)
+    loaded = with_judgments(measuring.load(), judgments)
+    points = tipping_points(
+        loaded.runs,
+        loaded.test,
+        metrics,
+        threshold=measuring.threshold,
+        baseline=options["baseline"],
+        seed=options["seed"],
+    )
+    if figure is not None:
+        from cranfield._figures import save
+
+        save(points.figure(), figure)
+    if format == "table":
+        put_text(str(points), out)
+    else:
+        put(written(points.frame(), format), out)
+
+
+def with_judgments(loaded: Loaded, judgments: str | None) -> Loaded:
+    """Return what was read with the judgments of a file among the test ratings."""
+    return loaded if judgments is None else replace(loaded, test=add_judgments(loaded.test, judgments))
+
+
+def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | None) -> list[str]:
+    """Return where comparisons of two systems stand once judgments came back, and what a reader must know of them."""
+    if judgments is None:
+        return []
+    sentences = []
+    if len(loaded.runs) == 2:
+        for metric in as_metrics(metrics):
+            if metric.definition.name in LINEAR and metric.cutoff is not None:
+                sentences.append(label(loaded.runs, loaded.test, metric, threshold=loaded.options.threshold).sentence)
+    return [*sentences, *CAVEATS]
+
+
+def show_labelling(found: Any, out: str | None) -> None:
+    """Print where a comparison stands and what to ask; write the pairs to a file if one is named."""
+    if out is None:
+        put_text(str(found), None)
+        return
+    put(written(found.frame(), "csv"), out)
+    put_text("\n".join((found.sentence, *CAVEATS)), None)
+    tell([f"{found.frame().height:,} pairs to ask about: {out}; fill in the column rating"])

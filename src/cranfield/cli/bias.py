@@ -1,0 +1,183 @@
+"""``cranfield bias``: how much of an evaluation is popularity, and what of it stands without."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cranfield._settings import settings
+from cranfield.cli._decisions import decision_option
+from cranfield.cli._given import refuse_idle
+from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._measuring import tell
+from cranfield.cli._output import output_options, put, put_tables, put_text
+from cranfield.cli._own_code import runs_named_code
+from cranfield.cli._reading import for_file, reading_options
+from cranfield.cli._report import report_option
+from cranfield.measures import Measuring
+
+if TYPE_CHECKING:
+    from cranfield.biases import Bias
+
+_EXAMPLES = """\b
+Examples:
+  cranfield bias --data ratings.csv
+  cranfield bias --data ratings.csv -s knn -s 'wrmf(factors=50)' -m nDCG@10
+  cranfield bias --test test.csv --train train.csv runs/*.tsv --threshold 4 --report bias.html
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.option("--data", metavar="FILE", help="Ratings, on which systems are trained under each protocol.")
+@click.option(
+    "--system",
+    "-s",
+    "systems",
+    multiple=True,
+    metavar="SYSTEM",
+    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, wrmf]",
+)
+@click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
+@click.option("--train", metavar="FILE", help="The training ratings, in which popularity is counted; with --test.")
+@click.option("-m", "--metric", default="P@10", show_default=True, help="A metric with a cut-off.")
+@decision_option(Measuring.decisions()["threshold"], metavar="R")
+@click.option(
+    "--groups", type=click.IntRange(min=2), default=10, show_default=True, help="The popularity percentiles of P1R."
+)
+@click.option(
+    "--nonrelevant",
+    type=click.IntRange(min=1),
+    default=99,
+    show_default=True,
+    help="With --data: the non-relevant items in a list of P1R and U1R.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="The level of significance.",
+)
+@click.option(
+    "--propensities",
+    metavar="KIND|FILE:COLUMN",
+    help="Also IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or from a "
+    "column of a file of user and item.",
+)
+@click.option(
+    "--clip",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="With --propensities: the lowest propensity that is used.",
+)
+@jobs_option
+@report_option
+@output_options("table", "json", "markdown", "latex")
+@reading_options
+@common_options
+@runs_named_code("systems")
+def command(
+    runs: tuple[str, ...],
+    data: str | None,
+    systems: tuple[str, ...],
+    test: str | None,
+    train: str | None,
+    metric: str,
+    threshold: Any,
+    groups: int,
+    nonrelevant: int,
+    alpha: float,
+    propensities: str | None,
+    clip: float,
+    jobs: int | None,
+    report: str | None,
+    format: str,
+    out: str | None,
+    reading: dict[str, Any],
+    seed: int,
+) -> None:
+    """Say how much of an evaluation is popularity, and which conclusions change without it.
+
+    Train systems on ratings with --data, or measure ranked lists with --test and --train.
+    """
+    from cranfield.biases import bias
+
+    if propensities is None:
+        refuse_idle("without --propensities", "clip")
+    options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed, "clip": clip}
+    options["propensities"] = _propensities(propensities)
+    if data is not None:
+        refuse_idle("with --data", "test", "train", "runs")
+        chosen = list(systems) or None
+        found = bias(_read(data, reading, [data]), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
+    else:
+        refuse_idle("without --data", "systems", "nonrelevant", "jobs")
+        found = _of_lists(runs, test, train, reading, options)
+    _put(found, format, out)
+    if not settings.quiet:
+        tell(found.notes)
+    if report is not None:
+        from cranfield.reports.page import page
+        from cranfield.reports.reporting import write_page
+        from cranfield.reports.sections.bias import bias_sections
+
+        write_page(report, page("How much of it is popularity?", bias_sections(found)))
+
+
+def _propensities(given: str | None) -> Any:
+    """Return the name of a model, or propensities from a column of a file."""
+    from cranfield.biases.propensities import KINDS
+    from cranfield.data import read
+
+    if given is None or given in KINDS:
+        return given
+    path, _, column = given.rpartition(":")
+    if not path:
+        raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
+    return read(path, rating=column)
+
+
+def _read(path: str, reading: dict[str, Any], files: list[str]) -> Any:
+    from cranfield.data import read
+
+    return read(path, **for_file(path, reading, files))
+
+
+def _of_lists(
+    runs: tuple[str, ...], test: str | None, train: str | None, reading: dict[str, Any], options: dict[str, Any]
+) -> Bias:
+    from cranfield.biases import bias
+    from cranfield.rankings import read_runs, read_test
+
+    if not runs or test is None or train is None:
+        raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
+    files = [test, train]
+    return bias(
+        runs=read_runs(runs if len(runs) > 1 else runs[0]),
+        test=read_test(test, **for_file(test, reading, files)),
+        train=_read(train, reading, files),
+        **options,
+    )
+
+
+def _put(found: Bias, format: str, out: str | None) -> None:
+    if format == "json":
+        put(json.dumps(_plain(found.as_dict()), indent=1, ensure_ascii=False), out)
+    elif format == "table":
+        put_text(found, out)
+    else:
+        put_tables(list(found.tables().values()), format, out)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it: NaN is null."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

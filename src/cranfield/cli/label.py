@@ -1,0 +1,40 @@
+"""``cranfield label``: name the judgments that would settle a comparison of two systems soonest."""
+
+from __future__ import annotations
+
+import click
+
+from cranfield.cli._given import refuse_idle
+from cranfield.cli._group import process_options
+from cranfield.cli._measuring import MeasuringOptions, measuring_options
+from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
+from cranfield.comparisons import label
+
+_EXAMPLES = """\b
+Examples:
+  cranfield label --test test.csv a.csv b.csv -m P@10 --budget 200 --out ask.csv
+  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv
+  cranfield label --test test.csv a.csv b.csv -m P@10 --judgments ask.csv --out more.csv    what to ask next
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@measuring_options
+@click.option(
+    "-m",
+    "--metric",
+    default="P@10",
+    show_default=True,
+    metavar="METRIC",
+    help="P, DCG or RBP with a cut-off: what an item adds does not depend on other items.",
+)
+@click.option("--budget", type=int, default=200, show_default=True, help="How many pairs to ask about at the most.")
+@judgments_option
+@click.option("--out", metavar="FILE", help="Write the pairs as CSV, with an empty column rating.")
+@process_options
+def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: str | None, out: str | None) -> None:
+    """Name the (user, item) pairs whose judgment would settle a comparison of two systems soonest."""
+    refuse_idle("here", "lists", "train", "strict", "negative_grades")
+    loaded = with_judgments(measuring.load(), judgments)
+    found = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
+    show_labelling(found, out)

@@ -1,0 +1,116 @@
+"""Judgments that came back: the file that `label` wrote, with ratings filled in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield.data import Ratings, read
+from cranfield.data.together import over_one_vocabulary
+from cranfield.measures.inputs import as_test
+
+_COLUMNS = ("user", "item", "rating")
+
+
+def add_judgments(test: Any, judgments: Any) -> Ratings:
+    """Return a test set with the judgments that came back.
+
+    Parameters
+    ----------
+    test
+        The held-out ratings.
+    judgments
+        A CSV file or a dataframe with the columns user, item and rating, as `label` makes it. Rows without a rating are
+        pairs that nobody has judged yet, and are left out. A pair that is judged twice, or is in the test set, must
+        have the same rating everywhere.
+
+    Examples
+    --------
+    >>> test = Ratings.of(["ann"], ["x"], [5])
+    >>> add_judgments(test, pl.DataFrame({"user": ["ann", "ann"], "item": ["y", "z"], "rating": [2, None]}))
+    Ratings(1 users, 2 items, 2 ratings)
+    """
+    known, answers = over_one_vocabulary([as_test(test), _read_answers(judgments)])
+    keys, new = (ratings.users.astype(np.int64) * ratings.n_items + ratings.items for ratings in (known, answers))
+    _, in_test, in_answers = np.intersect1d(keys, new, assume_unique=True, return_indices=True)
+    other = np.flatnonzero(known.values[in_test] != answers.values[in_answers])
+    if len(other):
+        before, after = int(in_test[other[0]]), int(in_answers[other[0]])
+        user, item = answers.user_ids.ids(answers.users[[after]])[0], answers.item_ids.ids(answers.items[[after]])[0]
+        raise InputError(
+            f"the judgment of item {item!r} by user {user!r} is {answers.values[after]:g}, and the test set has "
+            f"{known.values[before]:g}",
+            remedy="correct one of them, or leave the judgment out",
+        )
+    fresh = answers.keep(~np.isin(new, keys))
+    return Ratings.from_codes(
+        known.user_ids,
+        known.item_ids,
+        np.concatenate([known.users, fresh.users]),
+        np.concatenate([known.items, fresh.items]),
+        np.concatenate([known.values.astype(np.float64), fresh.values.astype(np.float64)]),
+        name=known.name,
+        history=known.history,
+    )
+
+
+def _read_answers(source: Any) -> Ratings:
+    """Read judgments; rows without a rating are left out, and equal rows are one."""
+    if isinstance(source, Ratings):
+        return source
+    named = Path(source) if isinstance(source, str | os.PathLike) else None
+    rows = _frame(source) if named is None else _file(named)
+    filled = rows.filter(pl.col("rating").is_not_null()).unique(maintain_order=True)
+    if not filled.height:
+        raise InputError(
+            "no row has a rating", source=named, remedy="fill in the column rating, and leave others empty"
+        )
+    _check_once(filled, named)
+    # As text, so that ids are what they are when a test set is read from a file.
+    return read(filled) if named is None else read(io.BytesIO(filled.write_csv().encode()), user="user", item="item")
+
+
+def _check_once(rows: pl.DataFrame, source: Path | None) -> None:
+    """Refuse a pair that has two ratings."""
+    twice = rows.filter(pl.struct("user", "item").is_duplicated())
+    if twice.height:
+        user, item = twice.row(0)[:2]
+        raise InputError(
+            f"item {item!r} is judged in two ways by user {user!r}", source=source, remedy="leave one of them out"
+        )
+
+
+def _frame(source: Any) -> pl.DataFrame:
+    rows = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+    _check_columns(rows.columns, None)
+    return rows.select(_COLUMNS)
+
+
+def _file(path: Path) -> pl.DataFrame:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            _check_columns(reader.fieldnames or (), path)
+            rows = [{name: (row[name] or "").strip() or None for name in _COLUMNS} for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"the file cannot be read ({error})", source=path, remedy="give the CSV file of label"
+        ) from error
+    return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String))
+
+
+def _check_columns(names: Any, source: Path | None) -> None:
+    missing = [name for name in _COLUMNS if name not in names]
+    if missing:
+        raise InputError(
+            f"there is no column {missing[0]!r}",
+            source=source,
+            remedy="judgments have the columns user, item and rating",
+        )

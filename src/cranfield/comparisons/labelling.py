@@ -1,0 +1,266 @@
+"""The verb `label`: which judgments would settle a comparison soonest, and what those that came back say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield._random import stream
+from cranfield._table import Table
+from cranfield.comparisons.contest import Contest
+from cranfield.comparisons.unjudged_pairs import TwoSystems
+from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.measures import Metric
+from cranfield.measures.inputs import as_metrics, as_runs, as_test
+
+CAVEATS = (
+    "Only the users themselves can judge: ask the user whom a row names, nobody else.",
+    "These judgments are chosen for two systems. A third one has not had its items judged, so comparing it with these "
+    "judgments is unfair to it.",
+)
+"""What a reader must know of judgments that were asked for."""
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """Where a comparison of two systems stands, and which pairs to ask about.
+
+    Parameters
+    ----------
+    metric
+        The metric, as it is spelled.
+    contest
+        The two systems as a sum over unjudged pairs.
+    ask
+        The pairs to ask about, the most telling first: ``user, item, rating, listed_by, liked``, the rating empty and
+        ``liked`` the probability that is guessed.
+    """
+
+    metric: str
+    contest: Contest
+    ask: pl.DataFrame
+
+    @property
+    def settled(self) -> bool:
+        """Whether no answer to the pairs that nobody judged can change the sign for these users."""
+        return self.contest.settled
+
+    @property
+    def probability(self) -> float:
+        """With which probability the system that is expected to be ahead is so; 1 where it is settled."""
+        return self.contest.probability
+
+    @property
+    def sentence(self) -> str:
+        """Where the comparison stands, in a sentence."""
+        ahead, behind = self.contest.names[self.contest.ahead], self.contest.names[1 - self.contest.ahead]
+        low, high = self.contest.bounds
+        if self.contest.level:
+            return (
+                f"{self.metric}: settled. {ahead} and {behind} are level for these users, and no judgment is left that "
+                "could tell them apart."
+            )
+        rest = f"{len(self.contest.pairs):,} unjudged pairs that matter"
+        if self.settled:
+            return (
+                f"{self.metric}: settled. {ahead} is ahead of {behind} for these users, whatever the answers to the "
+                f"remaining {rest} (difference between {low:+.4f} and {high:+.4f})."
+            )
+        sure = "above 0.999" if self.probability > 0.999 else f"{self.probability:.3f}"
+        return (
+            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {sure}, if the "
+            f"{rest} are liked as the test ratings of their items are (difference {self.contest.difference:+.4f}, "
+            f"between {low:+.4f} and {high:+.4f})."
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """Return the pairs to ask about."""
+        return self.ask
+
+    def table(self) -> Table:
+        """Return the first pairs to ask about as a table for people."""
+        rows = [
+            [str(user), str(item), listed_by, f"{liked:.2f}"]
+            for user, item, listed_by, liked in self.ask.head(SHOWN).select("user", "item", "listed_by", "liked").rows()
+        ]
+        more = [f"and {self.ask.height - SHOWN:,} more"] if self.ask.height > SHOWN else []
+        return Table(["user", "item", "listed by", "guess"], rows, "", [*more, *CAVEATS])
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n\n{self.table().text()}"
+
+    def __repr__(self) -> str:
+        state = "settled" if self.settled else f"probability {self.probability:.3f}"
+        return (
+            f"Labelling({' against '.join(self.contest.names)} by {self.metric}: {state}, {self.ask.height:,} to ask)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def label(
+    runs: Any,
+    test: Any,
+    metric: str | Metric = "P@10",
+    *,
+    budget: int = 200,
+    threshold: float | str | None = AUTO,
+) -> Labelling:
+    r"""Name the pairs of a user and an item whose judgment would settle a comparison of two systems soonest.
+
+    The idea is that of minimal test collections (Carterette, Allan and Sitaraman 2006). The difference of two systems
+    is a sum over pairs, :math:`D = D_0 + \sum_i s_i x_i`; items that both lists hold at the same rank drop out. The
+    comparison is settled once no answer to the rest can change the sign of :math:`D` for these users. An answer brings
+    it nearer if it is for the system that is ahead, so pairs are ordered by :math:`|s_i|` times the probability of that
+    answer, by the share of the item's test ratings that are relevant, damped towards the share of all.
+
+    Parameters
+    ----------
+    runs
+        Two runs, or what `measure` takes for them.
+    test
+        The held-out ratings; judgments that came back are among them (`add_judgments`).
+    metric
+        P, DCG or RBP with a cut-off: metrics in which what an item adds does not depend on other items.
+    budget
+        How many pairs to ask about at the most.
+    threshold
+        The lowest rating of a relevant item.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
+    >>> lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
+    >>> label(lists, test, "P@2", budget=2, threshold=4).ask.select("user", "item", "listed_by").rows()
+    [('bob', 'p', 'a'), ('ann', 'z', 'b')]
+    """
+    systems = _two(runs, test, threshold)
+    wanted = as_metrics(metric)
+    if len(wanted) != 1:
+        raise SettingError(f"judgments are asked for by one metric, and {len(wanted)} are given; give one")
+    contest = Contest.of(systems, wanted[0])
+    order = np.empty(0, dtype=np.int64) if contest.settled else contest.order()[: check.whole("budget", budget)]
+    pairs, listed = contest.pairs, contest.effects[order] > 0
+    ask = pl.DataFrame(
+        {
+            "user": systems.test.user_ids.ids(pairs.users[order]),
+            "item": systems.item_ids.ids(pairs.items[order]),
+            "rating": pl.Series([None] * len(order), dtype=pl.Float64),
+            "listed_by": np.where(listed, *contest.names).tolist(),
+            "liked": contest.likely[order],
+        }
+    )
+    return Labelling(str(wanted[0]), contest, ask)
+
+
+def labelling_curve(
+    runs: Any,
+    test: Any,
+    truth: Any,
+    metric: str | Metric = "P@10",
+    *,
+    step: int = 20,
+    threshold: float | str | None = AUTO,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Say how many judgments it takes to settle a comparison, by the order of `label` and by random choice.
+
+    Where the truth is known, answers are looked up instead of asked for. After every ``step`` answers the order is made
+    anew. ``chosen`` follows `label`; ``random`` draws among all unjudged pairs of the two systems' lists, those
+    included that both hold at the same rank, whose answer changes nothing.
+
+    Parameters
+    ----------
+    runs, test, metric, threshold
+        As for `label`.
+    truth
+        Ratings of every pair that the lists hold, such as those of `World.truth`.
+    step
+        How many answers come at a time.
+    seed
+        Fixes the random choice.
+
+    Returns
+    -------
+    pl.DataFrame
+        One row per strategy and step: ``strategy, judgments, settled, probability, ahead``.
+    """
+    systems = _two(runs, test, threshold)
+    step, seed = check.whole("step", step), check.whole("seed", seed, at_least=0)
+    (wanted,) = as_metrics(metric)
+    start = Contest.of(systems, wanted)
+    liked = _truly_liked(start, systems, as_test(truth))
+    idle = sum(map(len, systems.unjudged(wanted))) - len(start.pairs)
+    batches = {
+        "chosen": lambda contest, _: contest.order()[:step],
+        "random": _random_batches(len(start.pairs), idle, step, seed),
+    }
+    rows = [row for strategy, batch in batches.items() for row in _asked(strategy, start, liked, batch, step)]
+    columns = ["strategy", "judgments", "settled", "probability", "ahead"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+Batch = Callable[[Contest, NDArray[np.int64]], NDArray[np.int64]]
+"""Returns which of the pairs that are left to ask about next; it is given their places at the start, too."""
+
+
+def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:
+    """Return batches of a random order of all unjudged pairs, of which ``idle`` ones change nothing."""
+    order = np.argsort(stream(seed, "labelling", "random").random(pairs + idle), kind="stable")
+    asked = iter(range(0, len(order), step))
+
+    def batch(_: Contest, left: NDArray[np.int64]) -> NDArray[np.int64]:
+        start = next(asked)
+        return np.flatnonzero(np.isin(left, order[start : start + step]))
+
+    return batch
+
+
+def _asked(
+    strategy: str, contest: Contest, liked: NDArray[np.bool_], batch: Batch, step: int
+) -> Iterator[tuple[str, int, bool, float, str]]:
+    """Give where a contest stands after every batch of answers, until it is settled."""
+    left, count, total = np.arange(len(contest.pairs)), 0, len(contest.pairs)
+    while True:
+        yield strategy, count, contest.settled, contest.probability, contest.names[contest.ahead]
+        if contest.settled or not len(contest.pairs):
+            return
+        places = batch(contest, left)
+        contest = contest.answered(places, liked[left[places]])
+        left = np.delete(left, places)
+        count += step if strategy == "random" else min(step, total - count)
+
+
+def _truly_liked(contest: Contest, systems: TwoSystems, truth: Ratings) -> NDArray[np.bool_]:
+    """Return whether each unjudged pair of a contest is liked in truth."""
+    users = truth.user_ids.codes(systems.test.user_ids.ids(contest.pairs.users)).astype(np.int64)
+    items = truth.item_ids.codes(systems.item_ids.ids(contest.pairs.items)).astype(np.int64)
+    keys = truth.users.astype(np.int64) * truth.n_items + truth.items
+    wanted = users * truth.n_items + items
+    places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    absent = (users < 0) | (items < 0) | (keys[places] != wanted)
+    if absent.any():
+        raise InputError(
+            f"the truth has no rating of {int(absent.sum()):,} of {len(wanted):,} pairs that the lists hold",
+            remedy="give a truth that judges every item of the lists",
+        )
+    return np.asarray(truth.values[places] >= systems.threshold)
+
+
+def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
+    systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
+    if len(systems) != 2:
+        raise SettingError(f"judgments are asked for to tell two systems apart, and {len(systems)} are given; give two")
+    return TwoSystems(systems[0], systems[1], ratings, threshold_on(ratings, threshold))

@@ -1,0 +1,362 @@
+"""The tipping point: how many more of the loser's unjudged items would have to be liked for the order to turn round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._numbers import DASH
+from cranfield._random import stream
+from cranfield._table import Table
+from cranfield.comparisons.unjudged_pairs import GROUPS, LINEAR, Pairs, TwoSystems, check_metric
+from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.measures import Metric
+from cranfield.measures.inputs import as_metrics, as_runs, as_test
+from cranfield.rankings import Run
+
+Difference = Callable[[Sequence[Pairs]], float]
+"""By how much the winner leads if more pairs are liked."""
+
+_RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_STEPS, _NEAR = 12, 0.005
+"""The most steps towards the tipping point, and how near to level is near enough, as a share of the lead."""
+
+
+@dataclass(frozen=True, eq=False)
+class TippingPoint:
+    """What the unjudged items of two systems would have to be for the order of the two to turn round.
+
+    Parameters
+    ----------
+    metric
+        The metric, as it is spelled.
+    winner, loser
+        The systems, by the judged items alone.
+    difference
+        By how much the winner leads.
+    share
+        How many more of the loser's own unjudged items than of the winner's would have to be liked, as a share of each;
+        None if all of them would not do.
+    error
+        The standard error of the share, where it comes from simulated judgments; 0 where it is exact.
+    unjudged_winner, unjudged_loser, unjudged_both
+        How many unjudged items only the winner's lists hold, only the loser's, and both.
+    base
+        The share of the winner's own unjudged items that is taken to be liked.
+    curve
+        The difference if a share of one system's unjudged items is liked, all of them or those of a popularity group:
+        ``metric, winner, loser, group, system, assumed, difference``.
+    """
+
+    metric: str
+    winner: str
+    loser: str
+    difference: float
+    share: float | None
+    error: float
+    unjudged_winner: int
+    unjudged_loser: int
+    unjudged_both: int
+    base: float
+    curve: pl.DataFrame
+
+    @property
+    def items(self) -> int | None:
+        """How many more items that is: the share of those that only the loser's lists hold."""
+        return None if self.share is None else int(np.ceil(self.share * self.unjudged_loser - 1e-9))
+
+    @property
+    def sentence(self) -> str:
+        """What it means, in a sentence."""
+        if self.difference == 0:
+            return f"{self.metric}: {self.winner} and {self.loser} are level; one more liked item decides."
+        if self.share is None:
+            none_of = "none" if self.base == 0 else f"{self.base:.0%}"
+            return (
+                f"{self.metric}: even if all unjudged items of {self.loser} and {none_of} of {self.winner}'s were "
+                f"liked, {self.winner} would stay ahead."
+            )
+        about = "" if self.error == 0 else f" (± {200 * self.error:.1g})"
+        return (
+            f"{self.metric}: if {100 * self.share:.3g} %{about} more of {self.loser}'s unjudged items than of "
+            f"{self.winner}'s are liked, the order turns round: {self.items:,} of the {self.unjudged_loser:,} that "
+            f"only {self.loser} lists."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TippingPoints:
+    """The tipping points of pairs of systems by metrics; what `tipping_points` gives."""
+
+    points: tuple[TippingPoint, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """One sentence per pair and metric."""
+        return [point.sentence for point in self.points]
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per pair and metric.
+
+        Columns: ``metric, winner, loser, difference, share, error, items, unjudged_winner, unjudged_loser,
+        unjudged_both, base``.
+        """
+        columns = (
+            "metric", "winner", "loser", "difference", "share", "error", "items", "unjudged_winner", "unjudged_loser",
+            "unjudged_both", "base",
+        )  # fmt: skip
+        schema = {"share": pl.Float64, "items": pl.Int64}
+        rows = [{name: getattr(point, name) for name in columns} for point in self.points]
+        return pl.DataFrame(rows, schema_overrides=schema).select(columns)
+
+    def curves(self) -> pl.DataFrame:
+        """Return the differences under assumed relevance of all pairs and metrics; see `TippingPoint`."""
+        return pl.concat([point.curve for point in self.points])
+
+    def table(self) -> Table:
+        """Return the tipping points as a table for people."""
+        rows = [
+            [
+                point.metric,
+                point.winner,
+                point.loser,
+                f"{point.difference:.4f}",
+                DASH if point.share is None else f"{100 * point.share:.3g} %",
+                DASH if point.items is None else f"{point.items:,} of {point.unjudged_loser:,}",
+                f"{point.unjudged_winner:,}",
+            ]
+            for point in self.points
+        ]
+        header = ["metric", "winner", "loser", "lead", "tipping point", "of the loser's unjudged", "winner's unjudged"]
+        note = "tipping point: how many more of the loser's unjudged items than of the winner's would have to be liked"
+        return Table(header, rows, "", [note, f"{DASH}: not even all of them would do"])
+
+    def figure(self) -> Any:
+        """Return the difference against the assumed relevance of unjudged items, as an Altair chart."""
+        from cranfield._figures import altair, data_of, themed, tips
+
+        alt = altair()
+        rows = self.curves().with_columns(pair=pl.format("{}: {} − {}", "metric", "winner", "loser"))
+        base = alt.Chart(data_of(rows))
+        line = base.mark_line(point={"size": 18, "filled": True}).encode(
+            x=alt.X("assumed:Q", title="share of unjudged items that are liked", axis=alt.Axis(format="%")),
+            y=alt.Y("difference:Q", title="difference"),
+            color=alt.Color("system:N", title="whose items"),
+            tooltip=tips(
+                pair="pair", group="items", system="whose", assumed=("liked", ".0%"), difference=("difference", ".4f")
+            ),
+        )
+        zero = base.mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
+        panels = (zero + line).properties(width=150, height=150)
+        order = ["all", *GROUPS]
+        return themed(
+            panels.facet(column=alt.Column("group:N", sort=order, title=None), row=alt.Row("pair:N", title=None))
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences) + "\n\n" + self.table().text()
+
+    def __repr__(self) -> str:
+        return f"TippingPoints({len(self.points)} comparisons)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def tipping_points(
+    runs: Any,
+    test: Any,
+    metrics: Any = "P@10",
+    *,
+    baseline: str | None = None,
+    threshold: float | str | None = AUTO,
+    base: float = 0.0,
+    draws: int = 10,
+    seed: int = 0,
+) -> TippingPoints:
+    r"""Say how many more of the loser's unjudged items than of the winner's would have to be liked to turn the order.
+
+    An unjudged item counts as not relevant, for no better reason than that nobody rated it. Let a share :math:`a`
+    (``base``) of the unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that
+    only the loser's hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the
+    :math:`x` at which the two are level. A liked item has the mean rating of the relevant test items.
+
+    For P, DCG and RBP it is exact: the difference is linear in the shares. Where the ideal grows with what is liked
+    (Recall, nDCG, AP) judgments are simulated ``draws`` times, and the standard error is given.
+
+    Parameters
+    ----------
+    runs
+        Two runs or more, or what `measure` takes for them.
+    test
+        The held-out ratings.
+    metrics
+        Ranking metrics, as they are spelled.
+    baseline
+        Compare each system with this one; every pair by default.
+    threshold
+        The lowest rating of a relevant item.
+    base
+        The share of the winner's own unjudged items that is taken to be liked.
+    draws, seed
+        How often judgments are simulated, and what fixes them.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 5])
+    >>> lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
+    >>> point = tipping_points(lists, test, "P@2", threshold=4).points[0]
+    >>> point.winner, point.items, point.unjudged_loser
+    ('a', 2, 3)
+    """
+    systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
+    wanted = as_metrics(metrics)
+    for metric in wanted:
+        check_metric(metric, "tipping point")
+    base = check.number("base", base)
+    if not 0 <= base < 1:
+        raise SettingError(
+            f"base={base:g} is not a share below 1; give 0 or the share of unjudged items that are liked"
+        )
+    lowest = threshold_on(ratings, threshold)
+    draws, seed = check.whole("draws", draws), check.whole("seed", seed, at_least=0)
+    points = [
+        _point(TwoSystems(first, second, ratings, lowest), metric, base, draws, seed)
+        for metric in wanted
+        for first, second in _pairs(systems, baseline)
+    ]
+    return TippingPoints(tuple(points))
+
+
+def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, Run]]:
+    names = [run.name for run in systems]
+    if len(systems) < 2:
+        raise SettingError("a tipping point is that of two systems; give at least two runs")
+    if baseline is None:
+        yield from combinations(systems, 2)
+        return
+    if baseline not in names:
+        raise SettingError(f"there is no system {baseline!r} to compare with; the systems are {', '.join(names)}")
+    reference = systems[names.index(baseline)]
+    yield from ((run, reference) for run in systems if run is not reference)
+
+
+def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: int) -> TippingPoint:
+    """Return the tipping point of two systems by a metric."""
+    lead = systems.difference(metric)
+    ahead, behind, sign = (0, 1, 1.0) if lead >= 0 else (1, 0, -1.0)
+    kinds = systems.unjudged(metric)
+    winner, loser, shared = kinds[ahead], kinds[behind], kinds[2]
+
+    def difference(liked: Sequence[Pairs]) -> float:
+        return sign * systems.difference(metric, liked)
+
+    share: float | None = 0.0
+    error = 0.0
+    if lead != 0 and metric.definition.name in LINEAR:
+        share = _exact(abs(lead), difference, (winner, loser, shared), base)
+    elif lead != 0:
+        share, error = _simulated(difference, (winner, loser, shared), base, draws, seed)
+    names = (systems.runs[ahead].name, systems.runs[behind].name)
+    return TippingPoint(
+        metric=str(metric),
+        winner=names[0],
+        loser=names[1],
+        difference=abs(lead),
+        share=None if share is None or share > 1 - base else share,
+        error=error,
+        unjudged_winner=len(winner),
+        unjudged_loser=len(loser),
+        unjudged_both=len(shared),
+        base=base,
+        curve=_curve(metric, names, abs(lead), difference, (winner, loser), systems.popularity(), seed),
+    )
+
+
+def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
+    """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
+    gained, lost, both = (difference([kind]) - lead for kind in kinds)
+    slope = -lost - both / 2
+    return None if slope <= 0 else (lead + base * (gained + lost + both)) / slope
+
+
+def _simulated(
+    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
+) -> tuple[float | None, float]:
+    """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
+    found = []
+    for draw in range(draws):
+        keys = [
+            stream(seed, "tipping point", draw, name).random(len(kind))
+            for name, kind in zip(("winner", "loser", "both"), kinds)
+        ]
+        share = _level(difference, kinds, keys, base)
+        if share is None:
+            return None, 0.0
+        found.append(share)
+    spread = float(np.std(found, ddof=1) / np.sqrt(draws)) if draws > 1 else 0.0
+    return float(np.mean(found)), spread
+
+
+def _level(
+    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
+) -> float | None:
+    """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
+
+    The difference is nearly linear in the rate, so a few steps of false position (the Illinois rule) find it.
+    """
+
+    def at(more: float) -> float:
+        rates = (base, base + more, base + more / 2)
+        return difference([kind.only(key < rate) for kind, key, rate in zip(kinds, keys, rates)])
+
+    low, high = 0.0, 1.0 - base
+    lead, deficit = at(low), at(high)
+    if deficit > 0:
+        return None
+    near, middle = _NEAR * lead, low
+    for _ in range(_STEPS):
+        middle = low + (high - low) * lead / (lead - deficit)
+        found = at(middle)
+        if abs(found) <= near:
+            break
+        if found > 0:
+            low, lead, deficit = middle, found, deficit / 2
+        else:
+            high, deficit, lead = middle, found, lead / 2
+    return middle
+
+
+def _curve(
+    metric: Metric,
+    names: tuple[str, str],
+    lead: float,
+    difference: Difference,
+    own: tuple[Pairs, Pairs],
+    popularity: NDArray[np.int16],
+    seed: int,
+) -> pl.DataFrame:
+    """Return the difference if a share of one system's own unjudged items is liked, by popularity group."""
+    rows, is_linear = [], metric.definition.name in LINEAR
+    for group in ("all", *GROUPS):
+        for name, kind in zip(names, own):
+            part = kind if group == "all" else kind.only(popularity[kind.items] == GROUPS.index(group))
+            keys = stream(seed, "tipping point", "curve", name, group).random(len(part))
+            whole = lead if not len(part) else difference([part])
+            for rate in _RATES:
+                if is_linear or rate in (0, 1) or not len(part):
+                    value = lead + rate * (whole - lead)
+                else:
+                    value = difference([part.only(keys < rate)])
+                rows.append((str(metric), *names, group, name, rate, value))
+    columns = ["metric", "winner", "loser", "group", "system", "assumed", "difference"]
+    return pl.DataFrame(rows, schema=columns, orient="row")

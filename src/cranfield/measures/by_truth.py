@@ -1,0 +1,154 @@
+"""What ranked lists are truly worth, estimated from a `Truth`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._random import stream
+from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.vocabulary import UNKNOWN
+from cranfield.measures.inputs import as_runs
+from cranfield.rankings.run import Run
+from cranfield.splits.truths import Truth
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrueValues:
+    """What the lists of several systems are worth by a truth, for every user with training ratings.
+
+    Parameters
+    ----------
+    systems
+        The names of the systems.
+    users
+        The codes of the users, in the vocabulary of the truth.
+    cutoff
+        How many items of a list count.
+    relevant
+        Systems × users: the weights of the relevant judgments in the list, added up.
+    judged
+        Systems × users: the weights of all judgments in the list, added up.
+    counts
+        Systems × users: how many relevant judgments the list holds, unweighted.
+    """
+
+    systems: tuple[str, ...]
+    users: NDArray[np.int64]
+    cutoff: int
+    relevant: Floats
+    judged: Floats
+    counts: Floats
+
+    @property
+    def precision(self) -> Floats:
+        r"""Systems × users: the true precision, :math:`\frac1n \sum_{k \le n} o_k\, rel_k / \pi_k`.
+
+        :math:`o_k` says whether the k-th item is judged, :math:`\pi_k` with which probability. Its expectation is
+        the precision of the list if every pair were judged, as long as the truth is weighted or all probabilities are
+        the same (Horvitz and Thompson 1952). It can be above 1 for one user.
+        """
+        return self.relevant / self.cutoff
+
+    def frame(self, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0) -> pl.DataFrame:
+        """Return one row per system: ``system, precision, lower, upper, liked, liked_lower, liked_upper, counted``.
+
+        ``liked`` is the share of the judged items in the lists that are relevant, weighted; ``counted`` the precision
+        by judged items alone, unweighted, an unjudged item counting 0. The intervals are bootstrap percentiles over
+        users.
+        """
+        level = check.number("level", level)
+        draws = user_draws(len(self.users), resamples, seed)
+        tails = (50 * (1 - level), 50 * (1 + level))
+        values = self.precision @ draws.T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = (self.relevant @ draws.T) / (self.judged @ draws.T)
+            liked = self.relevant.sum(axis=1) / self.judged.sum(axis=1)
+        lower, upper = np.percentile(values, tails, axis=1)
+        liked_lower, liked_upper = np.nanpercentile(shares, tails, axis=1)
+        return pl.DataFrame(
+            {
+                "system": self.systems,
+                "precision": self.precision.mean(axis=1),
+                "lower": lower,
+                "upper": upper,
+                "liked": liked,
+                "liked_lower": liked_lower,
+                "liked_upper": liked_upper,
+                "counted": self.counts.mean(axis=1) / self.cutoff,
+            }
+        )
+
+
+def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float | str | None = AUTO) -> TrueValues:
+    """Estimate the true precision of lists from the judgments of a truth.
+
+    Parameters
+    ----------
+    runs
+        Runs, or what `measure` takes for them. A user without a list counts 0.
+    truth
+        A design of `cranfield.splits.truths`.
+    cutoff
+        How many items of a list count.
+    threshold
+        The lowest rating of a relevant item.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> train = cf.Ratings.of(["ann", "bob"], ["x", "y"], [4, 5])
+    >>> judged = cf.Ratings.of(["ann", "bob"], ["y", "z"], [5, 2])
+    >>> truth = cf.splits.truths.given(train, judged, probability=0.5)
+    >>> lists = {"mine": {"ann": ["y", "z"], "bob": ["z", "x"]}}
+    >>> true_values(lists, truth, cutoff=2, threshold=4).precision.tolist()
+    [[1.0, 0.0]]
+    """
+    cutoff = check.whole("cutoff", cutoff)
+    lowest = threshold_on(truth.judged, threshold)
+    systems = as_runs(runs, "trec_eval")
+    users = np.flatnonzero(truth.train.user_counts)
+    sums = np.array([_sums(run, truth, cutoff, lowest)[:, users] for run in systems])
+    names = tuple(run.name for run in systems)
+    return TrueValues(names, users, cutoff, *(np.ascontiguousarray(sums[:, part]) for part in range(3)))
+
+
+def user_draws(users: int, resamples: int, seed: int) -> Floats:
+    """Return resamples × users: how often each user is in a bootstrap draw of them, as a share of the draw."""
+    generator = stream(check.whole("seed", seed, at_least=0), "true values", "users")
+    picks = (generator.random((check.whole("resamples", resamples), users)) * users).astype(np.int64)
+    flat = picks + np.arange(len(picks))[:, None] * users
+    counts = np.bincount(flat.ravel(), minlength=len(picks) * users).reshape(len(picks), users)
+    return np.asarray(counts / max(users, 1))
+
+
+def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:
+    """Return for each user the weights of relevant and of all judgments in the list, and the count of relevant ones."""
+    judged = truth.judged
+    depth = np.minimum(np.diff(run.indptr), cutoff)
+    lists = np.repeat(np.arange(len(run.users)), depth)
+    places = np.arange(len(lists)) - np.repeat(np.cumsum(depth) - depth, depth) + run.indptr[:-1][lists]
+    users = _codes(run.users[lists], run.user_ids, judged.user_ids)
+    items = _codes(run.items[places], run.item_ids, judged.item_ids)
+    inside = (users != UNKNOWN) & (items != UNKNOWN)
+    keys = judged.users.astype(np.int64) * judged.n_items + judged.items
+    wanted = users[inside].astype(np.int64) * judged.n_items + items[inside]
+    spots = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    hits = keys[spots] == wanted
+    owners, spots = users[inside][hits], spots[hits]
+    weights, relevant = truth.weights[spots], judged.values[spots] >= lowest
+    columns: Sequence[Floats] = (weights * relevant, weights, relevant.astype(np.float64))
+    return np.array([np.bincount(owners, weights=column, minlength=judged.n_users) for column in columns])
+
+
+def _codes(codes: NDArray[np.int32], own: Any, other: Any) -> NDArray[np.int32]:
+    translation = other.translation(own)
+    return codes if translation is None else translation[codes]

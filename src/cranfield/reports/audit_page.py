@@ -1,0 +1,98 @@
+"""The page of an audit, and its figures and tables beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cranfield._files import write_text
+from cranfield.audits import Audit
+from cranfield.audits.figures import FIGURES
+from cranfield.audits.tables import audit_tables, pair_tables
+from cranfield.audits.view import View
+from cranfield.reports import figures
+from cranfield.reports.page import page
+from cranfield.reports.reporting import write_page
+from cranfield.reports.sections.audit import audit_sections
+
+_TITLE = "Does the winner survive other decisions?"
+
+
+def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
+    """Return the page of an audit as HTML.
+
+    Parameters
+    ----------
+    audit
+        What was found.
+    title, lead
+        The heading, and a line below it; by default how much was crossed.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
+    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
+    >>> html = audit_page(cf.audits.audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]}))
+    >>> html.startswith("<!doctype html>") and "is not a probability" in html
+    True
+    """
+    grid = audit.grid
+    decisions = "one decision" if len(grid.opened) == 1 else f"{len(grid.opened)} decisions"
+    cells = "1 combination" if grid.n_cells == 1 else f"{grid.n_cells:,} combinations"
+    crossed = f"{len(audit.systems)} systems under {cells} of the options of {decisions}."
+    return page(title, audit_sections(audit), lead=lead or crossed)
+
+
+def write_audit(
+    audit: Audit,
+    folder: str | Path,
+    *,
+    title: str = _TITLE,
+    lead: str = "",
+    data: str = "",
+    style: figures.Style = "paper",
+) -> list[Path]:
+    """Write ``report.html``, the figures as PDF and SVG and the tables as LaTeX into a folder; return the files.
+
+    Figures and tables of a pair are those of the two best systems under the starting point.
+
+    Parameters
+    ----------
+    audit
+        What was found.
+    folder
+        Where the files go; figures and tables into folders of these names.
+    title, lead
+        As for `audit_page`.
+    data
+        The name of the data, for captions.
+    style
+        The sizes and fonts of the figures.
+    """
+    folder = Path(folder)
+    written = write_page(folder / "report.html", audit_page(audit, title=title, lead=lead))
+    return [
+        written,
+        *write_figures(audit, folder / "figures", style=style),
+        *write_tables(audit, folder / "tables", data),
+    ]
+
+
+def write_figures(audit: Audit, folder: Path, *, style: figures.Style = "paper") -> list[Path]:
+    """Write every figure of an audit as PDF and SVG."""
+    paths = []
+    for kind in FIGURES:
+        both = [folder / f"{kind}.{ending}" for ending in ("pdf", "svg")]
+        figures.save(audit.plot(kind, style=style), *both)
+        paths += both
+    return paths
+
+
+def write_tables(audit: Audit, folder: Path, data: str = "") -> list[Path]:
+    """Write every table of an audit that has a row as LaTeX, with a caption and a label."""
+    paths = []
+    for name, table in {**pair_tables(audit, View.of(audit)), **audit_tables(audit)}.items():
+        if table.rows:
+            paths.append(folder / f"{name}.tex")
+            write_text(paths[-1], table.titled(data, f"audit {name}").latex())
+    return paths

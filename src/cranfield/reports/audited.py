@@ -1,0 +1,177 @@
+"""The numbers behind the section of an audit: what its script needs to show any pair, option and cell."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cranfield._shown import shown
+from cranfield._table import Table
+from cranfield.audits import Audit
+from cranfield.audits.options import OPENABLE
+from cranfield.audits.shares import ranks_of
+from cranfield.audits.tables import pair_tables
+from cranfield.audits.view import View
+from cranfield.audits.wording import option_words, share_text
+from cranfield.comparisons.sentences import p_text
+
+# What all pairs may take in the page, in bytes.
+_MOST_BYTES = 4_000_000
+# A table of more rows is shown up to here; the files of the audit have all of it.
+MOST_ROWS = 60
+# More systems are not to be told apart in a list of choices, and a rank is a byte.
+_MOST_SYSTEMS = 100
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """What a page shows of a pair of systems.
+
+    Parameters
+    ----------
+    view
+        The pair, the better system under the starting point first.
+    sentences
+        The verdict.
+    facts
+        Numbers to see at a glance, each with what it is.
+    tables
+        The tables of the pair, by name, with no more than `MOST_ROWS` rows.
+    """
+
+    view: View
+    sentences: list[str]
+    facts: list[tuple[str, str]]
+    tables: Mapping[str, Table]
+
+    @classmethod
+    def of(cls, audit: Audit, view: View) -> ShownPair:
+        """Return what a page shows of a pair."""
+        tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
+        return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
+
+    def as_dict(self, systems: Mapping[str, int]) -> dict[str, Any]:
+        """Return it for JSON, systems by their number."""
+        leads = self.view.pair.leads
+        return {
+            "systems": [systems[system] for system in self.view.systems],
+            "d_z": _packed(self.view.d_z, "<f4"),
+            "p": _packed(leads.p, "<f4"),
+            # 0 to 2 where the second leads, they are equal, or the first leads; 3 more where this is significant.
+            "result": _packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
+            "sentences": list(map(shown, self.sentences)),
+            "facts": [list(map(shown, fact)) for fact in self.facts],
+            "tables": {name: _table(table) for name, table in self.tables.items()},
+            "influence": _influence(self.view),
+        }
+
+
+def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
+    """Return what a page shows of each pair of systems, the chosen one first, and all that its script needs.
+
+    The pairs are those of the best systems under the starting point, as many as a page can hold.
+    """
+    order = audit.systems_at_start[:_MOST_SYSTEMS]
+    numbers = {system: number for number, system in enumerate(order)}
+    pairs: list[ShownPair] = []
+    written: list[dict[str, Any]] = []
+    size = 0
+    for place in range(1, len(order)):
+        added = [ShownPair.of(audit, View.of(audit, first, order[place])) for first in order[:place]]
+        texts = [pair.as_dict(numbers) for pair in added]
+        size += sum(len(json.dumps(text)) for text in texts)
+        if pairs and size > _MOST_BYTES:
+            order = order[:place]
+            break
+        pairs += added
+        written += texts
+    return pairs, {**_grid(audit, order), "pairs": written}
+
+
+def shortened(table: Table) -> Table:
+    """Return a table with no more than `MOST_ROWS` rows, which its caption says."""
+    if len(table.rows) <= MOST_ROWS:
+        return table
+    caption = f"{table.caption}. The first {MOST_ROWS} of {len(table.rows):,} rows"
+    return Table(table.header, table.rows[:MOST_ROWS], caption, table.notes, table.label)
+
+
+def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
+    """Return numbers to see at a glance: the share led, flips, the most influential decision, the joint test."""
+    answer, flips = view.pair.answer(), view.pair.flips
+    first = view.leader(view.sign * flips.lead) or view.first
+    share = view.share(answer, "leads" if first == view.first else "trails")
+    facts = [(share_text(share.share), f"of the cells are led by {first}, the winner of the starting point")]
+    if flips.lead == 0:
+        facts = [(share_text(share.share), f"of the cells are led by {first}; under the starting point they are equal")]
+    if share.chance is not None and audit.grid.n_cells > 1:
+        least = int(100 * share.chance + 1e-6)
+        facts.append((f"{least} %", "is what one of two equally good systems reaches or exceeds in 5 % of cases"))
+    if flips.singles and flips.lead:
+        turning = sum(flip.turns_winner for flip in flips.singles)
+        facts.append((f"{turning} of {len(flips.singles)}", "single changes turn the winner round"))
+    rows = [row for row in view.pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
+    decided = [row for row in rows if row["kind"] != "chance" and row["variance"]]
+    if decided:
+        most = max(decided, key=lambda row: row["shapley"])
+        facts.append((most["decision"], f"explains {share_text(most['shapley'])} of the variance of the effect size"))
+    if answer.corrected and audit.grid.n_cells > 1:
+        p = p_text(answer.corrected["either"])
+        text = p if p.startswith("<") else f"= {p}"
+        facts.append((f"p {text}", "joint test: do they differ anywhere, one way or the other?"))
+    return facts
+
+
+def _influence(view: View) -> list[list[Any]]:
+    """Return decision, kind, share of the variance of d_z and its interval; chance last."""
+    rows = [row for row in view.pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
+    rows = sorted(rows, key=lambda row: (row["kind"] == "chance", -row["shapley"]))
+    return [
+        [shown(row["decision"]), row["kind"], *(round(row[name], 4) for name in ("shapley", "lower", "upper"))]
+        for row in rows
+    ]
+
+
+def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
+    """Return the cells and what is the same for all pairs."""
+    grid = audit.grid
+    places = [audit.systems.index(system) for system in systems]
+    ranks = ranks_of(np.where(audit.lower_is_better, -audit.averages, audit.averages))[places]
+    even = all(opened.weights is None for opened in grid.opened)
+    return {
+        "systems": list(map(shown, systems)),
+        "of_systems": len(audit.systems),
+        "decisions": [
+            {
+                "name": shown(opened.name),
+                "kind": opened.kind,
+                "says": OPENABLE[opened.name].says if opened.name in OPENABLE else "",
+                "options": list(map(shown, opened.options)),
+                "words": [shown(option_words(opened.name, option)) for option in opened.options],
+            }
+            for opened in grid.opened
+        ],
+        "cells": _packed(grid.cells, "<u2"),
+        "universe": _packed(grid.universe, "<u4"),
+        "weights": None if even else _packed(grid.weights, "<f8"),
+        "start": grid.start,
+        "alpha": audit.effort.alpha,
+        "users": _packed(audit.users, "<u4"),
+        "averages": _packed(audit.averages[places], "<f8"),
+        "ranks": _packed(np.minimum(ranks, 255), "u1"),
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = [[shown(cell) for cell in row] for row in table.rows]
+    return {"caption": shown(f"{table.caption}."), "header": list(map(shown, table.header)), "rows": rows}
+
+
+def _packed(values: ArrayLike, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()

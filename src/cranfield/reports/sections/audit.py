@@ -1,0 +1,254 @@
+"""The audit on the page: whether the winner survives other decisions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield._table import Table
+from cranfield.audits import Audit
+from cranfield.audits.tables import audit_tables
+from cranfield.audits.verdict import NOT_A_PROBABILITY
+from cranfield.reports import figures
+from cranfield.reports.audited import ShownPair, audited, shortened
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
+from cranfield.reports.section import Reported, Section, on_page
+
+_TITLE = "Does the winner survive other decisions?"
+
+# So many sentences of the verdict are set large; more of a frame than these rows is left to the files.
+_LARGE, _MOST_ROWS = 2, 20_000
+
+_SAYS = {
+    "universes": (
+        "Each cell is one combination of options, in the order of its effect size d_z, the mean difference of users "
+        "divided by its standard deviation. The rows beneath show which options the cells have: an option whose marks "
+        "gather at one end moves the result. A lead in a cell is not corrected for the number of cells."
+    ),
+    "map": (
+        "Of the cells with an option, who leads how many. An option that turns the bar to the other side goes with "
+        "another winner; whether it is the cause is said by the single changes below, which leave all else as it is."
+    ),
+    "influence": (
+        "How much of the variance of the effect size over the cells goes with each decision. A decision below the "
+        "noise floor, what chance options such as seeds explain, has no influence that can be seen. Influence says "
+        "what moves the result, not which option is right. Influence on the sign of the lead is diluted by noise where "
+        "systems are close or users few."
+    ),
+    "flips": (
+        "Each change starts from the experiment as its file states it and keeps the seeds. A change that turns the "
+        "winner shows that the claim needs that decision, not that the changed one is better."
+    ),
+    "rule": (
+        "The best tree of at most three conditions, found by trying all of them. It describes these cells and predicts "
+        "nothing about options that were not opened."
+    ),
+    "shares": (
+        f"{NOT_A_PROBABILITY} The last column says what to hold a share against: cells are so alike that one of two "
+        "equally good systems often leads most of them. Intervals say how the share would vary with other users, not "
+        "with other options."
+    ),
+    "joint": (
+        "One test of all universes together: users swap the two systems at random, in every universe at once. A small "
+        "p says that the systems differ somewhere, not who leads. Where decisions turn the winner round, the median "
+        "and the net share see nothing, and the share that is significant one way or the other does. It takes the "
+        "trained models as given; the last column adds what other seeds do, where seeds were opened."
+    ),
+    "ranks": (
+        "The rank of every system over the cells. Often first is not the same as best: the cells are those of the "
+        "options that were opened."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the section: its anchor, its heading and its markup."""
+
+    name: str
+    title: str
+    html: str
+
+
+def audit_section(audit: Audit) -> Section:
+    """Return the audit as one section, with a heading for each part."""
+    parts, data = _parts(audit, level=4)
+    opening, *rest = parts
+    html = opening.html + "".join(f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}' for part in rest)
+    return _section("audit", _TITLE, html, audit, data)
+
+
+def audit_sections(audit: Audit) -> list[Section]:
+    """Return the audit as one section for each part, for a page of its own."""
+    parts, data = _parts(audit, level=3)
+    opening, *rest = parts
+    last = rest.pop()
+    return [
+        Section("audit", opening.title, opening.html, data=data),
+        *(Section(part.name, part.title, part.html) for part in rest),
+        _section(last.name, last.title, last.html, audit, None),
+    ]
+
+
+@on_page(70)
+def _on_page(reported: Reported) -> Section | None:
+    return None if reported.audit is None else audit_section(reported.audit)
+
+
+def _section(name: str, title: str, html: str, audit: Audit, data: Any) -> Section:
+    """Return a section with all tables of the audit to download."""
+    frames = {
+        "audit-shares": audit.shares(),
+        "audit-effects": audit.effects(),
+        "audit-joint": audit.joint(),
+        "audit-influence": audit.influence(),
+        "audit-flips": audit.flips(),
+        "audit-ranks": audit.ranks(),
+    }
+    kept = {file: frame for file, frame in frames.items() if frame.height <= _MOST_ROWS and frame.width}
+    omitted = [f"{file}.csv" for file in frames if file not in kept and frames[file].height]
+    if omitted:
+        html += paragraphs([f"Too large for a page: {', '.join(omitted)}. The methods of Audit return all of it."])
+    return Section(name, title, html + downloads(*kept), tables=kept, data=data)
+
+
+def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
+    """Return the parts and what the script needs; headings inside a part are of this level."""
+    pairs, data = audited(audit)
+    tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
+    chosen = pairs[0]
+    parts = [
+        _Part("audit", "The verdict", _verdict(audit, chosen, data["systems"])),
+        _Part("audit-universes", "Cell by cell", _universes(audit, chosen, level)),
+        _Part("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
+        _Part("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
+        _Part("audit-systems", "All systems", _systems(audit, tables)),
+        _Part("audit-opened", "What was opened", _opened(audit, tables)),
+    ]
+    return parts, data
+
+
+def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
+    """Return the choice of a pair, its verdict, and numbers to see at a glance."""
+    ranked = audit.verdict[: len(audit.verdict) - len(chosen.sentences)]
+    large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
+    facts = "".join(f"<div><b>{text(number)}</b><span>{text(said)}</span></div>" for number, said in chosen.facts)
+    return (
+        paragraphs(ranked)
+        + _pair_choice(systems, len(audit.systems))
+        + f'<div class="verdict" id="audit-large" aria-live="polite">{paragraphs(large)}</div>'
+        + f'<div class="figures" id="audit-facts">{facts}</div>'
+        + f'<div id="audit-rest">{paragraphs(rest)}</div>'
+        + notes(audit.notes)
+    )
+
+
+def _pair_choice(systems: list[str], of_systems: int) -> str:
+    """Return the two lists of systems to choose a pair from, where there is more than one pair."""
+    if len(systems) < 3:
+        return ""
+    choices = [
+        "".join(
+            f'<option value="{number}"{" selected" if number == place else ""}>{text(system)}</option>'
+            for number, system in enumerate(systems)
+        )
+        for place in (0, 1)
+    ]
+    fewer = f" The page has the best {len(systems)} of {of_systems}." if len(systems) < of_systems else ""
+    return (
+        f'<p class="choices" id="audit-pair"><label>System <select id="audit-first">{choices[0]}</select></label> '
+        f'<label>against <select id="audit-second">{choices[1]}</select></label> '
+        f"<span>Systems are in the order of the starting point.{text(fewer)}</span></p>"
+    )
+
+
+def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
+    first, second = chosen.view.systems
+    # Drawn once: without its script the page shows these, and with it they can be saved.
+    curve = _still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
+    flips = _still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
+    return (
+        paragraphs([_SAYS["universes"]])
+        + f'<div id="audit-root" class="audit" data-level="{level}"></div>'
+        + f"<noscript>{curve}{paragraphs([_SAYS['map']])}{flips}</noscript>"
+    )
+
+
+def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
+    first, second = chosen.view.systems
+    bars = _still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
+    return (
+        paragraphs([_SAYS["influence"]])
+        + f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
+        + _of_pair(chosen, "influence")
+        + _of_pair(chosen, "interactions")
+        + f"<h{level}>The smallest changes</h{level}>"
+        + paragraphs([_SAYS["flips"]])
+        + _of_pair(chosen, "flips", "No change of one decision turns the winner or the significance.")
+        + f"<h{level}>When does the other system win?</h{level}>"
+        + paragraphs([_SAYS["rule"]])
+        + _of_pair(chosen, "rule", "No rule says better who leads than always naming the same system.")
+    )
+
+
+def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
+    return (
+        paragraphs([_SAYS["shares"]])
+        + _of_pair(chosen, "shares")
+        + paragraphs([_SAYS["joint"]])
+        + _of_pair(chosen, "joint", "No universe has an average that is a sum over users, so none can be tested.")
+        + _of_pair(chosen, "joint-by-question")
+        + _whole(tables["seeds"])
+    )
+
+
+def _systems(audit: Audit, tables: dict[str, Table]) -> str:
+    cut = " The best 40 on average." if len(audit.systems) > figures.MOST_SYSTEMS else ""
+    drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has which rank, over all cells.{cut}")
+    return paragraphs([_SAYS["ranks"]]) + drawn + _whole(tables["ranks"]) + _whole(tables["pairs"])
+
+
+def _opened(audit: Audit, tables: dict[str, Table]) -> str:
+    kinds = (
+        "Equivalent: another way to ask the same question. Question: another question, with a verdict for each option. "
+        "Chance: another draw, never counted as a decision."
+    )
+    effort = audit.effort
+    drawn = (
+        f"The joint test has {effort.draws:,} draws, intervals {effort.resamples:,} resamples of the users, seed "
+        f"{effort.seed}, level {effort.alpha:g}."
+    )
+    return paragraphs([kinds]) + _whole(tables["opened"]) + _whole(tables["left-out"]) + paragraphs([drawn])
+
+
+def _still(name: str, chart: Any, caption: str) -> str:
+    """Return a figure that nothing moves: for readers without a script."""
+    drawn = figures.svg(chart, prefix=f"{name}-")
+    return (
+        f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
+        f"<figcaption>{text(caption)}</figcaption></figure>"
+    )
+
+
+def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
+    """Return a table that the script fills for another pair; where it has no row, what that means."""
+    own = chosen.tables[name]
+    hidden, shown = (" hidden", "") if not own.rows else ("", " hidden")
+    nothing = f'<p class="empty"{shown}>{text(empty)}</p>' if empty else ""
+    return f'<div class="of-pair" data-table="{name}"><div{hidden}>{_html(own)}</div>{nothing}</div>'
+
+
+def _whole(own: Table) -> str:
+    return f'<div class="whole">{_html(own)}</div>' if own.rows else ""
+
+
+def _html(own: Table) -> str:
+    columns = [Column(title, numeric=not words) for title, words in zip(own.header, own.of_text())]
+    rows = [[_value(str(cell), column) for cell, column in zip(row, columns)] for row in own.rows]
+    return table(f"{own.caption}.", columns, rows)
+
+
+def _value(cell: str, column: Column) -> Value:
+    number = re.match(r"[<>]?([-+]?[\d.]+)", cell.replace(",", ""))
+    return Value(text(cell), float(number[1]) if column.numeric and number else None if column.numeric else cell)

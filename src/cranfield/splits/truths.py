@@ -1,0 +1,295 @@
+"""Truths: judgments that stand for what all users think of all items, and with which probability each was made.
+
+A truth is designed like any test set. In data such as CM100k people rated items drawn at random and said which of them
+they had known before. A service would have observed only the known ones, so training is drawn from these. What is
+judged among the pairs *outside* training is then no longer a uniform sample: a known pair may have left for training,
+an unknown one cannot. Each design here therefore states that probability for every judgment. Every user should have
+judged about as many items.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import CranfieldWarning, InputError, SettingError
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data import Ratings
+from cranfield.data.ratings import check_ratings
+from cranfield.data.together import over_one_vocabulary
+
+_LARGEST_SPREAD = 1.25
+"""Probabilities of judgments may differ by this factor before an unweighted truth is called flawed."""
+_SURE = 4.0
+"""So many standard errors from an even sample make a sample uneven."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Judgments outside training, each with the probability that its pair was judged given that it is not in training.
+
+    Parameters
+    ----------
+    train
+        What systems learn from.
+    judged
+        The judgments of pairs outside training.
+    probability
+        For each judgment, P(judged | the pair is not in training).
+    weighted
+        Whether a judgment counts 1 / probability. Without weights every judgment counts the same, which finds the true
+        order only if the probabilities are nearly the same.
+    step
+        How it was made.
+    observed
+        The held-out ratings that a service would have, a part of ``judged``; None if nothing tells them apart.
+    """
+
+    train: Ratings
+    judged: Ratings
+    probability: NDArray[np.float64]
+    weighted: bool
+    step: Step
+    observed: Ratings | None = None
+
+    def __post_init__(self) -> None:
+        if self.probability.shape != (len(self.judged),):
+            raise SettingError(
+                f"there are {len(self.probability):,} probabilities for {len(self.judged):,} judgments; "
+                "give one for each"
+            )
+        if not ((self.probability > 0) & (self.probability <= 1)).all():
+            raise SettingError(
+                "a probability of a judgment is above 0 and at most 1; a pair never judged has no weight"
+            )
+
+    def __repr__(self) -> str:
+        low, high = self.probability.min(), self.probability.max()
+        weights = "weighted" if self.weighted else "unweighted"
+        return (
+            f"Truth({self.step.action.removeprefix('truth.')}: train {len(self.train):,}, judged {len(self.judged):,} "
+            f"with probability {low:.3g} to {high:.3g}, {weights})"
+        )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """What each judgment counts: 1 / its probability, or 1 / the mean probability without weights."""
+        if self.weighted:
+            return 1.0 / self.probability
+        return np.full(len(self.judged), 1.0 / float(self.probability.mean()))
+
+    @property
+    def flaw(self) -> str | None:
+        """What is wrong with the design, in a sentence; None if it is sound."""
+        starts = self.judged.indptr[:-1][self.judged.user_counts > 0]
+        highest, lowest = (extreme.reduceat(self.probability, starts) for extreme in (np.maximum, np.minimum))
+        spread = float((highest / lowest).max())
+        if not self.weighted and spread > _LARGEST_SPREAD:
+            return (
+                "a user's pairs outside training were judged with probabilities that differ by a factor of "
+                f"{spread:.1f}, and every judgment counts the same: what is judged rarely, such as what people know, "
+                "seems to be liked rarely; weight the judgments, or use a random half of them as the truth"
+            )
+        return None
+
+
+def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 0) -> Truth:
+    r"""Take a random half of all judgments as the truth; only the observed ratings of the other half are for training.
+
+    Each judgment goes to the truth with probability ``share`` :math:`h`, whether its pair was known or not. With
+    :math:`j` the share of all pairs that were judged, an unknown pair is in the truth with probability :math:`hj`, and
+    a known one that is not in training with :math:`hj / (1 - (1 - h) j)`: nearly the same. The judgments are weighted
+    all the same.
+
+    Parameters
+    ----------
+    observed
+        The judgments that a service would have, as `cranfield.datasets.load_pair("cm100k")` gives them.
+    judged
+        All judgments of items drawn at random, the observed ones included.
+    share
+        The share of the judgments that is the truth.
+    seed
+        Fixes the draw.
+    """
+    observed, judged, known = _known(observed, judged)
+    share = _open_share("share", share)
+    draws = stream(check.whole("seed", seed, at_least=0), "truth", "half").random(len(judged))
+    in_truth = draws < share
+    rate = _judged_share(judged)
+    probability = np.where(known, share * rate / (1.0 - (1.0 - share) * rate), share * rate)
+    step = Step("truth.half", {"share": share, "seed": seed}, {"judged": int(in_truth.sum())})
+    return Truth(
+        train=judged.keep(known & ~in_truth, step),
+        judged=judged.keep(in_truth, step),
+        probability=probability[in_truth],
+        weighted=True,
+        step=step,
+        observed=judged.keep(known & in_truth, step),
+    )
+
+
+def published(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
+    r"""Take one fold of the observed ratings and all judgments of unknown pairs as the truth, unweighted.
+
+    The protocol of Cañamares and Castells (2018): the observed ratings are divided into ``folds``, all but one are for
+    training, and the remaining one is the observed test set. With :math:`j` the share of all pairs that were judged and
+    :math:`k` folds, an unknown pair is judged with probability :math:`j` and a known one outside training with
+    :math:`(j / k) / (1 - (1 - 1/k) j)`, about :math:`k` times less often. What people know is therefore missing from
+    this truth. A `CranfieldWarning` says so; `weighted` is the same division with weights.
+    """
+    truth = _folded(observed, judged, folds, fold, seed, "published")
+    return _warned(replace(truth, weighted=False))
+
+
+def weighted(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
+    """Divide as `published` does, and weight each judgment by 1 / P(judged | not in training)."""
+    return _folded(observed, judged, folds, fold, seed, "weighted")
+
+
+def given(train: Ratings, judged: Ratings, *, probability: Any = None) -> Truth:
+    """Take judgments that are given as a truth, such as the random test part of Coat.
+
+    Parameters
+    ----------
+    train
+        What systems learn from.
+    judged
+        The judgments. Those of pairs in training are left out.
+    probability
+        P(judged | not in training) for each rating of ``judged``. By default a user's judgments are taken for an even
+        sample of the items outside the user's training. A `CranfieldWarning` says so if what is popular in training was
+        judged less often, or more often, than that.
+    """
+    check_ratings(train)
+    check_ratings(judged)
+    train, judged = over_one_vocabulary([train, judged])
+    outside = ~np.isin(_pairs(judged), _pairs(train))
+    kept = judged.keep(outside)
+    if not len(kept):
+        raise InputError("all judgments are in training", remedy="give judgments of other pairs")
+    step = Step("truth.given", {"probability": "even" if probability is None else "given"}, {"judged": len(kept)})
+    if probability is not None:
+        stated = np.broadcast_to(np.asarray(probability, dtype=np.float64), (len(judged),))[outside]
+        return Truth(train, kept, stated, True, step)
+    even = _even_shares(train, kept)[kept.users]
+    if uneven := unevenness(train, kept):
+        warnings.warn(uneven, CranfieldWarning, stacklevel=2)
+    return Truth(train, kept, even, True, step)
+
+
+def unevenness(train: Ratings, judged: Ratings) -> str | None:
+    r"""Say whether judgments outside training follow the popularity in training, in a sentence; None if they do not.
+
+    Over one vocabulary, with :math:`p_i` the number of training ratings of an item, :math:`n_i` that of its judgments
+    and :math:`E_i` what an even sample of each user's items outside training would give, the statistic is
+    :math:`\sum_i p_i n_i / \sum_i p_i E_i`: 1 for an even sample. It is judged by its standard error under independent
+    judgments.
+    """
+    ratio, error = popularity_ratio(train, judged)
+    if abs(ratio - 1.0) < _SURE * error or abs(ratio - 1.0) < 0.1:
+        return None
+    if ratio < 1:
+        return (
+            f"pairs outside training are judged {ratio:.2f} times as often as an even sample would be where items are "
+            "popular in training: what people know is missing from these judgments, so they are not a truth as they "
+            "are; state the probability of each judgment, or use cf.splits.truths.half"
+        )
+    return (
+        f"pairs outside training are judged {ratio:.2f} times as often as an even sample would be where items are "
+        "popular in training: these judgments are chosen like the training ratings, so they are not a truth; "
+        "state the probability of each judgment"
+    )
+
+
+def popularity_ratio(train: Ratings, judged: Ratings) -> tuple[float, float]:
+    """Return how often popular items are judged outside training, relative to an even sample, and the error of it."""
+    shares = _even_shares(train, judged)
+    popularity = train.item_counts.astype(np.float64)
+    candidates = shares.sum() - np.bincount(train.items, weights=shares[train.users], minlength=train.n_items)
+    spread = shares * (1.0 - shares)
+    variance = spread.sum() - np.bincount(train.items, weights=spread[train.users], minlength=train.n_items)
+    expected = float(popularity @ candidates)
+    if expected <= 0:
+        return 1.0, float("inf")
+    # The shares are estimated from the same judgments, so popularity counts by its distance from the mean.
+    centred = popularity - expected / float(candidates.sum())
+    error = float(np.sqrt((centred**2) @ variance)) / expected
+    return float(popularity @ judged.item_counts) / expected, error
+
+
+def _folded(observed: Ratings, judged: Ratings, folds: int, fold: int, seed: int, design: str) -> Truth:
+    observed, judged, known = _known(observed, judged)
+    folds = check.whole("folds", folds, at_least=2)
+    fold = check.whole("fold", fold, at_least=0)
+    if fold >= folds:
+        raise SettingError(f"there is no fold {fold} of {folds}; they count from 0 to {folds - 1}")
+    draws = stream(check.whole("seed", seed, at_least=0), "truth", "folds").random(len(judged))
+    out = known & (np.floor(draws * folds) == fold)
+    rate = _judged_share(judged)
+    trained = 1.0 - 1.0 / folds
+    probability = np.where(known, rate / folds / (1.0 - trained * rate), rate)
+    in_truth = out | ~known
+    step = Step(f"truth.{design}", {"folds": folds, "fold": fold, "seed": seed}, {"judged": int(in_truth.sum())})
+    return Truth(
+        train=judged.keep(known & ~out, step),
+        judged=judged.keep(in_truth, step),
+        probability=probability[in_truth],
+        weighted=True,
+        step=step,
+        observed=judged.keep(out, step),
+    )
+
+
+def _warned(truth: Truth) -> Truth:
+    if truth.flaw is not None:
+        warnings.warn(truth.flaw, CranfieldWarning, stacklevel=3)
+    return truth
+
+
+def _known(observed: Ratings, judged: Ratings) -> tuple[Ratings, Ratings, NDArray[np.bool_]]:
+    """Return both over one vocabulary, and whether each judgment is among the observed ratings."""
+    check_ratings(observed)
+    check_ratings(judged)
+    observed, judged = over_one_vocabulary([observed, judged])
+    known = np.isin(_pairs(judged), _pairs(observed))
+    if known.sum() != len(observed):
+        raise InputError(
+            f"{len(observed) - int(known.sum()):,} of {len(observed):,} observed ratings are not among the judgments",
+            remedy="give all judgments, the observed ones included",
+        )
+    if not known.any() or known.all():
+        which = "no judgment is" if not known.any() else "all judgments are"
+        raise InputError(f"{which} observed", remedy="a truth needs judgments of observed and of other pairs")
+    return observed, judged, known
+
+
+def _judged_share(judged: Ratings) -> float:
+    """Return the share of all pairs of a user and an item that were judged.
+
+    It is pooled over users: those with training ratings are the ones who happened to judge more, so their own shares
+    would be too high.
+    """
+    return len(judged) / (int(np.count_nonzero(judged.user_counts)) * judged.n_items)
+
+
+def _even_shares(train: Ratings, judged: Ratings) -> NDArray[np.float64]:
+    """Return the share of the items outside training that each user judged."""
+    return np.asarray(judged.user_counts / np.maximum(judged.n_items - train.user_counts, 1))
+
+
+def _pairs(ratings: Ratings) -> NDArray[np.int64]:
+    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+
+
+def _open_share(name: str, value: float) -> float:
+    share = check.number(name, value)
+    if not 0 < share < 1:
+        raise SettingError(f"{name}={value} leaves no truth or no training; choose a number above 0 and below 1")
+    return share

@@ -1,0 +1,63 @@
+"""What people know, drawn anew: discovery made independent of relevance, or of the item."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.data.together import over_one_vocabulary
+
+Variant = Literal["actual", "relevance-independent", "item-independent"]
+VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")
+
+
+def discovery(known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int) -> NDArray[np.float64]:
+    """Return users × items: with which probability a user comes to know an item in a variant of the paper.
+
+    Both are over one vocabulary. *Relevance-independent* (c): each item takes the share of its judgments that were
+    known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant)
+    and P(known | not relevant) over all pairs, a pair without a judgment being not relevant.
+    """
+    shape = (judged.n_users, judged.n_items)
+    if variant == "relevance-independent":
+        order = np.argsort(stream(seed, "discovery", "items").random(judged.n_items), kind="stable")
+        shares = known.item_counts / np.maximum(judged.item_counts, 1)
+        return np.broadcast_to(shares[order], shape).copy()
+    liked = np.zeros(shape, dtype=np.bool_)
+    relevant = judged.values >= threshold
+    liked[judged.users[relevant], judged.items[relevant]] = True
+    found = int((known.values >= threshold).sum())
+    of_liked = found / max(int(relevant.sum()), 1)
+    of_others = (len(known) - found) / max(liked.size - int(relevant.sum()), 1)
+    return np.where(liked, of_liked, of_others)
+
+
+def resampled(
+    known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int, *, unrated: bool
+) -> tuple[Ratings, Ratings]:
+    """Draw what is known in a variant of the paper; return it with the judgments.
+
+    With ``unrated`` a pair without a judgment can become known too, as in the paper: it is observed with a rating of 0,
+    and so the judgments that are returned hold it. Without it only judged pairs can, so that the judgments stay what
+    they are: a random sample.
+    """
+    known, judged = over_one_vocabulary([known, judged])
+    if variant == "actual":
+        return known, judged
+    chances = discovery(known, judged, variant, threshold, seed)
+    drawn = stream(seed, "discovery", "pairs").random(chances.shape) < chances
+    if not unrated:
+        return judged.keep(drawn[judged.users, judged.items]), judged
+    grades = np.full(chances.shape, -1.0)
+    grades[drawn] = 0.0
+    grades[judged.users, judged.items] = judged.values
+    users, items = np.nonzero(grades >= 0)
+    values = grades[users, items].astype(np.float32)
+    everything = Ratings.from_codes(
+        judged.user_ids, judged.item_ids, users.astype(np.int32), items.astype(np.int32), values, name=judged.name
+    )
+    return everything.keep(drawn[everything.users, everything.items]), everything

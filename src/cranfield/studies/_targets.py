@@ -1,0 +1,18 @@
+"""Target sampling: which numbers of unrated targets are tried, and what is measured."""
+
+from __future__ import annotations
+
+SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
+"""The numbers of unrated targets; 0 is a condensed list, and 3706 a full one on MovieLens 1M."""
+
+METRICS = ("P@10", "Recall@10", "nDCG(gain=binary)@10")
+COVERAGE = "Coverage@10"
+
+PAIRS = "all pairs"
+"""What stands for a system where a number is one of all pairs of systems."""
+
+TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of p-values"
+"""The numbers of all pairs, of each metric."""
+
+INTERSECTION = "expected intersection ratio in the top ten"
+"""What two lists in random order have in common: the mean of min(10, targets)/targets."""

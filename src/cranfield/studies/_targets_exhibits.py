@@ -1,0 +1,146 @@
+"""The tables and figures of a study of target sampling: curves over the number of unrated targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from cranfield._figures import altair, data_of, series, themed, tips
+from cranfield._table import Cell, Table
+from cranfield.studies._study import Exhibit
+from cranfield.studies._targets import COVERAGE, INTERSECTION, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+
+TEST, LARGEST = SIZES[0], SIZES[-1]
+"""Condensed lists, and full ones on MovieLens 1M."""
+
+PRINTED_FULL = 2000
+"""The size whose numbers Figure 1 of the paper prints as those of full lists (compare its Figure 3)."""
+
+PRINTED = {
+    "Random": (0.551, 0.010),
+    "Popularity": (0.625, 0.194),
+    "Average Rating": (0.665, 0.044),
+    "kNN (full/test)": (0.659, 0.310),
+    "Normalized kNN (full)": (0.643, 0.209),
+    "Normalized kNN (test)": (0.671, 0.086),
+    "iMF (full)": (0.659, 0.354),
+    "iMF (test)": (0.685, 0.178),
+}
+"""P@10 in Figure 1 of the paper, on MovieLens 1M: condensed, and what is called full there."""
+
+_STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
+
+
+def exhibits_of(numbers: pl.DataFrame) -> list[Exhibit]:
+    """Return Figures 1, 3, 4 and 5 with their numbers as tables, from the numbers of all folds."""
+    means = numbers.group_by("system", "unrated", "metric", maintain_order=True).agg(
+        pl.col("value").mean(), lowest=pl.col("value").min(), highest=pl.col("value").max()
+    )
+    curves = {
+        **{f"figure-03-{stem}": (metric, f"Figure 3: {metric}") for metric, stem in _STEMS.items()},
+        "figure-05": (COVERAGE, f"Figure 5: {COVERAGE} without fill"),
+    }
+    exhibits = _figure_1(means)
+    for stem, (metric, caption) in curves.items():
+        exhibits += _curves(stem, f"{caption} by the number of unrated targets", means.filter(metric=metric), metric)
+    for metric, stem in _STEMS.items():
+        exhibits += _figure_4(f"figure-04-{stem}", metric, means.filter(system=PAIRS))
+    return exhibits
+
+
+def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
+    """Return P@10 with condensed and with full lists, beside what is printed for MovieLens 1M."""
+    metric = METRICS[0]
+    sizes = {"Test": TEST, f"{PRINTED_FULL:,} unrated": PRINTED_FULL, "Full": LARGEST}
+    part = means.filter(pl.col("unrated").is_in(list(sizes.values())), metric=metric)
+    part = part.with_columns(
+        targets=pl.col("unrated").replace_strict({size: name for name, size in sizes.items()}, return_dtype=pl.String),
+        printed=pl.struct("system", "unrated").map_elements(_printed, return_dtype=pl.Float64),
+    )
+    caption = "Figure 1: P@10 with condensed (Test) and full lists"
+    header = ["System", *sizes, "Test, printed", "Full, printed"]
+    rows: list[list[str | Cell]] = []
+    for system, printed in PRINTED.items():
+        own = [part.filter(system=system, unrated=size)["value"].item() for size in sizes.values()]
+        rows.append([system, *(f"{value:.3f}" for value in own), *(f"{value:.3f}" for value in printed)])
+    note = (
+        f"printed for MovieLens 1M; what is printed as full is the row of {PRINTED_FULL:,} unrated targets in Figure 3"
+    )
+    return [
+        Exhibit("figure-01-numbers", caption, part, Table(header, rows, caption, (note,))),
+        Exhibit("figure-01", caption, part, draw=partial(_bars, part, list(sizes), metric)),
+    ]
+
+
+def _printed(row: dict[str, Any]) -> float | None:
+    places = {TEST: 0, PRINTED_FULL: 1}
+    return PRINTED[row["system"]][places[row["unrated"]]] if row["unrated"] in places else None
+
+
+def _bars(part: pl.DataFrame, targets: Sequence[str], metric: str) -> Any:
+    alt = altair()
+    shown = part.select("system", "targets", "value")
+    return themed(
+        alt.Chart(data_of(shown))
+        .mark_bar()
+        .encode(
+            x=alt.X("system:N", sort=list(PRINTED), title=None, axis=alt.Axis(labelAngle=-40)),
+            xOffset=alt.XOffset("targets:N", sort=list(targets)),
+            y=alt.Y("value:Q", title=metric),
+            color=alt.Color("targets:N", sort=list(targets), title="targets"),
+            tooltip=tips(system="system", targets="targets", value=(metric, ".4f")),
+        )
+        .properties(width=420, height=220)
+    )
+
+
+def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
+    """Return ties and p-values over all pairs of systems."""
+    names = [INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO, SUM_OF_P))]
+    part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
+    caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
+    note = "the sums that the paper prints for P@10 (15 to 88) are of more pairs than those of these eight systems"
+    rows: list[list[str | Cell]] = [
+        [str(size), *(f"{part.filter(system=name, unrated=size)['value'].item():.4f}" for name in names)]
+        for size in SIZES
+    ]
+    return [
+        Exhibit(f"{stem}-numbers", caption, part, Table(["Unrated", *names], rows, caption, (note,))),
+        Exhibit(stem, caption, part, draw=partial(_two_panels, part, names)),
+    ]
+
+
+def _two_panels(part: pl.DataFrame, names: Sequence[str]) -> Any:
+    alt = altair()
+    ties = part.filter(pl.col("system").is_in(list(names[:-1])))
+    p_values = part.filter(pl.col("system") == names[-1])
+    return themed(alt.hconcat(_lines(ties, "ratio"), _lines(p_values, "sum of p-values")))
+
+
+def _curves(stem: str, caption: str, part: pl.DataFrame, metric: str) -> list[Exhibit]:
+    systems = part["system"].unique(maintain_order=True).to_list()
+    rows: list[list[str | Cell]] = []
+    for size in SIZES:
+        values = [part.filter(system=system, unrated=size)["value"].item() for system in systems]
+        rows.append([str(size), *(Cell(f"{value:.4f}", best=value == max(values)) for value in values)])
+    return [
+        Exhibit(f"{stem}-numbers", caption, part, Table(["Unrated", *systems], rows, caption)),
+        Exhibit(stem, caption, part, draw=lambda: themed(_lines(part, metric))),
+    ]
+
+
+def _lines(part: pl.DataFrame, title: str) -> Any:
+    alt = altair()
+    order = [str(size) for size in SIZES]
+    names = part["system"].unique(maintain_order=True).to_list()
+    rows = part.with_columns(unrated=pl.col("unrated").cast(pl.String))
+    chart = alt.Chart(data_of(rows)).mark_line(point={"size": 18, "filled": True})
+    return chart.encode(
+        x=alt.X("unrated:O", sort=order, title="unrated targets"),
+        y=alt.Y("value:Q", title=title),
+        tooltip=tips(system="system", unrated="unrated targets", value=(title, ".4f")),
+        **series("system", names),
+    ).properties(width=360, height=240)

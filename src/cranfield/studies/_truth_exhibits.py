@@ -1,0 +1,357 @@
+"""Tables and figures of what is found about designs of a truth, and about protocols held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._figures import altair, data_of, series, themed, tips
+from cranfield._table import Cell, Table
+from cranfield.studies._study import Exhibit
+from cranfield.studies._truth_orders import SCHEMA, order_scores
+from cranfield.studies._truth_protocols import CONDENSED_LISTS, ESTIMATED, FULL_LISTS, P1R, UAR, Readings
+from cranfield.studies._truth_sums import Floats, Sums
+from cranfield.studies._truth_work import (
+    COMPLETE_P1,
+    COMPLETE_P10,
+    FIFTHS,
+    JUDGED,
+    OBSERVED_NDCG,
+    OBSERVED_P1,
+    OBSERVED_P10,
+    RELEVANT,
+    TRUE_NDCG,
+    TRUE_P1,
+    TRUE_P10,
+)
+
+PRINTED: Mapping[str, tuple[float, float, float, float]] = {
+    "random": (0.0013, 0.0213, 0.0030, 0.0147),
+    "popularity": (0.0153, 0.0173, 0.0398, 0.0178),
+    "average": (0.0143, 0.0209, 0.0230, 0.0251),
+    "optimal observed ranking": (0.0197, 0.0228, 0.0464, 0.0211),
+    "optimal true ranking": (0.0034, 0.0552, 0.0057, 0.0410),
+    "kNN, not normalised": (0.0121, 0.0192, 0.0275, 0.0179),
+    "kNN, normalised": (0.0067, 0.0238, 0.0173, 0.0184),
+}
+"""What the paper prints for the discovery that took place: observed and true P@1, observed and true nDCG@10."""
+TOIS_PRINTED: Mapping[str, tuple[float, ...]] = {
+    "mostpopular": (0.0159, 0.0951, 0.0536, 0.0053, 0.0125, 0.0274, 0.0229, 0.0067),
+    "randomguess": (0.0021, 0.0101, 0.0055, 0.0014, 0.0057, 0.0095, 0.0078, 0.0129),
+    "smootheditemaverage": (0.0023, 0.0109, 0.0052, 0.0006, 0.0059, 0.0107, 0.0081, 0.0112),
+    "userknn": (0.0108, 0.0591, 0.035, 0.0035, 0.01, 0.0186, 0.0166, 0.0081),
+    "itemknn": (0.0123, 0.0677, 0.039, 0.0041, 0.0106, 0.0209, 0.0177, 0.0072),
+    "wrmf": (0.0095, 0.0534, 0.0309, 0.004, 0.0094, 0.019, 0.0159, 0.0082),
+    "slim": (0.0063, 0.0317, 0.0169, 0.0024, 0.008, 0.0147, 0.0118, 0.0098),
+    "plsa": (0.0086, 0.0437, 0.027, 0.0035, 0.0094, 0.0184, 0.0157, 0.0087),
+}
+"""What is printed in 2021: precision, recall, nDCG and anti-precision at 10, observed and then true."""
+SHOWN = (
+    (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (ESTIMATED, "P@10 by DR (svd)"),
+    (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
+)  # fmt: skip
+"""The readings that the figure of simulated worlds draws; its table has all of them."""
+_FLAW = (
+    "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
+    "five times less often than others; the last columns are without that flaw"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the parts of the study gave; what a set of ratings does not allow is empty.
+
+    Parameters
+    ----------
+    published, halves
+        By variant, the paper's systems under its own protocol and with a random half as the truth.
+    weighted
+        All systems by the published division with weights.
+    readings, lists
+        By variant, what every protocol reads and what the lists are truly worth, draw by draw.
+    fifths
+        The design of 2021: observed and true.
+    worlds
+        What every protocol finds on simulated worlds.
+    """
+
+    readings: Mapping[str, Sequence[Readings]]
+    lists: Mapping[str, Sums]
+    published: Mapping[str, Sums] = field(default_factory=dict)
+    halves: Mapping[str, Sums] = field(default_factory=dict)
+    weighted: Sums | None = None
+    fifths: tuple[Sums, Sums] | None = None
+    worlds: pl.DataFrame | None = None
+
+    def with_worlds(self, worlds: pl.DataFrame) -> Found:
+        """Return the same with what was found on simulated worlds."""
+        return replace(self, worlds=worlds)
+
+
+def exhibits(found: Found) -> list[Exhibit]:
+    """Return the tables and figures."""
+    made = []
+    if found.published:
+        made += [
+            _published_table(found),
+            *(_variant_table(found, name) for name in found.published if name != "actual"),
+        ]
+        made.append(_designs_table(found))
+    else:
+        made.append(_systems_table(found))
+    if found.fifths is not None:
+        made.append(_fifths_table(found.fifths))
+    orders = orders_frame(found)
+    made += [_orders_table(orders), _orders_figure(orders)]
+    if found.worlds is not None:
+        worlds = worlds_frame(found.worlds)
+        made += [_worlds_table(worlds), _worlds_figure(worlds)]
+    return made
+
+
+def orders_frame(found: Found) -> pl.DataFrame:
+    """Return how well every reading finds the true order, by variant of what is known."""
+    frames = [
+        order_scores(draws).with_columns(variant=pl.lit(variant)).select("variant", *SCHEMA)
+        for variant, draws in found.readings.items()
+    ]
+    return pl.concat(frames)
+
+
+def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean over worlds with a 95 % interval (two standard errors) for each knob, value and reading."""
+    error = pl.col("tau").std() / pl.len().sqrt()
+    return worlds.group_by("knob", "value", "protocol", "metric", maintain_order=True).agg(
+        pl.col("tau").mean(),
+        lower=pl.col("tau").mean() - 2 * error.fill_null(0.0),
+        upper=pl.col("tau").mean() + 2 * error.fill_null(0.0),
+        winner=pl.col("winner").mean(),
+        worlds=pl.len(),
+    )
+
+
+def _ranged(value: float, lower: float, upper: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f} [{lower:.{digits}f}, {upper:.{digits}f}]"
+
+
+def _cell(values: Floats, ends: tuple[Floats, Floats], system: int) -> str:
+    return _ranged(values[system], ends[0][system], ends[1][system], 4)
+
+
+def _published_table(found: Found) -> Exhibit:
+    here, half = found.published["actual"], found.halves["actual"]
+    labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
+    values = {label: here.means(label)[0] for label in labels}
+    ranges = {label: here.interval(label) for label in labels}
+    complete, (lower, upper) = half.means(COMPLETE_P1)[0], half.interval(COMPLETE_P1)
+    clean_ndcg, (low_ndcg, high_ndcg) = half.means(TRUE_NDCG)[0], half.interval(TRUE_NDCG)
+    rows: list[list[str | Cell]] = []
+    tidy: list[dict[str, Any]] = []
+    for s, system in enumerate(here.systems):
+        printed = PRINTED[system]
+        cells: list[str | Cell] = [system]
+        for place, label in enumerate(labels):
+            cells += [_cell(values[label], ranges[label], s), f"{printed[place]:.4f}"]
+            low, high = (float(end[s]) for end in ranges[label])
+            tidy.append(_tidy(system, f"published {label}", values[label][s], low, high, printed[place]))
+        cells += [_ranged(complete[s], lower[s], upper[s]), _ranged(clean_ndcg[s], low_ndcg[s], high_ndcg[s], 4)]
+        tidy.append(_tidy(system, f"random half: {COMPLETE_P1}", complete[s], lower[s], upper[s], None))
+        tidy.append(_tidy(system, f"random half: {TRUE_NDCG}", clean_ndcg[s], low_ndcg[s], high_ndcg[s], None))
+        rows.append(cells)
+    header = ["System", *(name for label in labels for name in (label, "printed"))]
+    header += [f"Random half: {COMPLETE_P1}", f"Random half: {TRUE_NDCG}"]
+    caption = "The published protocol beside the printed numbers, and a random half of the judgments as the truth"
+    notes = ["95 % intervals over users", _FLAW]
+    return Exhibit("table-1-published", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
+
+
+def _tidy(system: str, label: str, value: float, lower: float, upper: float, printed: float | None) -> dict[str, Any]:
+    numbers = {"value": float(value), "lower": float(lower), "upper": float(upper)}
+    return {"system": system, "number": label, **numbers, "printed": printed}
+
+
+def _variant_table(found: Found, variant: str) -> Exhibit:
+    here = found.published[variant]
+    labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
+    values = {label: here.means(label)[0] for label in labels}
+    ranges = {label: here.interval(label) for label in labels}
+    rows: list[list[str | Cell]] = [
+        [system, *(_cell(values[label], ranges[label], s) for label in labels)] for s, system in enumerate(here.systems)
+    ]
+    tidy = [
+        _tidy(system, f"published {label}", values[label][s], ranges[label][0][s], ranges[label][1][s], None)
+        for s, system in enumerate(here.systems)
+        for label in labels
+    ]
+    caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
+    notes = ["95 % intervals over users", "a pair without a judgment that becomes known counts as rated 0"]
+    return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(["System", *labels], rows, caption, notes))
+
+
+def _designs_table(found: Found) -> Exhibit:
+    """Return all systems by the published truth, by weights and by a random half."""
+    half, folds = found.lists["actual"], found.weighted
+    assert folds is not None
+    columns = {
+        "published: true P@10": (folds.means(TRUE_P10)[0], *folds.interval(TRUE_P10)),
+        "weighted: P@10 if all were judged": (folds.means(COMPLETE_P10)[0], *folds.interval(COMPLETE_P10)),
+        "random half: P@10 if all were judged": (half.means(COMPLETE_P10)[0], *half.interval(COMPLETE_P10)),
+        "random half: liked among judged": (half.ratios(RELEVANT, JUDGED)[0], *half.interval(RELEVANT, JUDGED)),
+        "random half: true P@10": (half.means(TRUE_P10)[0], *half.interval(TRUE_P10)),
+        OBSERVED_P10: (half.means(OBSERVED_P10)[0], *half.interval(OBSERVED_P10)),
+    }
+    caption = "All systems by three designs of the truth"
+    notes = ["95 % intervals over users", _FLAW]
+    return _by_system("table-3-designs", caption, half.systems, columns, "random half: P@10 if all were judged", notes)
+
+
+def _systems_table(found: Found) -> Exhibit:
+    (lists,) = found.lists.values()
+    columns = {
+        COMPLETE_P10: (lists.means(COMPLETE_P10)[0], *lists.interval(COMPLETE_P10)),
+        "liked among judged": (lists.ratios(RELEVANT, JUDGED)[0], *lists.interval(RELEVANT, JUDGED)),
+        OBSERVED_P10: (lists.means(OBSERVED_P10)[0], *lists.interval(OBSERVED_P10)),
+    }
+    caption = "All systems by the judgments that are given"
+    return _by_system("table-3-designs", caption, lists.systems, columns, COMPLETE_P10, ["95 % intervals over users"])
+
+
+def _by_system(
+    name: str,
+    caption: str,
+    systems: Sequence[str],
+    columns: Mapping[str, tuple[Any, Any, Any]],
+    by: str,
+    notes: Sequence[str],
+) -> Exhibit:
+    order = np.argsort(-columns[by][0], kind="stable")
+    rows: list[list[str | Cell]] = [
+        [systems[s], *(_cell(values, (low, high), s) for values, low, high in columns.values())] for s in order
+    ]
+    tidy = [
+        _tidy(systems[s], label, values[s], low[s], high[s], None)
+        for s in order
+        for label, (values, low, high) in columns.items()
+    ]
+    return Exhibit(name, caption, pl.DataFrame(tidy), Table(["System", *columns], rows, caption, notes))
+
+
+def _fifths_table(fifths: tuple[Sums, Sums]) -> Exhibit:
+    """Return the design of 2021 beside what is printed."""
+    rows: list[list[str | Cell]] = []
+    tidy: list[dict[str, Any]] = []
+    for s, (printed_name, system) in enumerate(zip(TOIS_PRINTED, fifths[0].systems, strict=True)):
+        cells: list[str | Cell] = [system]
+        for part, (kind, sums) in enumerate(zip(("observed", "true"), fifths)):
+            for place, metric in enumerate(FIFTHS):
+                value, printed = float(sums.means(metric)[0][s]), TOIS_PRINTED[printed_name][4 * part + place]
+                low, high = (float(end[s]) for end in sums.interval(metric))
+                cells.append(f"{value:.4f} ({printed:.4f})")
+                tidy.append(_tidy(system, f"{kind} {metric}", value, low, high, printed))
+        rows.append(cells)
+    header = ["System", *(f"{kind} {metric}" for kind in ("observed", "true") for metric in FIFTHS)]
+    caption = "The design of Mena-Maldonado et al. (2021): a fifth of all judgments is the truth (printed in brackets)"
+    notes = [
+        "systems other than popularity and random have our settings, not those of LibRec, so only their order compares",
+        "this design draws the truth from known and unknown pairs alike, and so does not have the flaw of 2018",
+    ]
+    return Exhibit("table-4-fifths", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
+
+
+def _orders_table(orders: pl.DataFrame) -> Exhibit:
+    variants = orders["variant"].unique(maintain_order=True).to_list()
+    lead = orders.filter(variant=variants[0]).sort("tau", descending=True, nulls_last=True, maintain_order=True)
+    of = {(row["variant"], row["protocol"], row["metric"]): row for row in orders.iter_rows(named=True)}
+    rows: list[list[str | Cell]] = []
+    for protocol, metric in lead.select("protocol", "metric").iter_rows():
+        cells = [of[variant, protocol, metric] for variant in variants]
+        rows.append(
+            [protocol, metric, *(f"{_ranged(row['tau'], row['lower'], row['upper'], 2)}" for row in cells)]
+            + [f"{row['winner']:.0%}" for row in cells]
+        )
+    pairs = ", ".join(
+        f"{of_variant['pairs'][0]} ({variant})"
+        for (variant,), of_variant in orders.group_by("variant", maintain_order=True)
+    )
+    caption = "How well protocols, metrics and estimators find the true order of all systems"
+    notes = [
+        f"Kendall's tau over the pairs of systems that differ significantly in truth: {pairs}; 95 % intervals over "
+        "users and draws",
+        "winner: how often the first system is one that no other truly beats",
+        "truth: P@10 if all were judged, by a random half of the judgments or by those that are given; the observed "
+        "test ratings are among the judgments of a half",
+    ]
+    header = [
+        "Protocol",
+        "Metric",
+        *(f"tau, {variant}" for variant in variants),
+        *(f"winner, {variant}" for variant in variants),
+    ]
+    return Exhibit("table-5-orders", caption, orders, Table(header, rows, caption, notes))
+
+
+def _orders_figure(orders: pl.DataFrame) -> Exhibit:
+    caption = "Kendall's tau with the true order, by protocol and metric, with 95 % intervals over users and draws"
+    return Exhibit("figure-1-orders", caption, orders, draw=partial(_draw_orders, orders))
+
+
+def _draw_orders(orders: pl.DataFrame) -> Any:
+    alt = altair()
+    rows = orders.with_columns(reading=pl.format("{}: {}", "protocol", "metric"))
+    variants = orders["variant"].unique(maintain_order=True).to_list()
+    order = rows.filter(variant=variants[0]).sort("tau", descending=True)["reading"].to_list()
+    base = alt.Chart(data_of(rows)).encode(
+        y=alt.Y("reading:N", sort=order, title=None),
+        tooltip=tips(
+            reading="reading", variant="discovery", tau=("tau", ".2f"), lower=("from", ".2f"), upper=("to", ".2f")
+        ),
+        **series("variant", variants, mark="point"),
+    )
+    points = base.mark_point(filled=True, size=40).encode(
+        x=alt.X("tau:Q", title="Kendall's tau with the true order", scale=alt.Scale(domain=[-1, 1]))
+    )
+    bars = base.mark_rule().encode(x="lower:Q", x2="upper:Q")
+    return themed((bars + points).properties(width=360, height=14 * len(order)))
+
+
+def _worlds_table(worlds: pl.DataFrame) -> Exhibit:
+    settings = worlds.select("knob", "value").unique(maintain_order=True).rows()
+    of = {(row["knob"], row["value"], row["protocol"], row["metric"]): row for row in worlds.iter_rows(named=True)}
+    readings = worlds.select("protocol", "metric").unique(maintain_order=True).rows()
+    rows: list[list[str | Cell]] = [
+        [protocol, metric, *(f"{of[knob, value, protocol, metric]['tau']:.2f}" for knob, value in settings)]
+        for protocol, metric in readings
+    ]
+    header = ["Protocol", "Metric", *(f"{knob} {value:g}" for knob, value in settings)]
+    caption = "Kendall's tau with the true order on simulated worlds, as one bias turns"
+    notes = [f"means over {worlds['worlds'][0]} worlds; the file has intervals, and how often the true winner is found"]
+    return Exhibit("table-6-worlds", caption, worlds, Table(header, rows, caption, notes))
+
+
+def _worlds_figure(worlds: pl.DataFrame) -> Exhibit:
+    caption = "Kendall's tau with the true order on simulated worlds, as the biases of what is observed turn"
+    return Exhibit("figure-2-worlds", caption, worlds, draw=partial(_draw_worlds, worlds))
+
+
+def _draw_worlds(worlds: pl.DataFrame) -> Any:
+    alt = altair()
+    names = [f"{protocol}: {metric}" for protocol, metric in SHOWN]
+    rows = worlds.with_columns(reading=pl.format("{}: {}", "protocol", "metric")).filter(pl.col("reading").is_in(names))
+    panels = []
+    for knob in worlds["knob"].unique(maintain_order=True):
+        base = alt.Chart(data_of(rows.filter(knob=knob))).encode(
+            x=alt.X("value:Q", title=knob.replace("_", " "), scale=alt.Scale(zero=False)),
+            tooltip=tips(reading="reading", value=knob, tau=("tau", ".2f"), winner=("true winner found", ".0%")),
+            **series("reading", names),
+        )
+        line = base.mark_line(point={"size": 18, "filled": True}).encode(
+            y=alt.Y("tau:Q", title="tau with the true order", scale=alt.Scale(domain=[-1, 1], clamp=True))
+        )
+        bars = base.mark_rule(opacity=0.4).encode(y="lower:Q", y2="upper:Q")
+        panels.append((bars + line).properties(width=200, height=220))
+    return themed(alt.hconcat(*panels))

@@ -1,0 +1,137 @@
+"""How well readings find the true order of systems: on pairs that truly differ, over draws and users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._random import stream
+from cranfield.comparisons.corrections import holm
+from cranfield.measures.by_truth import user_draws
+from cranfield.studies._truth_protocols import Readings
+
+Floats = NDArray[np.float64]
+
+_ALPHA = 0.05
+_TAILS = (2.5, 97.5)
+
+SCHEMA = {
+    "protocol": pl.String,
+    "metric": pl.String,
+    "tau": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "winner": pl.Float64,
+    "pairs": pl.Int64,
+}
+"""One row per reading: tau with the true order over ``pairs``, its interval, and how often the winner is right."""
+
+
+@dataclass(frozen=True, eq=False)
+class TruePairs:
+    """The pairs of systems that differ significantly in truth.
+
+    Parameters
+    ----------
+    better, worse
+        The places of the systems of each pair.
+    best
+        Whether each system is not significantly worse than the truly first one.
+    means
+        The true value of each system.
+    """
+
+    better: NDArray[np.int64]
+    worse: NDArray[np.int64]
+    best: NDArray[np.bool_]
+    means: Floats
+
+    @staticmethod
+    def of(truth: Floats) -> TruePairs:
+        """Find them in systems × users: a paired t-test over users, corrected by Holm's method over all pairs."""
+        from scipy.special import stdtr
+
+        counted = truth[:, ~np.isnan(truth).any(axis=0)]
+        means, users = counted.mean(axis=1), counted.shape[1]
+        first, second = np.triu_indices(len(counted), 1)
+        differences = counted[first] - counted[second]
+        errors = differences.std(axis=1, ddof=1) / np.sqrt(users)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = differences.mean(axis=1) / errors
+        p = np.where(errors > 0, 2.0 * stdtr(users - 1, -np.abs(t)), 1.0)
+        differ = holm(p) < _ALPHA
+        up = differences.mean(axis=1) > 0
+        better, worse = np.where(up, first, second)[differ], np.where(up, second, first)[differ]
+        best = np.ones(len(counted), dtype=np.bool_)
+        best[worse[better == int(np.argmax(means))]] = False
+        return TruePairs(better, worse, best, means)
+
+    def tau(self, values: Floats) -> Floats:
+        """Return, for values with systems last, concordant less discordant pairs as a share of all; a tie counts 0."""
+        if not len(self.better):
+            return np.full(values.shape[:-1], np.nan)
+        return np.asarray(np.sign(values[..., self.better] - values[..., self.worse]).mean(axis=-1))
+
+    def finds_winner(self, values: Floats) -> Floats:
+        """Return whether the first system by the values is one that no other truly beats, as 0 or 1."""
+        return self.best[np.argmax(np.nan_to_num(values, nan=-np.inf), axis=-1)].astype(np.float64)
+
+
+def values_of(readings: Readings, weights: Floats) -> Floats:
+    """Return readings × draws × systems: what is read under each set of user weights, higher being better."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = (readings.numerators @ weights.T) / (readings.denominators @ weights.T)
+    return np.swapaxes(values * readings.signs[:, None, None], 1, 2)
+
+
+def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int = 0) -> pl.DataFrame:
+    """Score every reading by how well it finds the true order, with 95 % intervals; see `SCHEMA`.
+
+    The truth is averaged over the draws, user by user. Tau is the mean over draws. Intervals are percentiles over
+    bootstrap draws of users and of draws.
+    """
+    pairs = TruePairs.of(_mean_truth(draws))
+    users = draws[0].truth.shape[1]
+    everybody = np.full((1, users), 1.0)
+    tau = np.mean([pairs.tau(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
+    winner = np.mean([pairs.finds_winner(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
+    weights = user_draws(users, resamples, seed)
+    taus = np.array([pairs.tau(values_of(draw, weights)) for draw in draws])
+    picks = (stream(seed, "truth", "draws").random((resamples, len(draws))) * len(draws)).astype(np.int64)
+    mixed = taus[picks, :, np.arange(resamples)[:, None]].mean(axis=1)
+    lower, upper = np.percentile(mixed, _TAILS, axis=0)
+    names = draws[0].names
+    return pl.DataFrame(
+        {
+            "protocol": [protocol for protocol, _ in names],
+            "metric": [metric for _, metric in names],
+            "tau": tau,
+            "lower": lower,
+            "upper": upper,
+            "winner": winner,
+            "pairs": [len(pairs.better)] * len(names),
+        },
+        schema=SCHEMA,
+    )
+
+
+def truth_frame(draws: Sequence[Readings], *, resamples: int = 500, seed: int = 0) -> pl.DataFrame:
+    """Return the true precision of each system with a 95 % interval over users, best first."""
+    truth = _mean_truth(draws)
+    counted = truth[:, ~np.isnan(truth).any(axis=0)]
+    values = counted @ user_draws(counted.shape[1], resamples, seed).T
+    lower, upper = np.percentile(values, _TAILS, axis=1)
+    columns = {"system": draws[0].systems, "precision": counted.mean(axis=1), "lower": lower, "upper": upper}
+    return pl.DataFrame(columns).sort("precision", descending=True, maintain_order=True)
+
+
+def _mean_truth(draws: Sequence[Readings]) -> Floats:
+    """Return systems × users: the mean over the draws in which a user counts, NaN where there is none."""
+    truths = np.array([draw.truth for draw in draws])
+    counted = ~np.isnan(truths)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(counted, truths, 0.0).sum(axis=0) / counted.sum(axis=0))

@@ -1,0 +1,210 @@
+"""What every protocol, metric and estimator reads on the observed test set of a truth, user by user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import ImpossibleSplitError
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data import Ratings
+from cranfield.measures import Scores, measure, true_values
+from cranfield.rankings import Ranking, Run
+from cranfield.splits import Split, Truth, popularity_groups
+from cranfield.studies._truth_estimators import ESTIMATORS, estimator_sums
+from cranfield.studies._truth_systems import ranked
+
+Floats = NDArray[np.float64]
+
+FULL = (
+    "P@10", "Recall@10", "nDCG@10", "nDCG(gain=exprelevant)@10", "AP@100", "RR@100", "bpref@100", "infAP@100",
+    "AntiP@10", "Fallout@10", "AntiRR@100", "NDCL@10", "StratRecall@10", "IPS@10", "SNIPS@10",
+    "RScore(popularity=inverse)@10",
+)  # fmt: skip
+"""What is measured on full lists."""
+CONDENSED = ("P@10", "nDCG@10", "AntiP@10")
+ONE_RELEVANT = ("HitRate@10", "RR@100")
+UNIFORM = ("P@10", "nDCG@10")
+_DRAWN = 100
+_GROUPS = 10
+
+ONE = f"1R, {_DRAWN} drawn"
+FULL_LISTS, CONDENSED_LISTS, P1R, UAR, U1R = "full lists", "condensed lists", "P1R", "UAR", "U1R"
+ESTIMATED = "full lists, estimated"
+PROTOCOLS: Mapping[str, Sequence[str]] = {
+    FULL_LISTS: FULL,
+    CONDENSED_LISTS: CONDENSED,
+    ONE: ONE_RELEVANT,
+    P1R: ONE_RELEVANT,
+    UAR: UNIFORM,
+    U1R: ONE_RELEVANT,
+}
+"""The metrics by protocol; estimates are beside them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """What protocols read, as sums by user: a reading is Σ of the numerators over Σ of the denominators.
+
+    Parameters
+    ----------
+    systems
+        The names of the systems.
+    names
+        The protocol and the metric of each reading.
+    signs
+        1 where higher is better, −1 where lower is.
+    numerators, denominators
+        Readings × systems × users.
+    truth
+        Systems × users: the true precision at 10 of the lists; NaN for users without training ratings.
+    """
+
+    systems: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+    signs: Floats
+    numerators: Floats
+    denominators: Floats
+    truth: Floats
+
+    def arrays(self) -> dict[str, Any]:
+        """Return all of it as arrays, to be kept in a file."""
+        return {
+            "systems": np.array(self.systems),
+            "names": np.array(self.names),
+            "signs": self.signs,
+            "numerators": self.numerators.astype(np.float32),
+            "denominators": self.denominators.astype(np.float32),
+            "truth": self.truth,
+        }
+
+    @staticmethod
+    def of_arrays(arrays: Mapping[str, Any]) -> Readings:
+        """Return the readings that `arrays` were made of."""
+        names = tuple((str(protocol), str(metric)) for protocol, metric in arrays["names"])
+        return Readings(
+            tuple(map(str, arrays["systems"])),
+            names,
+            arrays["signs"],
+            arrays["numerators"].astype(np.float64),
+            arrays["denominators"].astype(np.float64),
+            arrays["truth"],
+        )
+
+
+Worth = Callable[[Sequence[Run]], Floats]
+"""Returns systems × users: what full lists are truly worth, NaN for users who do not count."""
+
+
+def by_truth(truth: Truth, threshold: float) -> Worth:
+    """Return the true precision at 10 by the judgments of a truth."""
+
+    def worth(runs: Sequence[Run]) -> Floats:
+        values = true_values(list(runs), truth, threshold=threshold)
+        true = np.full((len(runs), truth.train.n_users), np.nan)
+        true[:, values.users] = values.precision
+        return true
+
+    return worth
+
+
+def read_protocols(
+    train: Ratings, observed: Ratings, fitted: Mapping[str, Any], worth: Worth, threshold: float, seed: int
+) -> Readings:
+    """Measure fitted systems under every protocol on an observed test set, and by the truth."""
+    full, condensed, one, parts = _rankings(threshold)
+    runs, short, singles, within = ranked(fitted, _grouped(train, observed), [full, condensed, one, parts], seed)
+    uniform = Split(train, uniform_items(observed, seed), Step("uniform items"))
+    only = full.with_(candidates="test")
+    even, even_singles = ranked(fitted, uniform, [only, one.with_(nonrelevant="all", candidates="test")], seed)
+    lists = {
+        FULL_LISTS: (runs, observed),
+        CONDENSED_LISTS: (short, observed),
+        ONE: (singles, observed),
+        P1R: (within, observed),
+        UAR: (even, uniform.test),
+        U1R: (even_singles, uniform.test),
+    }
+    names, signs, tops, bottoms = [], [], [], []
+    for protocol, (of_protocol, test) in lists.items():
+        scores = measure(list(of_protocol.values()), test, PROTOCOLS[protocol], threshold=threshold, train=train)
+        above, below = _sums(scores, train.n_users, by_group=protocol == P1R)
+        tops.append(above)
+        bottoms.append(below)
+        signs += [-1.0 if lower else 1.0 for lower in scores.lower_is_better]
+        names += [(protocol, metric) for metric in scores.metrics]
+    above, below = estimator_sums(list(runs.values()), Split(train, observed, Step("observed")), threshold, seed)
+    names += [(ESTIMATED, metric) for metric in ESTIMATORS]
+    signs += [1.0] * len(ESTIMATORS)
+    tops.append(above)
+    bottoms.append(below)
+    return Readings(
+        tuple(runs),
+        tuple(names),
+        np.array(signs),
+        np.concatenate(tops),
+        np.concatenate(bottoms),
+        worth(list(runs.values())),
+    )
+
+
+def uniform_items(test: Ratings, seed: int) -> Ratings:
+    """Return test ratings in which each item has the same number η, other items none.
+
+    η is the number that keeps most ratings; which of an item's ratings stay is drawn.
+    """
+    counts = np.sort(test.item_counts[test.item_counts > 0])[::-1]
+    if not len(counts):
+        raise ImpossibleSplitError("there are no observed test ratings; give more ratings")
+    eta = int(counts[int(np.argmax(counts * np.arange(1, len(counts) + 1)))])
+    draws = stream(seed, "truth", "uniform items").random(len(test))
+    order = np.lexsort((draws, test.items))
+    firsts = np.concatenate([[0], np.cumsum(test.item_counts)[:-1]])
+    places = np.empty(len(test), dtype=np.int64)
+    places[order] = np.arange(len(test)) - firsts[test.items[order]]
+    return test.keep((places < eta) & (test.item_counts[test.items] >= eta))
+
+
+def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
+    """Return the decisions of full and condensed lists, the one-relevant design, and that within popularity groups."""
+    full = Ranking(fill="none", lists="full", length=100, threshold=threshold)
+    one = full.with_(relevant="one", nonrelevant=_DRAWN)
+    return full, full.with_(lists="condensed"), one, one.with_(nonrelevant="all", candidates="group")
+
+
+def _grouped(train: Ratings, observed: Ratings) -> Split:
+    """Return training and observed test ratings as a split with the popularity groups of the items."""
+    both = Ratings.from_codes(
+        train.user_ids,
+        train.item_ids,
+        np.concatenate([train.users, observed.users]),
+        np.concatenate([train.items, observed.items]),
+        np.concatenate([train.values, observed.values]),
+    )
+    groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
+    return Split(train, observed, Step("popularity groups"), item_groups=groups)
+
+
+def _sums(scores: Scores, n_users: int, *, by_group: bool) -> tuple[Floats, Floats]:
+    """Return metrics × systems × users: the sums of the values of each user's lists, and their weights.
+
+    ``by_group`` gives every popularity group the same weight, however many lists it has.
+    """
+    weights = np.ones(scores.values.shape[2])
+    if by_group and scores.groups is not None:
+        sizes = np.bincount(scores.groups[scores.groups >= 0], minlength=len(scores.group_names))
+        weights = np.where(scores.groups >= 0, 1.0 / np.maximum(sizes, 1)[scores.groups], 0.0)
+    systems, metrics, _ = scores.values.shape
+    sums = np.zeros((2, metrics, systems, n_users))
+    for s in range(systems):
+        for m in range(metrics):
+            values = scores.values[s, m]
+            defined = ~np.isnan(values)
+            for part, column in enumerate((values[defined] * weights[defined], weights[defined])):
+                sums[part, m, s] = np.bincount(scores.users[defined], weights=column, minlength=n_users)
+    return sums[0], sums[1]

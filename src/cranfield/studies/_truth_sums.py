@@ -1,0 +1,98 @@
+"""Values of systems, user by user and fold by fold, so that means and their intervals follow the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data import Ratings
+from cranfield.measures import measure
+from cranfield.measures.by_truth import user_draws
+from cranfield.rankings import Run
+
+Floats = NDArray[np.float64]
+_TAILS = (2.5, 97.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What each user adds to each number in each fold.
+
+    Parameters
+    ----------
+    labels
+        What is counted.
+    systems
+        The names of the systems.
+    values
+        Labels × systems × folds × users.
+    served
+        Folds × users: 1 for a user who counts.
+    """
+
+    labels: tuple[str, ...]
+    systems: tuple[str, ...]
+    values: Floats
+    served: Floats
+
+    def means(self, label: str, weights: Floats | None = None) -> Floats:
+        """Return draws × systems: the mean over folds of the mean over users who count; one draw without weights."""
+        users = np.ones((1, self.served.shape[1])) if weights is None else weights
+        return np.asarray((self._weighted(label, users) / (self.served @ users.T)).mean(axis=1).T)
+
+    def ratios(self, above: str, below: str, weights: Floats | None = None) -> Floats:
+        """Return draws × systems: the ratio of two numbers, each added up over folds and users."""
+        users = np.ones((1, self.served.shape[1])) if weights is None else weights
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((self._weighted(above, users).sum(axis=1) / self._weighted(below, users).sum(axis=1)).T)
+
+    def by_fold(self, label: str) -> Floats:
+        """Return folds × systems: the mean over the users who count."""
+        return np.asarray((self.values[self.labels.index(label)].sum(axis=2) / self.served.sum(axis=1)).T)
+
+    def interval(self, above: str, below: str | None = None, *, resamples: int = 500) -> tuple[Floats, Floats]:
+        """Return the 95 % interval of each system, bootstrap percentiles over users."""
+        weights = user_draws(self.served.shape[1], resamples, 0)
+        drawn = self.means(above, weights) if below is None else self.ratios(above, below, weights)
+        lower, upper = np.nanpercentile(drawn, _TAILS, axis=0)
+        return lower, upper
+
+    def _weighted(self, label: str, weights: Floats) -> Floats:
+        return np.asarray(self.values[self.labels.index(label)] @ weights.T)
+
+    def arrays(self, prefix: str) -> dict[str, Any]:
+        """Return all of it as arrays, to be kept in a file under names that begin with ``prefix``."""
+        return {
+            f"{prefix}labels": np.array(self.labels),
+            f"{prefix}systems": np.array(self.systems),
+            f"{prefix}values": self.values.astype(np.float32),
+            f"{prefix}served": self.served.astype(np.float32),
+        }
+
+    @staticmethod
+    def of_arrays(arrays: Mapping[str, Any], prefix: str) -> Sums:
+        """Return the sums that `arrays` were made of."""
+        return Sums(
+            tuple(map(str, arrays[f"{prefix}labels"])),
+            tuple(map(str, arrays[f"{prefix}systems"])),
+            arrays[f"{prefix}values"].astype(np.float64),
+            arrays[f"{prefix}served"].astype(np.float64),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Sums]) -> Sums:
+        """Return the folds of several as those of one."""
+        values = np.concatenate([part.values for part in parts], axis=2)
+        return Sums(parts[0].labels, parts[0].systems, values, np.concatenate([part.served for part in parts]))
+
+
+def per_user(runs: Sequence[Run], test: Ratings, metrics: Sequence[str], threshold: float) -> Floats:
+    """Return metrics × systems × users: what each list scores, 0 where that is undefined or there is no test rating."""
+    scores = measure(list(runs), test, metrics, threshold=threshold)
+    values = np.zeros((len(metrics), len(runs), test.n_users))
+    values[:, :, scores.users] = np.nan_to_num(np.swapaxes(scores.values, 0, 1))
+    return values

@@ -1,0 +1,72 @@
+"""The advice on metrics under each split and target design."""
+
+from __future__ import annotations
+
+import pytest
+
+import cranfield as cf
+from cranfield.audits import read_audit
+from cranfield.audits.advice import said_of_advice
+from cranfield.audits.planning import plan_audit
+from cranfield.experiments import Decisions, System, run
+
+ASSESS = {"metrics": ["P@5", "AP@5", "RR@5"], "scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 2}
+SYSTEMS = tuple(System(name, name) for name in ("popularity", "random", "average", "knn(k=5)"))
+
+
+@pytest.fixture(scope="module")
+def assessed(tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("assessed") / "out"
+    vary = {"split": ["random(train=0.5)", "random(train=0.8)"], "lists": ["full", "condensed"], "cutoff": [3, 5]}
+    decisions = Decisions(split="random(train=0.5)", min_ratings=1, metrics="P@5")
+    return cf.audit(tiny(systems=SYSTEMS, decisions=decisions, assess=ASSESS), folder, vary=vary), folder
+
+
+def test_every_split_and_target_design_has_the_advice_of_its_own_assessment(assessed, tiny, tmp_path):
+    found, _ = assessed
+    frame = found.advice()
+    setups = frame["setup"].unique(maintain_order=True).to_list()
+    assert len(setups) == 4
+    assert setups[0] == "split random(train=0.5), lists full"
+    decisions = Decisions(split="random(train=0.8)", min_ratings=1, metrics="P@5", lists="condensed")
+    alone = run(tiny(systems=SYSTEMS, decisions=decisions, assess=ASSESS), tmp_path / "out").assessment("tiny").advice()
+    own = frame.filter(setup="split random(train=0.8), lists condensed")
+    assert own["metric"].to_list() == alone.frame()["metric"].to_list()
+    assert own["score"].to_list() == pytest.approx(alone.frame()["score"].to_list())
+
+
+def test_the_table_is_a_file_that_reads_back_and_the_verdict_has_a_sentence(assessed):
+    found, folder = assessed
+    assert (folder / "audit" / "advice.csv").is_file()
+    assert read_audit(folder / "audit").advice().equals(found.advice())
+    assert found.verdict[-1].startswith("The advice on metrics is ")
+
+
+def test_the_estimate_counts_the_assessments(tiny, tmp_path):
+    vary = {"split": ["random(train=0.5)", "random(train=0.8)"], "lists": ["full", "condensed"]}
+    seconds = [
+        plan_audit(tiny(systems=SYSTEMS, assess=assess), tmp_path / "out", vary=vary).plan.seconds
+        for assess in (None, ASSESS)
+    ]
+    assert seconds[1] > seconds[0] + 10
+
+
+def test_nothing_is_said_where_metrics_are_not_assessed(audit):
+    assert audit.advice().is_empty()
+    assert not any("advice on metrics" in sentence for sentence in audit.verdict)
+
+
+def _rows(*best):
+    shared = {"average": "mean", "rank": 1, "tau": 0.5, "clear": False, "reason": None}
+    return [{"setup": f"split {place}", "metric": metric, **shared} for place, metric in enumerate(best)]
+
+
+def test_the_sentence_says_which_metric_is_best_where():
+    same, other = said_of_advice(_rows("P@5", "P@5")), said_of_advice(_rows("P@5", "AP@5", "P@5"))
+    assert same[0].startswith(
+        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5"
+    )
+    assert "these score highest: P@5 in 2 (split 0 and others) and AP@5 in 1 (split 1)" in other[0]
+    failed = {**_rows("P@5")[0], "rank": None, "reason": "why"}
+    assert "; 1 could not be assessed." in said_of_advice([*_rows("P@5", "P@5"), failed])[0]
+    assert said_of_advice(_rows("P@5")) == []

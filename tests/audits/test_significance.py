@@ -1,0 +1,89 @@
+"""Other tests and corrections change what is significant, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cranfield import compare
+from cranfield.audits import Audit, Grid, Opened, Terms, read_audit
+from cranfield.audits.asking import menu_of
+from cranfield.audits.significance import PairedTest
+from cranfield.experiments import Decisions, System
+
+TESTINGS = [
+    PairedTest(test, way) for test in ("permutation", "student", "wilcoxon", "sign") for way in ("none", "holm")
+]
+
+
+@pytest.fixture(scope="module")
+def values():
+    """Three systems, two universes, 40 users with values of a few levels, so that differences are tied."""
+    rng = np.random.default_rng(3)
+    return rng.integers(0, 10, size=(3, 2, 40)) / 10 + np.array([0.0, 0.1, 0.15])[:, None, None]
+
+
+@pytest.fixture(scope="module")
+def found(values):
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    return Audit.of(grid, "abc", values.mean(axis=2), values, draws=250, resamples=20, testings=TESTINGS)
+
+
+@pytest.mark.parametrize("testing", TESTINGS, ids=str)
+def test_p_values_of_a_universe_are_those_of_compare(found, values, testing):
+    scores = {name: values[place, 0] for place, name in enumerate("abc")}
+    expected = compare(scores, significance=testing.significance, correction=testing.correction).frame()
+    rows = found.significance().filter(significance=testing.significance, correction=testing.correction)
+    assert rows["start_p"].to_list() == pytest.approx(expected["p"].to_list(), rel=1e-4)
+    assert rows["start_p_corrected"].to_list() == pytest.approx(expected["p_corrected"].to_list(), rel=1e-4)
+    assert rows["start_significant"].to_list() == expected["significant"].to_list()
+
+
+def test_shares_and_influence_are_the_same_with_and_without_other_tests(found, values):
+    plain = Audit.of(found.grid, "abc", values.mean(axis=2), values, draws=250, resamples=20)
+    assert plain.shares().equals(found.shares())
+    assert plain.influence().equals(found.influence())
+    assert plain.significance().is_empty()
+    assert set(plain.verdict) < set(found.verdict)
+
+
+def test_a_test_of_ranks_is_not_made_under_weights_or_over_different_users(values):
+    grid = Grid.product([Opened("average", "equivalent", ("mean", "weighted"))])
+    terms = Terms(values, paired=np.array([True, False]))
+    audit = Audit.of(grid, "abc", values.mean(axis=2), terms, draws=250, resamples=20, testings=TESTINGS)
+    counts = dict(audit.significance().filter(system_a="a", system_b="b").select("significance", "universes").rows())
+    assert counts == {"permutation": 2, "student": 2, "wilcoxon": 1, "sign": 1}
+
+
+def test_users_who_are_not_in_a_universe_are_no_ties(values):
+    some = values.copy()
+    some[:, 1, 20:] = 0.0
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))], start=1)
+    terms = Terms(some, users=np.array([40, 20]))
+    testings = [PairedTest("wilcoxon(zeros=pratt)", "none")]
+    audit = Audit.of(grid, "abc", values.mean(axis=2), terms, draws=250, resamples=20, testings=testings)
+    scores = {name: values[place, 1, :20] for place, name in enumerate("abc")}
+    rows = audit.significance().filter(significance="wilcoxon(zeros=pratt)")
+    expected = compare(scores, significance="wilcoxon(zeros=pratt)", correction="none").frame()["p"].to_list()
+    assert rows["start_p"].to_list() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_sentences_name_the_tests_and_what_they_say_of_the_start(found):
+    sentences = " ".join(found.sentences("a", "b"))
+    assert "One is significantly better, by the test: permutation in" in sentences
+    assert "Under the starting point" in sentences or "The test alone changes the significance" in sentences
+
+
+def test_the_table_is_a_file_and_reads_back(found, tmp_path):
+    names = [path.name for path in found.save(tmp_path)]
+    assert "significance.csv" in names
+    assert names[-1] == "audit.json"
+    assert read_audit(tmp_path).significance().equals(found.significance())
+
+
+def test_tests_are_crossed_with_corrections_and_open_no_universe(tiny):
+    three = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))
+    vary = {"cutoff": [5, 10], "significance": ["t", "sign"], "correction": ["none", "holm"]}
+    menu = menu_of(tiny(systems=three, decisions=Decisions(significance="sign"), audit={"vary": vary}))
+    assert menu.names == ("cutoff",)
+    assert list(map(str, menu.testings)) == ["sign with holm", "sign", "student with holm", "student"]

@@ -1,0 +1,84 @@
+"""The tables of an audit."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cranfield.audits import Grid, Opened, tables
+from cranfield.audits.view import View
+
+
+@pytest.fixture(scope="module")
+def view(audit):
+    return View.of(audit)
+
+
+def test_shares_are_those_of_the_systems_in_the_order_of_the_header(audit, view):
+    table = tables.shares(audit, view)
+    assert table.header[2:4] == ["mf leads", "knn leads"]
+    assert [row[0] for row in table.rows] == ["all universes", *(f"split random(train=0.{k})" for k in (2, 5, 8))]
+    frame = audit.shares().filter(pl.col("question").is_null(), system_a="knn", system_b="mf", over="cells")
+    shares = dict(zip(frame["what"], frame["share"]))
+    assert table.rows[0][2].startswith(f"{100 * shares['trails']:.0f} % [")
+    assert "split (random(train=0.2), random(train=0.5), random(train=0.8))" in table.caption
+    assert "is not a probability" in table.caption
+
+
+def test_seen_from_the_other_system_the_columns_are_swapped(audit, view):
+    other = View.of(audit, "knn", "mf")
+    mine, yours = (tables.shares(audit, seen).rows for seen in (view, other))
+    assert [(row[2], row[3]) for row in mine] == [(row[3], row[2]) for row in yours]
+    assert {row[3] for row in tables.flips(view).rows} == {row[3] for row in tables.flips(other).rows}
+    assert np.array_equal(view.d_z, -other.d_z)
+
+
+def test_the_joint_test_has_its_four_statistics_and_the_spread_of_seeds(audit, view):
+    table = tables.joint(audit, view)
+    assert len(table.rows) == 4
+    frame = audit.joint().filter(pl.col("question").is_null(), system_a="knn", system_b="mf")
+    assert [row[3] for row in table.rows] == [tables.p_text(p) for p in frame["p"]]
+    assert [row[5] for row in table.rows] == [tables.p_text(p) for p in frame["p_retrained"]]
+    assert len(tables.joint_by_question(audit, view).rows) == 3
+
+
+def test_influence_has_the_most_important_decision_first_and_chance_last(view):
+    table = tables.influence(view)
+    assert table.rows[0][0] == "split"
+    assert table.rows[-1][:2] == ["seed", "chance"]
+
+
+def test_changes_that_turn_the_winner_come_first(view):
+    row = tables.flips(view).rows[0]
+    assert row[0] == "split random(train=0.2) instead of random(train=0.8)"
+    assert (row[2], row[3]) == ("the winner", "knn")
+
+
+def test_the_rule_says_where_each_system_leads(view):
+    table = tables.rule(view)
+    assert table.rows == [["train share of 0.5 or more", "mf"], ["train share below 0.5", "knn"]]
+    assert "right for 100 % of the cells" in table.caption
+
+
+def test_ranks_have_their_mean_and_range_best_first(audit):
+    rows = tables.ranks(audit).rows
+    assert [row[0] for row in rows] == ["mf", "knn", "pop"]
+    assert rows[-1][1:4] == ["3.00", "3", "3"]
+
+
+def test_every_pair_of_systems_has_a_row_in_the_order_of_the_starting_point(audit):
+    assert [row[:2] for row in tables.pairs(audit).rows] == [["mf", "knn"], ["mf", "pop"], ["knn", "pop"]]
+
+
+def test_weights_and_the_starting_point_stand_with_the_options():
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"), (1.0, 3.0))], start=1)
+    assert tables.opened(grid).rows == [["cutoff", "equivalent", "10", "5 (weight 0.25), 10 (weight 0.75)"]]
+
+
+def test_combinations_that_are_left_out_have_their_reason_and_what_they_share():
+    opened = (Opened("cutoff", "equivalent", ("5", "10")), Opened("lists", "question", ("full", "condensed")))
+    cells = np.array([[0, 0], [1, 0]])
+    reason = "the lists are too short"
+    grid = Grid(opened, cells, np.arange(2), invalid=(((0, 1), reason), ((1, 1), reason)))
+    assert tables.left_out(grid).rows == [[reason, "2", "lists condensed"]]

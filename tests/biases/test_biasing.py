@@ -1,0 +1,171 @@
+"""How much of an evaluation is popularity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cranfield as cf
+from cranfield.biases.popularity_share import partial_correlation
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cf.simulate.world(150, 100, 4_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return cf.bias(world.ratings, ["popularity", "random", "ease"], groups=4, nonrelevant=10)
+
+
+@pytest.fixture(scope="module")
+def given(world):
+    split = cf.splits.random(world.ratings, seed=1)
+    runs = cf.recommend(split, ["ease", "random"], length=100)
+    return cf.bias(runs=runs, test=split.test, train=split.train, groups=4, metric="nDCG@5"), split, runs
+
+
+def test_every_protocol_measures_every_system(found, given):
+    for bias in (found, given[0]):
+        assert [protocol.name for protocol in bias.protocols] == ["AR", "P1R", "U1R", "UAR"]
+        assert bias.orders.height == 4 * len(bias.protocols[0].scores.systems)
+        assert set(bias.orders["place"]) == {1, 2, 3}
+
+
+def test_popularity_is_added_to_given_lists(given):
+    bias, split, runs = given
+    assert bias.protocols[0].scores.systems == ("ease", "random", "popularity")
+    popularity = cf.recommend(split, "popularity", length=100)
+    plain = cf.measure([*runs, *popularity], split.test, "nDCG@5").average()[:, 0]
+    assert bias.shares["mean"].to_list() == plain.tolist()
+    assert bias.shares["reached"].to_list() == (plain[2] / plain).tolist()
+
+
+def test_a_neutral_protocol_takes_most_of_the_advantage_of_popularity_away(found):
+    means = {(row["protocol"], row["system"]): row["mean"] for row in found.orders.iter_rows(named=True)}
+    plain = means["AR", "popularity"] / means["AR", "random"]
+    for name in ("P1R", "U1R", "UAR"):
+        assert means[name, "popularity"] / means[name, "random"] < 0.6 * plain
+
+
+def test_what_popularity_explains_is_measured_as_stated(given):
+    bias, split, runs = given
+    row = bias.shares.row(0, named=True)
+    counts = split.train.item_counts
+    tested = np.flatnonzero(split.test.user_counts)
+    top = [runs[0].items[runs[0].indptr[k] :][:5] for k, user in enumerate(runs[0].users) if user in tested]
+    assert row["recommended"] == pytest.approx(counts[np.concatenate(top)].mean() / counts.mean())
+    assert bias.shares.row(2, named=True)["partial_correlation"] == pytest.approx(1.0)
+    assert bias.shares.row(1, named=True)["partial_correlation"] < row["partial_correlation"]
+
+
+def test_partial_correlation_is_that_of_the_residuals():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    x, y = z + rng.normal(size=200), 2 * z + rng.normal(size=200)
+    rxy, rxz, ryz = np.corrcoef(x, y)[0, 1], np.corrcoef(x, z)[0, 1], np.corrcoef(y, z)[0, 1]
+    expected = (rxy - rxz * ryz) / np.sqrt((1 - rxz**2) * (1 - ryz**2))
+    assert partial_correlation(x, y, z) == pytest.approx(expected)
+    assert np.isnan(partial_correlation(np.ones(5), np.arange(5.0), np.zeros(5)))
+
+
+def test_conclusions_compare_the_tests_of_the_protocols(found):
+    for row in found.conclusions.iter_rows(named=True):
+        pair = (row["system_a"], row["system_b"])
+        frame = found.comparisons[row["protocol"]].frame()
+        own = frame.filter(system_a=pair[0], system_b=pair[1]).row(0, named=True)
+        assert row["neutral"] == (own["better"] if own["significant"] else None)
+        kinds = {"turns round": (True, True), "is lost": (True, False), "appears": (False, True)}
+        if row["change"] != "stays":
+            assert kinds[row["change"]] == (row["chosen"] is not None, row["neutral"] is not None)
+
+
+def test_it_says_what_it_found_and_what_cannot_be_known(found):
+    text = str(found)
+    assert "Ranking by popularity alone reaches" in text
+    assert "Under U1R (each relevant item alone" in text
+    assert "What cannot be known" in text
+    assert "cannot be seen from ratings" in text
+
+
+def test_precision_is_predicted_beside_what_is_measured(found, given):
+    for bias in (found, given[0]):
+        assert bias.predicted["system"].to_list() == ["a random ranking", "popularity"]
+        assert bias.predicted["measured"][0] == bias.density.rho
+        assert bias.predicted["predicted"][0] == pytest.approx(bias.density.sigma * bias.density.delta)
+        assert any("training items leave them" in reason for reason in bias.departures)
+        assert "Precision as Bellogín" in str(bias)
+    assert found.predicted["measured"][1] == found.shares["mean"][0]
+
+
+def test_estimates_stand_beside_where_propensities_are_asked_for(given):
+    _, split, runs = given
+    bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, propensities="logistic", clip=0.01)
+    assert bias.estimates.propensities.kind == "logistic"
+    assert set(bias.estimates.frame["system"]) == {"ease", "random", "popularity"}
+    assert "DR (svd)" in str(bias)
+
+
+def test_positive_ratings_alone_get_the_caveat_of_the_paper(world):
+    likes = world.ratings.frame()
+    ones = cf.Ratings.of(likes["user"].to_list(), likes["item"].to_list())
+    bias = cf.bias(ones, ["popularity", "random"], groups=4, nonrelevant=10)
+    assert any("No rating is below the threshold" in caveat for caveat in bias.caveats)
+
+
+def test_lists_that_end_early_are_said_to(world):
+    split = cf.splits.random(world.ratings, seed=1)
+    runs = cf.recommend(split, "ease", length=10)
+    bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4)
+    assert any("The lists end at 10 items, and" in caveat for caveat in bias.caveats)
+
+
+def test_short_lists_of_popular_items_are_not_worse_than_random_under_neutral_protocols(world):
+    split = cf.splits.random(world.ratings, seed=1)
+    runs = cf.recommend(split, "random", length=10)
+    found = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, metric="P@3")
+    means = {(row["protocol"], row["system"]): row for row in found.orders.iter_rows(named=True)}
+    for name in ("P1R", "U1R", "UAR"):
+        assert means[name, "popularity"]["upper"] > means[name, "random"]["mean"]
+
+
+def test_a_metric_without_expectations_has_no_neutral_protocols_on_given_lists(given):
+    _, split, runs = given
+    found = cf.bias(runs=runs, test=split.test, train=split.train, metric="ERR@5")
+    assert [protocol.name for protocol in found.protocols] == ["AR"]
+    assert "neutral protocols are left out" in found.notes[0]
+    assert "No neutral protocol is possible" in str(found)
+
+
+def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(world):
+    bias = cf.bias(world.ratings, "random", groups=50, nonrelevant=99)
+    assert [protocol.name for protocol in bias.protocols] == ["AR", "U1R", "UAR"]
+    assert any("fewer than the 100 targets" in note for note in bias.notes)
+    few = cf.Ratings.of([1, 1, 2, 2, 3, 3, 4], ["a", "b", "a", "c", "a", "d", "e"])
+    bias = cf.bias(few, ["popularity", "random"], groups=2, nonrelevant=1, seed=3)
+    assert any(note.startswith("U1R and UAR are left out: ") for note in bias.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give ratings to train systems on, or runs"),
+        ({"runs": {"a": {1: ["x"]}}, "test": {1: {"x": 1}}}, "popularity is counted in the training ratings"),
+        ({"runs": {"a": {1: ["x"]}}}, "against test ratings"),
+        ({"data": 3}, "int is not ratings"),
+        (
+            {
+                "data": cf.Ratings.of([1, 2, 3, 4] * 4, list("aaaabbbbccccdddd")),
+                "systems": "popularity",
+                "metric": "P@1",
+            },
+            "give two or more",
+        ),
+        ({"data": 3, "metric": "P"}, "not a metric of lists with a cut-off"),
+        ({"data": 3, "metric": "ItemCoverage@5"}, "not a metric of lists"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(options, message):
+    with pytest.raises(cf.CranfieldError, match=message):
+        cf.bias(**options)

@@ -1,0 +1,82 @@
+"""``cranfield label``, and what ``compare`` does with unjudged items and with answers."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import cranfield as cf
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write a test set and two runs, and go there."""
+    monkeypatch.chdir(tmp_path)
+    world = cf.simulate.world(users=30, items=40, ratings=500, seed=2, times=False)
+    split = cf.splits.random(world.ratings, seed=1)
+    cf.write(split.test, tmp_path / "test.csv")
+    for run in cf.recommend(split, {"a": "knn(k=10)", "b": "popularity"}, length=10):
+        cf.write_run(run, tmp_path / f"{run.name}.csv")
+    return tmp_path
+
+
+BASE = ("--test", "test.csv", "a.csv", "b.csv", "--threshold", "4", "-m", "P@5")
+
+
+def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files, cranfield):
+    asked = cranfield("label", *BASE, "--budget", "12", "--out", "ask.csv")
+    assert asked.code == 0
+    assert "P@5: not settled." in asked.out
+    assert "Only the users themselves can judge" in asked.out
+    rows = pl.read_csv(files / "ask.csv")
+    assert rows.columns == ["user", "item", "rating", "listed_by", "liked"]
+    assert rows.height == rows["rating"].null_count() == 12
+    rows.with_columns(rating=pl.when(pl.int_range(pl.len()) < 8).then(5.0)).write_csv(files / "back.csv")
+    compared = cranfield("compare", *BASE, "--judgments", "back.csv")
+    assert compared.code == 0
+    assert "settled" in compared.out
+    assert "unfair to it" in compared.out
+    again = cranfield("label", *BASE, "--judgments", "back.csv", "--out", "more.csv")
+    assert again.code == 0
+    asked_before = set(rows.head(8).select("user", "item").rows())
+    assert not asked_before & set(pl.read_csv(files / "more.csv").select("user", "item").rows())
+
+
+def test_without_a_file_the_first_pairs_are_printed(files, cranfield):
+    asked = cranfield("label", *BASE)
+    assert asked.code == 0
+    assert "listed by" in asked.out
+
+
+def test_judgments_that_contradict_the_test_set_end_with_2(files, cranfield):
+    row = (files / "test.csv").read_text().splitlines()[1].split(",")
+    (files / "back.csv").write_text(f"user,item,rating\n{row[0]},{row[1]},99\n")
+    compared = cranfield("compare", *BASE, "--judgments", "back.csv")
+    assert compared.code == 2
+    assert "is 99, and the test set has" in compared.err
+    assert compared.err.count("\n") == 1
+
+
+def test_tipping_points_are_printed_written_and_drawn(files, cranfield):
+    shown = cranfield("compare", *BASE, "--tipping-point")
+    assert shown.code == 0
+    assert "the order turns round" in shown.out
+    rows = json.loads(cranfield("compare", *BASE, "--tipping-figure", "tip.svg", "--format", "json").out)
+    assert rows[0]["metric"] == "P@5"
+    assert (files / "tip.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--tipping-point", "--power", "0.1"), "--power does nothing"),
+        (("--tipping-point", "--lists", "condensed"), "--lists does nothing"),
+        (("--tipping-point", "--format", "latex"), "has no latex"),
+    ],
+)
+def test_what_says_nothing_of_a_tipping_point_is_refused(files, cranfield, options, why):
+    shown = cranfield("compare", *BASE, *options)
+    assert shown.code == 2
+    assert why in shown.err

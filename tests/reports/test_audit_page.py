@@ -1,0 +1,187 @@
+"""The page of an audit, and the files beside it."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits.view import View
+from cranfield.reports import audited, sections
+from cranfield.reports.audit_page import audit_page, write_audit
+from cranfield.reports.sections.audit import audit_section
+
+OPENED = (
+    Opened("split", "question", ("random(train=0.2)", "random(train=0.8)")),
+    Opened("metrics", "equivalent", ("P", "</script><script>alert(4)</script>")),
+    Opened("split_seed", "chance", ("0", "1", "2", "3", "4")),
+)
+
+
+def audit_of(grid, systems, shift=0.0):
+    """Return an audit in which the first system gains on the others by ``shift`` with the first decision."""
+    values = np.random.default_rng(3).normal(0.4, 0.2, (len(systems), grid.n_cells, 50))
+    values[0] += shift * (0.5 - grid.cells[:, [0]])
+    return Audit.of(grid, systems, values.mean(axis=2), values, draws=250, resamples=20)
+
+
+@pytest.fixture(scope="module")
+def audit(evil):
+    return audit_of(Grid.product(OPENED), evil, shift=0.6)
+
+
+@pytest.fixture(scope="module")
+def page(audit):
+    return audit_page(audit)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take most of the time."""
+    for name in ("_still", "figure"):
+        monkeypatch.setattr(sections.audit, name, lambda *_: "")
+
+
+def data_of(html):
+    return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])["audit"]
+
+
+def numbers(text, kind):
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+def visible(html):
+    """Return the markup of a page without scripts and their data."""
+    return re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+
+
+def test_names_of_systems_and_options_are_escaped(page, audit):
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in visible(page)
+    assert data_of(page)["decisions"][1]["options"][1] == "</script><script>alert(4)</script>"
+
+
+def test_the_verdict_on_the_winner_and_the_runner_up_comes_first(page, audit):
+    first = re.search(r'id="audit-large"[^>]*><p>(.*?)</p>', page)[1]
+    assert first.startswith("Under the starting point ")
+    assert page.index('id="audit-large"') < page.index('id="audit-root"')
+    assert data_of(page)["systems"] == list(audit.systems_at_start)
+    assert data_of(page)["pairs"][0]["systems"] == [0, 1]
+
+
+def test_the_page_says_what_each_answer_means_and_does_not(page):
+    text = visible(page)
+    for words in (
+        "A share of universes is not a probability",
+        "one of two equally good systems",
+        "not who leads",
+        "noise floor",
+        "Influence says what moves the result, not which option is right",
+        "predicts nothing about options that were not opened",
+        "It takes the trained models as given",
+    ):
+        assert words in text, words
+
+
+@pytest.mark.parametrize("name", ["shares", "joint", "joint-by-question", "influence", "flips", "rule"])
+def test_every_answer_about_a_pair_has_its_table(page, audit, name):
+    part = re.search(rf'data-table="{name}">(.*?)</table>', page, re.DOTALL)[1]
+    rows = data_of(page)["pairs"][0]["tables"][name]["rows"]
+    assert rows
+    assert part.count("<tr>") == 1 + len(rows)
+
+
+def test_the_joint_test_has_four_statistics_with_the_spread_of_seeds_beside(page):
+    own = data_of(page)["pairs"][0]["tables"]["joint"]
+    assert len(own["rows"]) == 4
+    assert own["header"][-1] == "p, retrained"
+    assert all(row[-1] != "–" for row in own["rows"])
+
+
+def test_the_script_has_the_numbers_of_every_pair_and_cell(page, audit):
+    data = data_of(page)
+    frame = audit.frame()
+    assert numbers(data["cells"], "<u2").reshape(-1, 3).tolist() == audit.grid.cells.tolist()
+    for pair in data["pairs"]:
+        first, second = (data["systems"][number] for number in pair["systems"])
+        view = View.of(audit, first, second)
+        own = frame.filter(system_a=view.pair.systems[0], system_b=view.pair.systems[1])
+        assert numbers(pair["d_z"], "<f4") == pytest.approx(view.sign * own["d_z"].to_numpy(), rel=1e-6)
+        assert numbers(pair["p"], "<f4") == pytest.approx(own["p"].to_numpy(), rel=1e-6)
+        leaders = [[second, None, first][number % 3] for number in numbers(pair["result"], "u1")]
+        assert leaders == own["leader"].to_list()
+        assert (numbers(pair["result"], "u1") > 2).tolist() == own["significant"].to_list()
+
+
+def test_a_page_of_many_systems_has_the_best_and_says_so(audit, monkeypatch, undrawn):
+    monkeypatch.setattr(audited, "_MOST_BYTES", 1)
+    section = audit_section(audit)
+    assert section.data["systems"] == list(audit.systems_at_start[:2])
+    monkeypatch.setattr(audited, "_MOST_BYTES", 3 * len(json.dumps(section.data["pairs"][0])) + 4000)
+    section = audit_section(audit)
+    assert len(section.data["systems"]) == 3
+    assert "The page has the best 3 of 4." in section.html
+
+
+def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
+    monkeypatch.setattr(audited, "MOST_ROWS", 1)
+    assert "The first 1 of 3 rows." in audit_section(audit).html
+
+
+def test_one_cell_has_a_page_with_all_figures():
+    html = audit_page(audit_of(Grid.product([Opened("cutoff", "equivalent", ("10",))]), ("a", "b")))
+    assert "There is one cell, cutoff (10): nothing can be said of other decisions." in html
+    assert "2 systems under 1 combination of the options of one decision" in html
+    assert html.count('role="img"') == 4
+
+
+def test_systems_that_are_always_equal_have_a_page(undrawn):
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    values = np.ones((2, 2, 9))
+    html = audit_page(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
+    assert "they are equal." in html
+    assert "under the starting point they are equal" in html
+
+
+def test_equal_shares_name_no_leader(undrawn):
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    values = np.random.default_rng(0).normal(size=(2, 2, 30))
+    values[0] += np.array([[3.0], [-3.0]])
+    section = audit_section(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
+    assert section.data["pairs"][0]["tables"]["shares"]["rows"][0][2].startswith("50 %")
+    assert section.data["pairs"][0]["facts"][0][0] == "50 %"
+
+
+def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
+    opened = [Opened("cutoff", "equivalent", ("5", "10")), Opened("lists", "question", ("full", "condensed"))]
+    cells = np.array([[0, 0], [0, 1], [1, 0]])
+    grid = Grid(tuple(opened), cells, np.arange(3), invalid=(((1, 1), "nothing is <relevant>"),))
+    html = audit_page(audit_of(grid, ("a", "b")))
+    row = re.search(r"<tr><th[^>]*>nothing is &lt;relevant&gt;</th>(.*?)</tr>", html)[1]
+    assert ">1<" in row
+    assert "cutoff 10, lists condensed" in row
+
+
+def test_headings_do_not_skip_a_level(page):
+    levels = [int(level) for level in re.findall(r"<h(\d)[ >]", page)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_figures_and_tables_stand_beside_the_page(audit, page, tmp_path, monkeypatch):
+    monkeypatch.setattr("cranfield.reports.audit_page.audit_page", lambda *_, **__: page)
+    paths = {path.relative_to(tmp_path).as_posix(): path for path in write_audit(audit, tmp_path, data="films")}
+    for kind in ("curve", "map", "influence", "ranks"):
+        assert paths[f"figures/{kind}.svg"].read_bytes().startswith(b"<svg")
+        assert paths[f"figures/{kind}.pdf"].read_bytes().startswith(b"%PDF")
+    for name in ("shares", "joint", "influence", "flips", "ranks", "pairs", "opened"):
+        latex = paths[f"tables/{name}.tex"].read_text()
+        assert r"\caption{films: " in latex
+        assert rf"\label{{tab:films-audit-{name}}}" in latex
+    assert paths["report.html"].read_text() == page
