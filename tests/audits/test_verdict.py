@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits.verdict import _p
 
 
 def _sentence(sentences, pattern):
@@ -98,6 +99,8 @@ def test_retraining_is_said_to_be_out_of_the_test(audit, noise):
     sentence = _sentence(audit.sentences(), "retraining")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone turns the winner in" in sentence
+    p = audit.pair().answer().corrected_retrained["either"]
+    assert f"with the spread of chance added, the joint test has p {_p(p)}" in sentence
     assert "no chance option" in _sentence(_audit(noise, CUTOFF).verdict, "retraining")
 
 
@@ -115,7 +118,7 @@ def test_equal_systems_have_a_verdict(noise):
 
 def test_with_several_systems_the_ranks_come_first(audit):
     assert audit.verdict[0].startswith(
-        "Of 3 systems, these are first in so many of the cells: mf in 67 %, knn in 33 %."
+        "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells."
     )
     assert audit.verdict[1:] == audit.sentences()
 

@@ -118,7 +118,24 @@ def test_lists_that_end_early_are_said_to(world):
     split = cf.splits.random(world.ratings, seed=1)
     runs = cf.recommend(split, "ease", length=10)
     bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4)
-    assert any("The lists end at 10 items" in caveat for caveat in bias.caveats)
+    assert any("The lists end at 10 items, and" in caveat for caveat in bias.caveats)
+
+
+def test_short_lists_of_popular_items_are_not_worse_than_random_under_neutral_protocols(world):
+    split = cf.splits.random(world.ratings, seed=1)
+    runs = cf.recommend(split, "random", length=10)
+    found = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, metric="P@3")
+    means = {(row["protocol"], row["system"]): row for row in found.orders.iter_rows(named=True)}
+    for name in ("P1R", "U1R", "UAR"):
+        assert means[name, "popularity"]["upper"] > means[name, "random"]["mean"]
+
+
+def test_a_metric_without_expectations_has_no_neutral_protocols_on_given_lists(given):
+    _, split, runs = given
+    found = cf.bias(runs=runs, test=split.test, train=split.train, metric="ERR@5")
+    assert [protocol.name for protocol in found.protocols] == ["AR"]
+    assert "neutral protocols are left out" in found.notes[0]
+    assert "No neutral protocol is possible" in str(found)
 
 
 def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(world):

@@ -101,6 +101,19 @@ def test_sampled_lists_agree_within_their_error(relevant, split):
     assert (np.abs(exact.average(by="list")[0] - np.mean(sampled, axis=0)) < 4 * error).all()
 
 
+def test_candidates_with_a_test_rating_are_fewer(split):
+    few = cf.splits.predefined(split.train, split.test.keep(split.test.items % 3 > 0))
+    (whole,) = cf.recommend(few, "random(seed=0)", length="all", candidates="test")
+    options = {"nonrelevant": 4, "relevant": "one", "train": few.train, "threshold": 4, "candidates": "test"}
+    exact = expected_over_draws(whole, few.test, "RR", **options).average(by="list").item()
+    sampled = []
+    for seed in range(30):
+        options = {"nonrelevant": 4, "relevant": "one", "candidates": "test", "threshold": 4, "seed": seed}
+        (run,) = cf.recommend(few, "random(seed=0)", **options)
+        sampled.append(cf.measure(run, few.test, "RR", threshold=4).average(by="list").item())
+    assert abs(exact - np.mean(sampled)) < 4 * np.std(sampled, ddof=1) / np.sqrt(30)
+
+
 def test_drawing_all_candidates_is_the_whole_ranking(split):
     (whole,) = cf.recommend(split, "popularity", length="all", fill="random")
     exact = expected_over_draws(whole, split.test, ["P@3", "AP"], nonrelevant=10**6, train=split.train, threshold=4)

@@ -42,7 +42,8 @@ def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfiel
     assert f"The report: {folder / 'audit' / 'report.html'}" in result.out
     page, whole = ((folder / name).read_text() for name in ("audit/report.html", "report.html"))
     assert "does the winner survive other decisions?</h1>" in page
-    assert '<section id="audit"' in whole
+    places = [whole.index(f'<section id="{name}"') for name in ("explorer", "audit", "card")]
+    assert places == sorted(places)
     assert (folder / "audit" / "figures" / "curve.pdf").is_file()
     assert r"\label{tab:tiny-audit-shares}" in (folder / "audit" / "tables" / "shares.tex").read_text()
 
@@ -123,9 +124,8 @@ def test_given_lists_are_audited(cranfield, tmp_path):
     for name, step in (("a", 1), ("b", 2)):
         lines = [f"{u} Q0 {1 + (k * step + u) % 7} {k} {9 - k} {name}\n" for u in range(8) for k in range(1, 6)]
         (tmp_path / f"{name}.tsv").write_text("".join(lines))
-    result = cranfield(
-        "audit", "--test", test, tmp_path / "a.tsv", tmp_path / "b.tsv", "-m", "P@5", "--out", tmp_path / "out"
-    )
+    lists = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    result = cranfield("audit", "--test", test, *lists, "-m", "P@5", "--budget", 40, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     assert "combinations are left out" in result.err
     assert (tmp_path / "out" / "audit.json").is_file()

@@ -56,6 +56,13 @@ def test_settled_means_that_no_answer_changes_the_sign():
     assert settled.sentence.startswith("P@2: settled. a is ahead of b for these users, whatever the answers")
 
 
+def test_systems_that_no_judgment_can_tell_apart_are_level():
+    test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 5])
+    labelling = cf.label({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y", "x"]}}, test, "P@2", threshold=4)
+    assert labelling.settled
+    assert "are level for these users" in labelling.sentence
+
+
 def test_an_open_comparison_states_its_probability(runs_and_test):
     runs, test = runs_and_test
     labelling = cf.label(runs, test, "P@5", threshold=4)

@@ -9,6 +9,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield._figures import definition
+from cranfield.comparisons import tipping
 from cranfield.comparisons.unjudged_pairs import TwoSystems
 from cranfield.measures import Metric
 
@@ -92,6 +93,14 @@ def test_where_the_ideal_grows_the_share_is_simulated_with_its_error(runs_and_te
     assert 0 < point.share < 1
     assert point.error > 0
     assert "±" in point.sentence
+
+
+def test_a_simulated_tipping_point_of_a_sum_is_the_exact_one(runs_and_test, monkeypatch):
+    runs, test = runs_and_test
+    exact = cf.tipping_points(runs[::2], test, "P@5", threshold=4).points[0]
+    monkeypatch.setattr(tipping, "LINEAR", ())
+    simulated = cf.tipping_points(runs[::2], test, "P@5", threshold=4, draws=8).points[0]
+    assert simulated.share == pytest.approx(exact.share, abs=4 * simulated.error + 0.01)
 
 
 def test_every_pair_or_every_system_with_the_baseline(runs_and_test):

@@ -6,13 +6,14 @@ import base64
 import itertools
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cranfield.audits import Audit, Grid, Opened
 from cranfield.audits.view import View
-from cranfield.reports import audited, report, sections
+from cranfield.reports import audited, sections
 from cranfield.reports.audit_page import audit_page, write_audit
 from cranfield.reports.sections.audit import audit_section
 
@@ -123,10 +124,11 @@ def test_a_page_of_many_systems_has_the_best_and_says_so(audit, monkeypatch, und
     monkeypatch.setattr(audited, "_MOST_BYTES", 1)
     section = audit_section(audit)
     assert section.data["systems"] == list(audit.systems_at_start[:2])
+    assert "The page has the best 2 of 4 systems." in section.html
     monkeypatch.setattr(audited, "_MOST_BYTES", 3 * len(json.dumps(section.data["pairs"][0])) + 4000)
     section = audit_section(audit)
     assert len(section.data["systems"]) == 3
-    assert "The page has the best 3 of 4." in section.html
+    assert "The page has the best 3 of 4 systems." in section.html
 
 
 def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
@@ -168,19 +170,35 @@ def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
     assert "cutoff 10, lists condensed" in row
 
 
+def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, undrawn):
+    values = np.random.default_rng(0).normal(size=(2, 2, 30))
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    plain = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5)
+    assert "audit-truth" not in audit_section(plain).html
+    true = dict.fromkeys(evil[:1], 0.3) | dict.fromkeys(evil[1:2], 0.2)
+    known = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5, truth=true)
+    advised = ("AP@10", "P@10")
+    rows = [
+        {"setup": metric, "metric": metric, "average": "mean", "rank": 1, "score": 0.5, "lower": 0.4, "upper": 0.6,
+         "first": 0.6, "tau": 0.2, "clear": False, "reason": None}
+        for metric in advised
+    ]  # fmt: skip
+    section = audit_section(replace(known, advised=tuple(rows)))
+    assert 'id="audit-truth"' in section.html
+    assert 'id="audit-advice"' in section.html
+    assert section.html.count("The advice on metrics is not the same") == 1
+    assert section.html.count("Under the starting point ") == 1
+    assert {"audit-truth", "audit-advice"} <= set(section.tables)
+
+
 def test_headings_do_not_skip_a_level(page):
     levels = [int(level) for level in re.findall(r"<h(\d)[ >]", page)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
 
-def test_an_audit_is_a_section_of_a_report(scores, audit, undrawn):
-    html = report(scores, audit=audit)
-    assert '<section id="audit"' in html
-    assert html.index('id="explorer"') < html.index('id="audit"') < html.index('id="card"')
-
-
-def test_figures_and_tables_stand_beside_the_page(audit, page, tmp_path):
+def test_figures_and_tables_stand_beside_the_page(audit, page, tmp_path, monkeypatch):
+    monkeypatch.setattr("cranfield.reports.audit_page.audit_page", lambda *_, **__: page)
     paths = {path.relative_to(tmp_path).as_posix(): path for path in write_audit(audit, tmp_path, data="films")}
     for kind in ("curve", "map", "influence", "ranks"):
         assert paths[f"figures/{kind}.svg"].read_bytes().startswith(b"<svg")
@@ -189,5 +207,4 @@ def test_figures_and_tables_stand_beside_the_page(audit, page, tmp_path):
         latex = paths[f"tables/{name}.tex"].read_text()
         assert r"\caption{films: " in latex
         assert rf"\label{{tab:films-audit-{name}}}" in latex
-    # The same bytes as the page that was made before.
     assert paths["report.html"].read_text() == page

@@ -11,12 +11,14 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield._figures import definition
+from cranfield.biases import estimate
 from cranfield.cli import main
 from cranfield.cli._reading import DEFAULTS, observed_and_judged
 from cranfield.data import simulate
 from cranfield.splits import truths
 from cranfield.studies import _truth_worlds, canamares_castells2018, replicate
 from cranfield.studies._resampled import discovery, resampled
+from cranfield.studies._truth_estimators import estimator_sums
 from cranfield.studies._truth_exhibits import PRINTED
 from cranfield.studies._truth_orders import TruePairs, order_scores
 from cranfield.studies._truth_protocols import FULL_LISTS, Readings, uniform_items
@@ -99,7 +101,7 @@ def test_all_systems_stand_under_three_designs_with_intervals(run_again):
 def test_every_protocol_is_scored_under_every_discovery(run_again):
     frame = run_again.exhibit("table-5-orders").frame
     assert frame["variant"].unique().sort().to_list() == ["actual", "item-independent", "relevance-independent"]
-    assert frame["protocol"].n_unique() == 6
+    assert frame["protocol"].n_unique() == 7
     assert frame.filter(pl.col("tau").is_not_nan()).select((pl.col("tau").abs() <= 1).all()).item()
 
 
@@ -231,3 +233,15 @@ def test_sums_give_the_mean_over_folds_of_the_mean_over_users():
     sums = Sums(("x",), ("a",), values, served)
     assert sums.means("x").tolist() == [[pytest.approx((1 / 2 + 2 / 3) / 2)]]
     assert Sums.of_arrays(sums.arrays(""), "").means("x").tolist() == sums.means("x").tolist()
+
+
+def test_estimates_are_those_of_the_library():
+    world = simulate.world(users=40, items=40, ratings=900, min_profile=12, seed=4, times=False)
+    split = cf.splits.per_user(world.ratings, train=0.7, seed=1)
+    runs = cf.recommend(split, ["popularity", "knn(k=10)"], length=10)
+    above, below = estimator_sums(runs, split, 4.0, 0)
+    own = above.sum(axis=2) / below.sum(axis=2)
+    frame = estimate(runs, split.test, train=split.train, threshold=4, resamples=1).frame.filter(metric="P@10")
+    for number, name in enumerate(("IPS", "SNIPS", "DR (item mean)", "DR (svd)")):
+        expected = [frame.filter(system=run.name, estimator=name)["estimate"].item() for run in runs]
+        assert own[number].tolist() == pytest.approx(expected), name

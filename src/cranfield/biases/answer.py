@@ -188,8 +188,9 @@ class Bias:
         firm = sum(better is not None for *_, better in self._better(CHOSEN))
         if changed.height == 0:
             return [f"All {firm} significant differences under {CHOSEN} stand under every neutral protocol."]
+        have = "has" if pairs == 1 else "have"
         said = [
-            f"{pairs} of {every} pairs of systems have another conclusion under a neutral protocol; {firm} differ "
+            f"{pairs} of {every} pairs of systems {have} another conclusion under a neutral protocol; {firm} differ "
             f"significantly under {CHOSEN}."
         ]
         kinds = changed.sort(pl.col("change") == "is lost").group_by(

@@ -51,6 +51,7 @@ def expected_over_draws(
     threshold: float | str | None = AUTO,
     ties: Ties = "trec_eval",
     keep_seen: bool = False,
+    candidates: Literal["all", "test"] = "all",
 ) -> Scores:
     r"""Return metrics in expectation over the draw of N_u, from rankings of all candidates.
 
@@ -74,6 +75,8 @@ def expected_over_draws(
         relevant item (1R).
     train, keep_seen
         The training ratings, whose items are no candidates of their user unless ``keep_seen`` is true.
+    candidates
+        What the runs rank: ``all`` items of training set, test set and lists, or those with a ``test`` rating.
 
     Examples
     --------
@@ -91,7 +94,7 @@ def expected_over_draws(
     judged = as_judged(runs, as_test(test), threshold, Context(train), ties=ties)
     if any(lists.tied_from is not None for lists in judged):
         raise SettingError("the expectation over draws needs lists without averaged ties; choose ties='trec_eval'")
-    baseline = RandomTargets.of(judged, keep_seen=check.flag("keep_seen", keep_seen))
+    baseline = RandomTargets.of(judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates)
     for lists in judged:
         _check_whole(lists, baseline.sizes)
     fixed = baseline.inside & (judged[0].judgments.relevant | (unrated is not None))

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import MissingExtraError, SettingError
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
@@ -168,10 +168,11 @@ def estimate(
     chances = _propensities(propensities, split, exponent, seed)
     has_others = bool((~judged[0].judgments.relevant).any())
     names = _imputations(imputations, has_others)
-    imputed = {name: _imputed(name, split.train, level_of_relevance, seed) for name in names}
-    notes = [] if has_others else [
-        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
-    ]  # fmt: skip
+    imputed, notes = _fitted(names, split.train, level_of_relevance, seed, chosen=imputations is not None)
+    if not has_others:
+        notes.append(
+            "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+        )
     counts = _resampled_users(judged[0].n_lists, resamples, seed)
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
@@ -179,9 +180,24 @@ def estimate(
         sums = _UserSums.of(lists, chances, clip, imputed, n)
         name = "" if lists.ranked is None else lists.ranked.name
         rows += sums.rows(name, n, counts, level, has_others)
-        warnings += sums.warnings(name)
+        warnings += [*sums.warnings(name), *_impossible(name, rows)]
     frame = pl.DataFrame(rows, schema=_SCHEMA)
     return Estimates(frame, chances, level_of_relevance, n, clip, level, tuple(notes), tuple(warnings))
+
+
+def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Say where an estimate is above 1, which neither precision nor recall is."""
+    above = [
+        f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
+        for row in rows
+        if row["system"] == system and row["estimate"] > 1
+    ]
+    if not above:
+        return []
+    return [
+        f"{system}: {', '.join(above)} is above 1: what it recommends is observed more often than its propensities "
+        "say, as where users meet what suits them; look at SNIPS"
+    ]
 
 
 _SCHEMA = {
@@ -229,6 +245,21 @@ def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]
     return names
 
 
+def _fitted(
+    names: Sequence[str], train: Ratings, threshold: float, seed: int, *, chosen: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the imputations by name, and which one is left out because a library is missing, unless it was chosen."""
+    imputed, notes = {}, []
+    for name in names:
+        try:
+            imputed[name] = _imputed(name, train, threshold, seed)
+        except MissingExtraError as error:
+            if chosen:
+                raise
+            notes.append(f"DR ({name}) is left out: {error}")
+    return imputed, notes
+
+
 def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
     """Return a function from codes of users and items to imputed relevance, fitted on the training ratings alone."""
     liked = (train.values >= threshold).astype(np.float64)
@@ -257,9 +288,9 @@ def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
 def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.float32]:
     """Return resamples × lists: how often each user is drawn."""
     rng = stream(seed, "estimates")
-    drawn = np.floor(rng.random((resamples, n_lists)) * n_lists).astype(np.int64)
-    counts = np.zeros((resamples, n_lists), dtype=np.float32)
-    np.add.at(counts, (np.arange(resamples)[:, None], drawn), 1.0)
+    counts = np.empty((resamples, n_lists), dtype=np.float32)
+    for row in counts:
+        row[:] = np.bincount(np.floor(rng.random(n_lists) * n_lists).astype(np.int64), minlength=n_lists)
     return counts
 
 

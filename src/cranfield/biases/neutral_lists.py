@@ -1,14 +1,17 @@
 """Designs that take popularity's advantage away, on ranked lists that are there already.
 
 The lists stay as they are: a design chooses test ratings, and which items of a list compete. Since a list is the top
-of a ranking, all items above one of its items are known, and so is the rank of this item among any of them. A relevant
-item that is not in the list counts as missed.
+of a ranking, all items above one of its items are known, and so is the rank of this item among any of them. Candidates
+that are not in the list are taken to follow in random order, and metrics are expectations over it: to count them as
+missed would punish a list for holding popular items only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,15 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield.data import UNKNOWN, Ratings
+from cranfield.measures.inputs import as_judgments
+from cranfield.measures.joining import one_relevant
+from cranfield.measures.judged import Judged
+from cranfield.measures.judgments import Judgments
+from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
+from cranfield.splits.split import Split
+
+Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +36,15 @@ class UniformTest:
 
     Parameters
     ----------
-    test
-        The test ratings that are kept.
+    kept
+        Which of the test ratings are kept.
     is_target
         Whether each item of the vocabulary has any: the set T.
     each
         How many every one has: η.
     """
 
-    test: Ratings
+    kept: NDArray[np.bool_]
     is_target: NDArray[np.bool_]
     each: int
 
@@ -47,104 +58,191 @@ def thinned_uniformly(test: Ratings, seed: int = 0) -> UniformTest:
     --------
     >>> test = Ratings.of([1, 2, 3, 1, 2, 1], ["a", "a", "a", "b", "b", "c"])
     >>> thin = thinned_uniformly(test)
-    >>> thin.each, thin.test.item_counts.tolist()
+    >>> thin.each, test.keep(thin.kept).item_counts.tolist()
     (2, [2, 2, 0])
     """
     counts = test.item_counts
     descending = np.sort(counts[counts > 0])[::-1]
     if len(descending) == 0:
         raise SettingError("the test set holds no rating; there is nothing to thin")
-    kept = descending * np.arange(1, len(descending) + 1)
-    each = int(descending[int(np.argmax(kept))])
+    each = int(descending[int(np.argmax(descending * np.arange(1, len(descending) + 1)))])
     is_target = counts >= each
     keys = stream(seed, "uniform thinning").random(len(test))
     order = np.lexsort((keys, test.items))
-    starts = np.cumsum(counts) - counts
     place = np.empty(len(test), dtype=np.int64)
-    place[order] = np.arange(len(test)) - starts[test.items[order]]
-    return UniformTest(test.keep(is_target[test.items] & (place < each)), is_target, each)
+    place[order] = np.arange(len(test)) - (np.cumsum(counts) - counts)[test.items[order]]
+    return UniformTest(is_target[test.items] & (place < each), is_target, each)
 
 
-def only_items(run: Run, is_target: NDArray[np.bool_], test: Ratings) -> Run:
-    """Return the lists without the items that are not targets; ``is_target`` is over the items of the test set."""
-    codes = test.item_ids.translation(run.item_ids)
-    known = run.items if codes is None else codes[run.items]
-    keep = (known != UNKNOWN) & np.append(is_target, False)[known]
-    kept = np.append(np.int64(0), np.cumsum(keep, dtype=np.int64))
-    return replace(
-        run,
-        items=run.items[keep],
-        indptr=kept[run.indptr],
-        scores=None if run.scores is None else run.scores[keep],
-        predictions=None if run.predictions is None else run.predictions[keep],
-    )
+@dataclass(frozen=True, eq=False)
+class CodedLists:
+    """The lists of a system in the codes of a split, and what the test set says of their items."""
+
+    run: Run
+    split: Split
+    judgments: Judgments
+
+    @classmethod
+    def of(cls, run: Run, split: Split, threshold: float) -> CodedLists:
+        """Look at a run; its lists must be whole rankings or the top of them."""
+        if run.ranks is not None:
+            raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
+        return cls(run, split, as_judgments(split.test, threshold))
+
+    @cached_property
+    def owners(self) -> Codes:
+        """The user of each list, in the codes of the split."""
+        codes = self.split.test.user_ids.translation(self.run.user_ids)
+        return (self.run.users if codes is None else codes[self.run.users]).astype(np.int64)
+
+    @cached_property
+    def users(self) -> Codes:
+        """The user of each entry."""
+        return np.repeat(self.owners, np.diff(self.run.indptr))
+
+    @cached_property
+    def items(self) -> Codes:
+        """The item of each entry."""
+        codes = self.split.test.item_ids.translation(self.run.item_ids)
+        return (self.run.items if codes is None else codes[self.run.items]).astype(np.int64)
+
+    @cached_property
+    def places(self) -> Codes:
+        """The test rating of each entry, -1 if it has none; judgments are in the order of the test ratings."""
+        test = self.split.test
+        keys = test.users.astype(np.int64) * test.n_items + test.items
+        known = (self.items != UNKNOWN) & (self.users != UNKNOWN)
+        wanted = np.where(known, self.users * test.n_items + self.items, -1)
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return np.where(keys[place] == wanted, place, -1)
+
+    @cached_property
+    def has_list(self) -> NDArray[np.bool_]:
+        """Whether each user of the split has a list with an item."""
+        served = np.zeros(self.split.test.n_users + 1, dtype=np.bool_)
+        served[self.owners[np.diff(self.run.indptr) > 0]] = True
+        return served[:-1]
+
+    def competing(self, group_of_item: Codes, kept: NDArray[np.bool_]) -> Codes:
+        """Return the group of each entry, -1 if it does not compete: no group, or a test rating that is not kept."""
+        group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
+        return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
+
+    def ranked(self, lengths: NDArray[Any], *, alone: bool) -> Ranked:
+        """Return what there is to know of the lists beside their hits."""
+        return Ranked(
+            self.run.name,
+            ties="average",
+            one_relevant=alone,
+            longest=int(lengths.max(initial=0)),
+            shares_items=True,
+            draws=self.run.draws,
+        )
+
+
+def candidates_by_group(split: Split, group_of_item: Codes, excluded: NDArray[np.bool_]) -> Codes:
+    """Return users × groups: how many items of a group each user has not rated, but for the excluded test ratings."""
+    n_groups, users = int(group_of_item.max(initial=0)) + 1, split.test.n_users
+    sizes = np.tile(np.bincount(group_of_item[group_of_item >= 0], minlength=n_groups), (users, 1))
+    for ratings, out in ((split.train, None), (split.test, excluded)):
+        group = group_of_item[ratings.items]
+        gone = (group >= 0) if out is None else (group >= 0) & out
+        cells = ratings.users[gone].astype(np.int64) * n_groups + group[gone]
+        sizes = sizes - np.bincount(cells, minlength=users * n_groups).reshape(users, n_groups)
+    return np.maximum(sizes, 0)
 
 
 def each_relevant_alone(
-    run: Run,
-    test: Ratings,
-    relevant: NDArray[np.bool_],
-    group_of_item: NDArray[np.int64],
-    chosen: NDArray[np.bool_],
-    names: Sequence[str] = (),
-) -> Run:
-    """Return a list for each chosen relevant test rating, in which its item competes with its group alone.
+    lists: CodedLists, group_of_item: Codes, kept: NDArray[np.bool_], names: Sequence[str] = ()
+) -> Judged:
+    """Return a list for each kept relevant test rating, in which its item competes with its group alone.
 
-    The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user
-    (N_u leaves all relevant test items out); 0 where the item is not in the list.
+    The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user.
+    An item that is not in the list has each of the ranks below the listed ones of its group with equal probability.
 
     Parameters
     ----------
-    run
+    lists
         The lists.
-    test, relevant
-        The test ratings, and which of them are relevant.
     group_of_item
-        The group of each item of the test set's vocabulary; -1 for an item that competes with none.
-    chosen
-        The test ratings that a list is made for.
+        The group of each item of the split; -1 for an item that competes with none.
+    kept
+        The test ratings that count; items of the others are no candidates of their user.
     names
         The names of the groups, where results are to be averaged by group.
     """
-    if run.ranks is not None:
-        raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
-    codes = test.item_ids.translation(run.item_ids)
-    items = (run.items if codes is None else codes[run.items]).astype(np.int64)
-    user_codes = test.user_ids.translation(run.user_ids)
-    users = (run.users if user_codes is None else user_codes[run.users]).astype(np.int64)
-    owners = np.repeat(users, np.diff(run.indptr))
-    width = np.int64(test.n_items)
-    keys = test.users.astype(np.int64) * width + test.items
-    known = (items != UNKNOWN) & (owners != UNKNOWN)
-    wanted = np.where(known, owners * width + items, -1)
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    rated = keys[place] == wanted
-    liked = rated & relevant[place]
-    group = np.where(known, np.append(group_of_item, -1)[items], -1)
-    above = _above_in_group(np.repeat(np.arange(len(run)), np.diff(run.indptr)), group, ~liked)
+    split, judgments = lists.split, lists.judgments
+    test, relevant = split.test, judgments.relevant
+    group = lists.competing(group_of_item, kept)
+    liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
+    above = _above_in_group(np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr)), group, ~liked)
     ranks = np.zeros(len(test), dtype=np.int64)
     held = liked & (group >= 0)
-    ranks[place[held]] = above[held] + 1
-    made = np.flatnonzero(chosen & relevant & (group_of_item[test.items] >= 0))
-    sizes = np.bincount(group_of_item[group_of_item >= 0])
-    lengths = np.maximum(sizes[group_of_item[test.items[made]]], ranks[made])
-    return Run(
-        name=run.name,
-        user_ids=test.user_ids,
-        item_ids=test.item_ids,
-        users=test.users[made].astype(np.int32),
-        indptr=np.arange(len(made) + 1, dtype=np.int64),
-        items=test.items[made],
-        ranks=ranks[made].astype(np.int32),
-        lengths=lengths.astype(np.int32),
-        groups=group_of_item[test.items[made]].astype(np.int16) if names else None,
+    ranks[lists.places[held]] = above[held] + 1
+    made = np.flatnonzero(kept & relevant & (group_of_item[test.items] >= 0))
+    owner, own_group = test.users[made], group_of_item[test.items[made]]
+    n_groups = int(group_of_item.max(initial=0)) + 1
+    counted = (group >= 0) & ~liked & (lists.users != UNKNOWN)
+    cells = lists.users[counted] * n_groups + group[counted]
+    listed = np.bincount(cells, minlength=test.n_users * n_groups)[owner * np.int64(n_groups) + own_group]
+    open_items = candidates_by_group(split, group_of_item, relevant | ~kept)[owner, own_group]
+    last = np.maximum(open_items, listed) + 1
+    rank = ranks[made]
+    served = lists.has_list[owner]
+    lengths = np.where(served, last, 0).astype(np.int32)
+    hits = np.flatnonzero(served)
+    first = np.where(rank > 0, rank, listed + 1)[hits].astype(np.int32)
+    return Judged(
+        judgments=one_relevant(judgments, made),
+        lists=hits.astype(np.int32),
+        ranks=first,
+        pointers=hits,
+        lengths=lengths,
+        tied_from=first,
+        tied_to=np.where(rank > 0, rank, last)[hits].astype(np.int32),
+        groups=own_group.astype(np.int16) if names else None,
         group_names=tuple(names),
-        one_relevant=True,
-        draws=run.draws,
+        ranked=lists.ranked(lengths, alone=True),
     )
 
 
-def _above_in_group(lists: NDArray[np.int64], group: NDArray[np.int64], counts: NDArray[np.bool_]) -> NDArray[np.int64]:
+def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
+    """Return one list per user of the items with test ratings, judged by the kept ones; the rest follows at random."""
+    split, kept = lists.split, thin.kept
+    group = np.where(thin.is_target, 0, -1).astype(np.int64)
+    competing = lists.competing(group, kept) >= 0
+    owner = np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr))
+    before = np.append(0, np.cumsum(competing))
+    rank = before[1:] - before[lists.run.indptr[:-1]][owner]
+    small, place, _ = lists.judgments.only(kept)
+    hit = competing & (lists.places >= 0)
+    listed = np.zeros(len(small), dtype=np.int64)
+    listed[place[lists.places[hit]]] = rank[hit]
+    shown = np.zeros(split.test.n_users + 1, dtype=np.int64)
+    shown[lists.owners] = before[lists.run.indptr[1:]] - before[lists.run.indptr[:-1]]
+    shown = shown[small.users]
+    size = np.maximum(candidates_by_group(split, group, ~kept)[small.users, 0], shown)
+    served = lists.has_list[small.users]
+    hits = np.flatnonzero(served[small.lists])
+    of_list = small.lists[hits]
+    known = listed[hits] > 0
+    first = np.where(known, listed[hits], shown[of_list] + 1)
+    order = np.lexsort((first, of_list))
+    lengths = np.where(served, size, 0).astype(np.int32)
+    first, last = first[order].astype(np.int32), np.where(known, listed[hits], size[of_list])[order].astype(np.int32)
+    return Judged(
+        judgments=small,
+        lists=of_list[order].astype(np.int32),
+        ranks=first,
+        pointers=hits[order],
+        lengths=lengths,
+        tied_from=first,
+        tied_to=last,
+        ranked=lists.ranked(lengths, alone=False),
+    )
+
+
+def _above_in_group(lists: Codes, group: Codes, counts: NDArray[np.bool_]) -> Codes:
     """Return for each entry how many counted entries of its group stand above it in its list; entries are in order."""
     keys = lists * (int(group.max(initial=0)) + 2) + group + 1
     order = np.argsort(keys, kind="stable")

@@ -196,23 +196,38 @@ def _regression(design: Floats, found: Floats, pairs: Floats, kind: str) -> Floa
     """Fit found ~ pairs · link(design · θ) by Newton's method: Poisson with a log link, or logistic."""
     # A covariate without spread, as where all counts are equal, says nothing, and its coefficient stays 0.
     spread = design.max(axis=0) > design.min(axis=0)
-    spread[0] = True
-    part = design[:, spread]
+    # Centred, so that the constant and the coefficients do not pull at each other.
+    centre = np.average(design, axis=0, weights=pairs)
+    part = np.column_stack([np.ones(len(design)), (design - centre)[:, spread]])
     theta = np.zeros(part.shape[1])
-    theta[0] = np.log(max(found.sum(), 0.5) / pairs.sum())
+    share = max(float(found.sum()), 0.5) / float(pairs.sum())
+    theta[0] = np.log(share) if kind == "popularity" else np.log(share / (1.0 - share))
+    likelihood = _log_likelihood(part @ theta, found, pairs, kind)
     for _ in range(_STEPS):
-        linear = np.clip(part @ theta, -50.0, 50.0)
+        linear = part @ theta
         mean = np.exp(linear) if kind == "popularity" else _logistic(linear)
         weight = pairs * (mean if kind == "popularity" else mean * (1.0 - mean))
-        gradient = part.T @ (found - pairs * mean)
         hessian = (part * weight[:, None]).T @ part + 1e-9 * np.eye(part.shape[1])
-        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
-        theta = theta + step
-        if np.abs(step).max() < 1e-10:
+        step = np.linalg.solve(hessian, part.T @ (found - pairs * mean))
+        # Half a step at a time until it is one uphill: a whole one may lead beyond the top.
+        while (new := _log_likelihood(part @ (theta + step), found, pairs, kind)) < likelihood and np.abs(
+            step
+        ).max() > 1e-12:
+            step = step / 2.0
+        theta, likelihood = theta + step, new
+        if np.abs(step).max() < 1e-9:
             break
     coefficients = np.zeros(design.shape[1])
-    coefficients[spread] = theta
+    coefficients[spread] = theta[1:]
     return coefficients
+
+
+def _log_likelihood(linear: Floats, found: Floats, pairs: Floats, kind: str) -> float:
+    """Return the logarithm of the likelihood, but for a constant."""
+    with np.errstate(over="ignore"):
+        if kind == "popularity":
+            return float(found @ linear - pairs @ np.exp(linear))
+        return float(found @ linear - pairs @ np.logaddexp(0.0, linear))
 
 
 @dataclass(frozen=True)

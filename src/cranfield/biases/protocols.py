@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
-from cranfield.biases.neutral_lists import each_relevant_alone, only_items, thinned_uniformly
+from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
 from cranfield.data import Ratings
 from cranfield.data.relevance import threshold_on
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.measuring import measure
+from cranfield.measures.measuring import Measuring, measure, measure_judged
 from cranfield.measures.scores import Scores
 from cranfield.rankings.fitting import fit_each
 from cranfield.rankings.ranking import Ranking
@@ -80,37 +80,40 @@ _BY_GROUP = Averaging(by="user", groups="equal")
 def protocols_of_lists(
     runs: Sequence[Run], split: Split, metric: str, threshold: float, *, groups: int = 10, seed: int = 0
 ) -> Protocols:
-    """Measure given lists under each protocol; nothing is trained again."""
+    """Measure given lists under each protocol; nothing is trained again.
+
+    Candidates that are not in a list are taken to follow it in random order.
+    """
     test = split.test
-    relevant = np.asarray(test.values >= threshold)
-    found, notes = [Protocol(CHOSEN, measure(runs, test, metric, threshold=threshold, train=split.train), _PLAIN)], []
+    chosen = Protocol(CHOSEN, measure(runs, test, metric, threshold=threshold, train=split.train), _PLAIN)
+    measuring = Measuring(metrics=[metric], threshold=threshold)
+    if not measuring.wanted[0].definition.averages_ties:
+        note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
+        return Protocols((chosen,), split, tuple(runs), (note,))
+    found, notes = [chosen], []
+    lists = [CodedLists.of(run, split, threshold) for run in runs]
     try:
         percentile = popularity_groups(split.train, groups).astype(np.int64)
-        names = [str(group) for group in range(groups)]
-        alone = [each_relevant_alone(run, test, relevant, percentile, relevant, names) for run in runs]
-        found.append(Protocol("P1R", measure(alone, test, metric, threshold=threshold), _BY_GROUP))
     except ImpossibleSplitError as error:
         notes.append(f"P1R is left out: {error}")
+    else:
+        names = [str(group) for group in range(groups)]
+        every = np.ones(len(test), dtype=np.bool_)
+        alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
+        found.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
     thin = thinned_uniformly(test, seed)
-    kept = np.zeros(len(test), dtype=np.bool_)
-    kept[np.searchsorted(_keys(test), _keys(thin.test))] = True
-    if not (kept & relevant).any():
+    if not (thin.kept & (test.values >= threshold)).any():
         notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
         return Protocols(tuple(found), split, tuple(runs), tuple(notes))
-    in_target = np.where(thin.is_target, 0, -1).astype(np.int64)
-    alone = [each_relevant_alone(run, test, relevant, in_target, kept) for run in runs]
-    found.append(Protocol("U1R", measure(alone, test, metric, threshold=threshold), _PLAIN))
-    of_targets = [only_items(run, thin.is_target, test) for run in runs]
-    found.append(Protocol("UAR", measure(of_targets, thin.test, metric, threshold=threshold), _PLAIN))
+    target = np.where(thin.is_target, 0, -1).astype(np.int64)
+    alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
+    found.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
+    found.append(Protocol("UAR", measure_judged([among_targets(given, thin) for given in lists], measuring), _PLAIN))
     notes.append(
         f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
-        f"{len(thin.test):,} of {len(test):,} in all"
+        f"{int(thin.kept.sum()):,} of {len(test):,} in all"
     )
     return Protocols(tuple(found), split, tuple(runs), tuple(notes))
-
-
-def _keys(ratings: Ratings) -> Any:
-    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
 
 
 def protocols_of_data(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -125,6 +125,7 @@ def times_random(
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
     keep_seen: bool = False,
+    candidates: Literal["all", "test"] = "all",
     targets: Targets | None = None,
     seed: int = 0,
     average: str | Average | Averaging = "mean",
@@ -139,8 +140,10 @@ def times_random(
     keep_seen
         Whether training items of a user are targets as well. Otherwise the targets are all items of the training set,
         the test set and the lists that the user did not rate in training.
+    candidates
+        ``all`` of these items, or those with a ``test`` rating.
     targets
-        The targets, where they are others: candidates with a test rating, or drawn ones.
+        The targets, where they are others, such as drawn ones.
     seed
         Fixes the random rankings of metrics without a closed form.
     average, undefined, groups, coverage, by
@@ -170,7 +173,9 @@ def times_random(
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
     scores = measure_judged(judged, measuring)
-    baseline = RandomTargets.of(judged, keep_seen=check.flag("keep_seen", keep_seen), targets=targets)
+    baseline = RandomTargets.of(
+        judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates, targets=targets
+    )
     return times_random_of(scores, baseline, measuring, averaging, check.whole("seed", seed, at_least=0))
 
 
@@ -198,6 +203,8 @@ class RandomTargets:
         How long a random list is.
     excluded
         The training ratings whose items are no targets of their user; None if there are none.
+    candidates
+        Which items of the test set's vocabulary can be targets; None if all can.
     """
 
     like: Judged
@@ -205,10 +212,19 @@ class RandomTargets:
     inside: NDArray[np.bool_]
     longest: int
     excluded: Ratings | None
+    candidates: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, judged: Sequence[Judged], *, keep_seen: bool = False, targets: Targets | None = None) -> RandomTargets:
+    def of(
+        cls,
+        judged: Sequence[Judged],
+        *,
+        keep_seen: bool = False,
+        candidates: str = "all",
+        targets: Targets | None = None,
+    ) -> RandomTargets:
         """Return the targets behind judged lists that all have the same judgments."""
+        check.one_of("candidates", candidates, ("all", "test"))
         first = judged[0]
         judgments, longest = first.judgments, max(lists.depth for lists in judged)
         everything = np.ones(len(judgments), dtype=np.bool_)
@@ -218,13 +234,18 @@ class RandomTargets:
         if targets is not None:
             return cls(first, *_of_targets(targets, judgments), longest, None)
         train = None if keep_seen else first.context.train
-        strangers = {item for lists in judged if lists.ranked for item in lists.ranked.unknown_items}
-        items = len(judgments.item_ids) + len(_unknown(strangers, first.context.train, judgments))
+        is_tested = np.zeros(len(judgments.item_ids), dtype=np.bool_)
+        is_tested[judgments.items] = True
+        if candidates == "test":
+            items = int(is_tested.sum())
+        else:
+            strangers = {item for lists in judged if lists.ranked for item in lists.ranked.unknown_items}
+            items = len(judgments.item_ids) + len(_unknown(strangers, first.context.train, judgments))
         sizes, inside = np.full(judgments.n_lists, items), everything
         if train is not None:
-            seen, inside = _seen(train, judgments)
+            seen, inside = _seen(train, judgments, is_tested if candidates == "test" else None)
             sizes = sizes - seen
-        return cls(first, np.maximum(sizes, 1), inside, longest, train)
+        return cls(first, np.maximum(sizes, 1), inside, longest, train, is_tested if candidates == "test" else None)
 
     def tied(self) -> Judged:
         """Return a list for each, in which every order of the targets is as likely as any other."""
@@ -318,6 +339,8 @@ class RandomTargets:
         for start in range(0, judgments.n_lists, block):
             users = judgments.users[start : start + block]
             keys = rng.random((len(users), len(items)), dtype=np.float32)
+            if self.candidates is not None:
+                keys[:, ~self.candidates] = 2.0
             if self.excluded is not None:
                 seen, columns = _training_cells(self.excluded, judgments, users)
                 keys[seen, columns] = 2.0
@@ -387,11 +410,21 @@ def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -
     return strangers | set(train.item_ids.text.filter(pl.Series(codes < 0)).to_list())
 
 
-def _seen(train: Ratings, judgments: Judgments) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return how many training items the user of each list has, and whether each judgment is of none of them."""
+def _seen(
+    train: Ratings, judgments: Judgments, candidates: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many candidates the user of each list rated in training, and whether each judgment is of none of them.
+
+    ``candidates`` are over the items of the test set; None if all items are.
+    """
     codes = train.user_ids.translation(judgments.user_ids)
     users = judgments.users.astype(np.int64) if codes is None else codes[judgments.users].astype(np.int64)
-    counts = np.append(np.diff(train.indptr), 0)[users]
+    counted = np.ones(len(train), dtype=np.bool_)
+    if candidates is not None:
+        own = judgments.item_ids.translation(train.item_ids)
+        known = train.items if own is None else own[train.items]
+        counted = np.append(candidates, False)[known]
+    counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
     item_codes = train.item_ids.translation(judgments.item_ids)
     items = judgments.items if item_codes is None else item_codes[judgments.items]
     width = np.int64(train.n_items)

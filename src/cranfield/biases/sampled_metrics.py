@@ -34,6 +34,8 @@ _ITERATIONS = 400
 _GROUPS = 20
 _BANDS = 20
 _WIDE = 0.5
+# Rows that are not alike can contradict every distribution; the bands are then made so many times as wide.
+_WIDER = (1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +233,8 @@ def _whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
 class _Mixture:
     """How the sampled ranks come about: how often each was seen, and how likely it is for each full rank.
 
-    ``chances[r, k]`` is the probability of the sampled rank r + 1 at the k-th full rank of the grid, over all groups of
-    rows with the same numbers; ``groups`` has for each its counts and chances.
+    For each number of sampled items, ``counts[r]`` rows have the sampled rank r + 1, and ``chances[r, k]`` is its
+    probability at the k-th full rank of the grid, the mean over the rows' numbers of candidates.
     """
 
     grid: Floats
@@ -246,15 +248,11 @@ class _Mixture:
                 f"{int(rows.sampled.max()):,} items cannot be sampled without replacement from "
                 f"{int(rows.candidates.min()):,}; give replacement=True, or the right numbers"
             )
-        # Rows with about as many candidates are taken together.
-        edges = np.unique(np.quantile(rows.candidates, np.linspace(0, 1, _GROUPS + 1), method="nearest"))
-        place = np.searchsorted(edges, rows.candidates)
         counts, chances = [], []
-        for key in np.unique(place * (rows.sampled.max() + 1) + rows.sampled):
-            own = place * (rows.sampled.max() + 1) + rows.sampled == key
-            m, n = int(rows.sampled[own][0]), int(np.median(rows.candidates[own]))
-            counts.append(np.bincount(rows.ranks[own] - 1, minlength=m + 1).astype(np.float64))
-            chances.append(_chances(m, max(n, m), grid, replacement))
+        for m in np.unique(rows.sampled):
+            own = rows.sampled == m
+            counts.append(np.bincount(rows.ranks[own] - 1, minlength=int(m) + 1).astype(np.float64))
+            chances.append(_mean_chances(int(m), rows.candidates[own], grid, replacement))
         return cls(grid, counts, chances)
 
     def most_likely(self) -> Floats:
@@ -291,30 +289,34 @@ class _Mixture:
         """Return the least and the largest mean worth over the distributions that agree with the sampled ranks."""
         from scipy.optimize import linprog
 
-        rows, lower, upper = [], [], []
-        for counts, chances, points in self._bands():
-            below = np.cumsum(chances, axis=0)[points]
-            share, n = np.cumsum(counts)[points] / counts.sum(), counts.sum()
-            low, high = _wilson(share, n, 1.0 - (1.0 - level) / (2.0 * sum(len(p) for *_, p in self._bands())))
-            rows.append(below)
-            lower.append(low)
-            upper.append(high)
-        matrix, low, high = np.concatenate(rows), np.concatenate(lower), np.concatenate(upper)
-        ends = []
-        for sign in (1.0, -1.0):
-            found = linprog(
-                sign * worth,
-                A_ub=np.concatenate([matrix, -matrix]),
-                b_ub=np.concatenate([high, -low]),
-                A_eq=np.ones((1, len(worth))),
-                b_eq=[1.0],
-                bounds=(0, None),
-                method="highs",
-            )
-            if not found.success:  # no distribution of full ranks explains the sampled ones
-                return float(worth.min()), float(worth.max())
-            ends.append(sign * float(found.fun))
-        return ends[0], max(ends[0], ends[1])
+        matrix = np.concatenate([np.cumsum(chances, axis=0)[points] for _, chances, points in self._bands()])
+        for wider in _WIDER:
+            low, high = self._limits(level, wider)
+            ends = []
+            for sign in (1.0, -1.0):
+                found = linprog(
+                    sign * worth,
+                    A_ub=np.concatenate([matrix, -matrix]),
+                    b_ub=np.concatenate([high, -low]),
+                    A_eq=np.ones((1, len(worth))),
+                    b_eq=[1.0],
+                    bounds=(0, None),
+                    method="highs",
+                )
+                ends.append(sign * float(found.fun) if found.success else np.nan)
+            if not np.isnan(ends).any():
+                return ends[0], max(ends[0], ends[1])
+        return float(worth.min()), float(worth.max())  # nothing explains the sampled ranks, so that they say nothing
+
+    def _limits(self, level: float, wider: float) -> tuple[Floats, Floats]:
+        """Return the simultaneous limits of the distribution function of sampled ranks, ``wider`` times as wide."""
+        bands = self._bands()
+        confidence = 1.0 - (1.0 - level) / (2.0 * sum(len(points) for *_, points in bands))
+        limits = [
+            _wilson(np.cumsum(counts)[points] / counts.sum(), counts.sum(), confidence, wider)
+            for counts, _, points in bands
+        ]
+        return np.concatenate([low for low, _ in limits]), np.concatenate([high for _, high in limits])
 
     def _bands(self) -> list[tuple[Floats, Floats, NDArray[np.int64]]]:
         """Return the counts, the chances and the sampled ranks of each group at which its distribution is held."""
@@ -327,14 +329,26 @@ class _Mixture:
         return bands
 
 
-def _wilson(share: Floats, n: float, confidence: float) -> tuple[Floats, Floats]:
+def _wilson(share: Floats, n: float, confidence: float, wider: float = 1.0) -> tuple[Floats, Floats]:
     """Return Wilson's interval of shares; rows that are not alike vary less than it says."""
     from scipy.special import ndtri
 
-    z = float(ndtri(confidence))
+    z = wider * float(ndtri(confidence))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return middle - reach, middle + reach
+
+
+def _mean_chances(m: int, candidates: NDArray[np.int64], grid: Floats, replacement: bool) -> Floats:
+    """Return the chances over rows that differ in their number of candidates, about as many of which go together."""
+    ends = np.unique(np.quantile(candidates, np.linspace(0, 1, _GROUPS + 1), method="nearest"))
+    group = np.searchsorted(ends, candidates)
+    chances = np.zeros((m + 1, len(grid)))
+    for key in np.unique(group):
+        own = group == key
+        n = max(int(np.median(candidates[own])), m)
+        chances += own.mean() * _chances(m, n, grid, replacement)
+    return chances
 
 
 def _chances(m: int, n: int, grid: Floats, replacement: bool) -> Floats:

@@ -39,7 +39,7 @@ Examples:
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, wrmf]",
+    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, puresvd]",
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="The training ratings, in which popularity is counted; with --test.")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cranfield._errors import SettingError
+from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
     averaging_options,
+    catalogue_option,
     measuring_options,
     metric_option,
     tell,
@@ -62,6 +64,7 @@ Examples:
     help="The confidence of the interval; those of a report are analytic.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
+@catalogue_option
 @click.option(
     "--times-random",
     is_flag=True,
@@ -82,6 +85,13 @@ Examples:
     show_default=True,
     help="With --over-draws: all relevant items of a user in one list, or each in a list of its own.",
 )
+@click.option(
+    "--candidates",
+    type=click.Choice(["all", "test"]),
+    default="all",
+    show_default=True,
+    help="With --times-random or --over-draws: what was ranked, all items or those with a test rating.",
+)
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
@@ -91,9 +101,11 @@ def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     bounds: bool,
+    catalogue: str | None,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
+    candidates: Any,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -110,18 +122,22 @@ def command(
     loaded = measuring.load()
     averaging = Averaging(**decisions)
     if over_draws is None:
-        if relevant != "all":
-            raise SettingError("--relevant says what lists of drawn items hold; give --over-draws N as well")
-        scores = loaded.measure(metrics, bounds=bounds)
+        refuse_idle("without --over-draws", "relevant")
+        if not times_random:
+            refuse_idle("without --times-random or --over-draws", "candidates")
+        scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     else:
-        extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report}
-        scores = _over_draws(loaded, metrics, over_draws, relevant, [name for name, given in extras.items() if given])
+        extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
+                  "--catalogue": catalogue}  # fmt: skip
+        scores = _over_draws(
+            loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
+        )
     scores.check_measured()
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
     segments = segments_of(loaded, metrics, by_segment)
-    times = _times_random(loaded, metrics, averaging, seed) if times_random else None
+    times = _times_random(loaded, metrics, averaging, candidates, seed) if times_random else None
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
@@ -152,17 +168,22 @@ def command(
     )
 
 
-def _times_random(loaded: Loaded, metrics: tuple[str, ...], averaging: Averaging, seed: int) -> TimesRandom:
+def _times_random(
+    loaded: Loaded, metrics: tuple[str, ...], averaging: Averaging, candidates: Any, seed: int
+) -> TimesRandom:
     """Measure the runs beside random rankings of the same targets."""
     from cranfield.biases import times_random
 
     return times_random(
         loaded.runs, loaded.test, metrics, threshold=loaded.options.threshold, lists=loaded.options.lists,
         train=loaded.train, negative_grades=loaded.options.negative_grades, seed=seed, average=averaging,
+        candidates=candidates,
     )  # fmt: skip
 
 
-def _over_draws(loaded: Loaded, metrics: tuple[str, ...], number: int, relevant: Any, extras: Sequence[str]) -> Scores:
+def _over_draws(
+    loaded: Loaded, metrics: tuple[str, ...], number: int, relevant: Any, candidates: Any, extras: Sequence[str]
+) -> Scores:
     """Measure the runs in expectation over the draw of so many items."""
     from cranfield.biases import expected_over_draws
 
@@ -173,7 +194,7 @@ def _over_draws(loaded: Loaded, metrics: tuple[str, ...], number: int, relevant:
         raise SettingError(f"--over-draws has no {extras[0]}; leave one of them out")
     return expected_over_draws(
         loaded.runs, loaded.test, metrics, nonrelevant=number, relevant=relevant, train=loaded.train,
-        threshold=options.threshold,
+        threshold=options.threshold, candidates=candidates,
     )  # fmt: skip
 
 

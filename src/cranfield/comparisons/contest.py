@@ -69,7 +69,12 @@ class Contest:
     def settled(self) -> bool:
         """Whether no answer can change the sign of the difference."""
         low, high = self.bounds
-        return low > _ROUNDING or high < -_ROUNDING
+        return low > _ROUNDING or high < -_ROUNDING or not len(self.pairs)
+
+    @property
+    def level(self) -> bool:
+        """Whether the two systems are equally good, and no answer is left that could tell them apart."""
+        return not len(self.pairs) and abs(self.difference) <= _ROUNDING
 
     @property
     def expected(self) -> float:

@@ -65,14 +65,20 @@ class Labelling:
         """Where the comparison stands, in a sentence."""
         ahead, behind = self.contest.names[self.contest.ahead], self.contest.names[1 - self.contest.ahead]
         low, high = self.contest.bounds
+        if self.contest.level:
+            return (
+                f"{self.metric}: settled. {ahead} and {behind} are level for these users, and no judgment is left that "
+                "could tell them apart."
+            )
         rest = f"{len(self.contest.pairs):,} unjudged pairs that matter"
         if self.settled:
             return (
                 f"{self.metric}: settled. {ahead} is ahead of {behind} for these users, whatever the answers to the "
                 f"remaining {rest} (difference between {low:+.4f} and {high:+.4f})."
             )
+        sure = "above 0.999" if self.probability > 0.999 else f"{self.probability:.3f}"
         return (
-            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {self.probability:.3f}, if the "
+            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {sure}, if the "
             f"{rest} are liked as the test ratings of their items are (difference {self.contest.difference:+.4f}, "
             f"between {low:+.4f} and {high:+.4f})."
         )

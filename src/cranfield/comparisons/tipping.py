@@ -26,7 +26,8 @@ Difference = Callable[[Sequence[Pairs]], float]
 """By how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
-_HALVINGS = 12
+_STEPS, _NEAR = 12, 0.005
+"""The most steps towards the tipping point, and how near to level is near enough, as a share of the lead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +141,15 @@ class TippingPoints:
 
     def figure(self) -> Any:
         """Return the difference against the assumed relevance of unjudged items, as an Altair chart."""
-        from cranfield._figures import altair, data_of, themed, tips
+        from cranfield._figures import altair, data_of, series, themed, tips
 
         alt = altair()
         rows = self.curves().with_columns(pair=pl.format("{}: {} − {}", "metric", "winner", "loser"))
         base = alt.Chart(data_of(rows))
         line = base.mark_line(point={"size": 18, "filled": True}).encode(
-            x=alt.X("assumed:Q", title="share of unjudged items that are liked", axis=alt.Axis(format="%")),
+            x=alt.X("assumed:Q", title="unjudged, liked", axis=alt.Axis(format="%")),
             y=alt.Y("difference:Q", title="difference"),
-            color=alt.Color("system:N", title="whose items"),
+            **series("system", list(dict.fromkeys(rows["system"]))),
             tooltip=tips(
                 pair="pair", group="items", system="whose", assumed=("liked", ".0%"), difference=("difference", ".4f")
             ),
@@ -309,19 +310,30 @@ def _simulated(
 def _level(
     difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
 ) -> float | None:
-    """Return by halving where the two are level, an item being liked if its key is below its rate; None if nowhere."""
+    """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
+
+    The difference is nearly linear in the rate, so a few steps of false position (the Illinois rule) find it.
+    """
 
     def at(more: float) -> float:
         rates = (base, base + more, base + more / 2)
         return difference([kind.only(key < rate) for kind, key, rate in zip(kinds, keys, rates)])
 
     low, high = 0.0, 1.0 - base
-    if at(high) > 0:
+    lead, deficit = at(low), at(high)
+    if deficit > 0:
         return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle) > 0 else (low, middle)
-    return (low + high) / 2
+    near, middle = _NEAR * lead, low
+    for _ in range(_STEPS):
+        middle = low + (high - low) * lead / (lead - deficit)
+        found = at(middle)
+        if abs(found) <= near:
+            break
+        if found > 0:
+            low, lead, deficit = middle, found, deficit / 2
+        else:
+            high, deficit, lead = middle, found, lead / 2
+    return middle
 
 
 def _curve(

@@ -16,6 +16,7 @@ from cranfield.data import Ratings
 from cranfield.measures import Scores, measure, true_values
 from cranfield.rankings import Ranking, Run
 from cranfield.splits import Split, Truth, popularity_groups
+from cranfield.studies._truth_estimators import ESTIMATORS, estimator_sums
 from cranfield.studies._truth_systems import ranked
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,7 @@ _GROUPS = 10
 
 ONE = f"1R, {_DRAWN} drawn"
 FULL_LISTS, CONDENSED_LISTS, P1R, UAR, U1R = "full lists", "condensed lists", "P1R", "UAR", "U1R"
+ESTIMATED = "full lists, estimated"
 PROTOCOLS: Mapping[str, Sequence[str]] = {
     FULL_LISTS: FULL,
     CONDENSED_LISTS: CONDENSED,
@@ -42,7 +44,7 @@ PROTOCOLS: Mapping[str, Sequence[str]] = {
     UAR: UNIFORM,
     U1R: ONE_RELEVANT,
 }
-"""The metrics by protocol."""
+"""The metrics by protocol; estimates are beside them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,11 @@ def read_protocols(
         bottoms.append(below)
         signs += [-1.0 if lower else 1.0 for lower in scores.lower_is_better]
         names += [(protocol, metric) for metric in scores.metrics]
+    above, below = estimator_sums(list(runs.values()), Split(train, observed, Step("observed")), threshold, seed)
+    names += [(ESTIMATED, metric) for metric in ESTIMATORS]
+    signs += [1.0] * len(ESTIMATORS)
+    tops.append(above)
+    bottoms.append(below)
     return Readings(
         tuple(runs),
         tuple(names),

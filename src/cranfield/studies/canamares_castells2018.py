@@ -28,8 +28,9 @@ from cranfield.studies import _truth_claims, _truth_exhibits
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._resampled import VARIANTS
 from cranfield.studies._study import PanelResults, PanelStudy
+from cranfield.studies._truth_estimators import ESTIMATORS
 from cranfield.studies._truth_exhibits import Found
-from cranfield.studies._truth_protocols import Readings
+from cranfield.studies._truth_protocols import PROTOCOLS, Readings
 from cranfield.studies._truth_sums import Sums
 from cranfield.studies._truth_systems import panel_of
 from cranfield.studies._truth_work import (
@@ -54,6 +55,8 @@ TOIS = {
     "plsa": "plsa(topics=10, iterations=50)",
 }  # fmt: skip
 """The systems of 2021 that have a relative here; their settings are those of LibRec, ours are our own."""
+_READINGS = [*PROTOCOLS, *map(list, PROTOCOLS.values()), *ESTIMATORS]
+"""What is read, for the store: other readings are another artifact."""
 
 
 def threshold_for(ratings: Ratings) -> float:
@@ -179,7 +182,7 @@ class _Study:
         for knob, values in KNOBS.items():
             for value in values:
                 for place in range(worlds):
-                    made_of: dict[str, Any] = {**BASE, "systems": list(WORLD_SYSTEMS)}
+                    made_of: dict[str, Any] = {**BASE, "systems": list(WORLD_SYSTEMS), "readings": _READINGS}
                     made_of |= {"knob": knob, "value": value, "seed": self._seed + place}
                     make = partial(_write_world, knob, value, self._seed + place)
                     artifact = self._store.artifact(f"worlds/{knob}-{value:g}-{place}", made_of, make)
@@ -190,10 +193,13 @@ class _Study:
     def _read(
         self, name: str, make: Callable[..., tuple[Readings, Sums]], seed: int, done: Callable[[], Any]
     ) -> tuple[Readings, Sums]:
-        arrays = self._kept(name, partial(make, self.systems, self._threshold, seed), done)
+        readings = {"readings": _READINGS}
+        arrays = self._kept(name, partial(make, self.systems, self._threshold, seed), done, readings)
         return Readings.of_arrays(arrays), Sums.of_arrays(arrays, "lists/")
 
-    def _kept(self, name: str, make: Callable[[], Any], done: Callable[[], Any]) -> Mapping[str, Any]:
+    def _kept(
+        self, name: str, make: Callable[[], Any], done: Callable[[], Any], further: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
         """Return the arrays of a part: those of the store, or new ones."""
         made_of = {
             "part": name,
@@ -202,6 +208,7 @@ class _Study:
             "threshold": self._threshold,
             "seed": self._seed,
             "systems": [*self.systems, *TOIS.values()],
+            **(further or {}),
         }
         artifact = self._store.artifact(name, made_of, partial(_write_arrays, make))
         with np.load(artifact.path()) as file:
