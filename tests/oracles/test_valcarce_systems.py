@@ -47,7 +47,7 @@ def _means(split, system):
 
 @pytest.mark.parametrize(
     "system",
-    [pytest.param(name, marks=getattr(pytest.mark, "slow" if name in QUICK else "hours")) for name in PUBLISHED],
+    [pytest.param(name, marks=pytest.mark.slow if name in QUICK else pytest.mark.hours) for name in PUBLISHED],
 )
 def test_the_published_values_come_out(split, system):
     values, tolerance = PUBLISHED[system]
