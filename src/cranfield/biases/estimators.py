@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._random import stream
+from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import UNKNOWN, Ratings
@@ -216,8 +217,6 @@ def _checked_clip(clip: float) -> float:
 def as_split(train: Ratings, test: Ratings) -> Split:
     """Return training and test ratings over one vocabulary."""
     if train.user_ids == test.user_ids and train.item_ids == test.item_ids:
-        from cranfield._record import Step
-
         return Split(train, test, Step("split.predefined"))
     return predefined(train, test, overlap="test")
 
@@ -386,14 +385,14 @@ class _UserSums:
         # The propensities of a resample sum to its own number of test ratings.
         scale = 1.0 if self.expected_ratings is None else total(self.test_ratings) / total(self.expected_ratings)
         users, hits, weighted = len(self.hits), total(self.hits), total(self.weighted_hits)
-        found = {(f"P@{n}", "observed"): hits / (n * users), (f"P@{n}", "IPS"): weighted / scale / (n * users)}
+        estimates = {(f"P@{n}", "observed"): hits / (n * users), (f"P@{n}", "IPS"): weighted / scale / (n * users)}
         if has_others:
-            found[f"P@{n}", "SNIPS"] = _over(weighted, total(self.weighted_judged))
+            estimates[f"P@{n}", "SNIPS"] = _over(weighted, total(self.weighted_judged))
         for name, direct in self.direct.items():
-            found[f"P@{n}", f"DR ({name})"] = (total(direct) + total(self.corrections[name]) / scale) / users
-        found[f"Recall@{n}", "observed"] = _over(hits, total(self.relevant))
-        found[f"Recall@{n}", "IPS"] = _over(weighted, total(self.weighted_relevant))
-        return found
+            estimates[f"P@{n}", f"DR ({name})"] = (total(direct) + total(self.corrections[name]) / scale) / users
+        estimates[f"Recall@{n}", "observed"] = _over(hits, total(self.relevant))
+        estimates[f"Recall@{n}", "IPS"] = _over(weighted, total(self.weighted_relevant))
+        return estimates
 
     def warnings(self, system: str) -> list[str]:
         """Say where a few weights carry everything."""
