@@ -454,6 +454,14 @@ def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
     assert "a statistical test" in results.missing()
 
 
+def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("cranfield.comparisons.comparing.coverage_shortfall", lambda *given: calls.append(given) or ())
+    run(tiny(decisions=Decisions(split="k_fold(k=2)", significance="student")), tmp_path)
+    # Before anything is trained, a rehearsal compares as well.
+    assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
+
+
 def test_several_data_sets_are_kept_apart(tiny, tmp_path):
     two = tiny(data=(*tiny().data, Source("other", simulate="world(users=50, items=30, ratings=700, seed=3)")))
     results = run(two, tmp_path / "two")

@@ -72,7 +72,8 @@ def _two(decisions: Decisions) -> Scores:
     """Return the scores of two systems, one of them the baseline of the average, if that has one."""
     base = str(dict(parse(decisions.average).parameters).get("baseline", "a"))
     scores = as_scores({base: [0.1, 0.5, 0.3, 0.2], f"not {base}": [0.2, 0.1, 0.4, 0.3]})
-    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64))
+    groups = np.arange(scores.n_lists, dtype=np.int16) % 2
+    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64), groups=groups, group_names=("0", "1"))
 
 
 def _few() -> Split:
