@@ -149,7 +149,7 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
         ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
         ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
         ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
-        ({"significance": "student"}, {"experiment", "results", "card"}),
+        ({"significance": "sign"}, {"experiment", "results", "card"}),
         ({"coverage": "reduced"}, {"experiment", "results", "card"}),
         ({"undefined": "leave out"}, {"experiment", "results", "card"}),
         ({"correction": "none"}, {"experiment", "results", "card"}),
@@ -173,17 +173,17 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
         ),
     ],
 )
-def test_a_change_makes_only_what_depends_on_it(tiny, tiny_folder, changes, made):
+def test_a_change_makes_only_what_depends_on_it(tiny, student_folder, changes, made):
     own = {key: value for key, value in changes.items() if key in ("title", "seed")}
     decisions = {key: value for key, value in changes.items() if key not in own}
-    changed = tiny(**own, decisions=Decisions(**decisions))
-    planned = plan(changed, tiny_folder)
+    changed = tiny(**own, decisions=Decisions(**{"significance": "student", **decisions}))
+    planned = plan(changed, student_folder)
     assert {task.stage for task in planned.tasks if task.state != "kept"} == made
-    run(changed, tiny_folder)
+    run(changed, student_folder)
     # What comes out the same is not gone on with.
-    assert _stages(tiny_folder) <= made
-    assert ("models" in _stages(tiny_folder)) == ("models" in made)
-    assert all(task.state == "kept" for task in plan(changed, tiny_folder).tasks)
+    assert _stages(student_folder) <= made
+    assert ("models" in _stages(student_folder)) == ("models" in made)
+    assert all(task.state == "kept" for task in plan(changed, student_folder).tasks)
 
 
 def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
@@ -478,6 +478,14 @@ def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
     assert results.comparisons().is_empty()
     assert results.sentences("tiny")[0].startswith("P@10: popularity has 0.")
     assert "a statistical test" in results.missing()
+
+
+def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("cranfield.comparisons.comparing.coverage_shortfall", lambda *given: calls.append(given) or ())
+    run(tiny(decisions=Decisions(split="k_fold(k=2)", significance="student")), tmp_path)
+    # Before anything is trained, a rehearsal compares as well.
+    assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
 
 
 def test_several_data_sets_are_kept_apart(tiny, tmp_path):

@@ -25,7 +25,7 @@ from cranfield.measures import Averaging, Scores, Segments
 from cranfield.rankings import Run
 from cranfield.splits import Split
 
-PARTS = ("train", "validation", "test")
+PARTS = ("train", "validation", "test", "profiles")
 """The parts of a split; a rating's part is its place here."""
 
 _NO_PART = 255
@@ -161,6 +161,7 @@ def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]
         fold,
         len(records),
         read_parquet(groups)[name].to_numpy() if groups.exists() else None,
+        parts.get("profiles"),
     )
 
 

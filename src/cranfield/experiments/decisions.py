@@ -22,6 +22,7 @@ from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
+from cranfield.measures.averaging import OF_GROUPS
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
@@ -113,6 +114,16 @@ class _Decisions(Decided):
         return self.group(Splitting).overlap
 
     @property
+    def apart(self) -> tuple[str, ...]:
+        """The segments that the split is to show apart; see `Splitting.apart`."""
+        return self.group(Splitting).apart
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the split makes windows that follow each other in time."""
+        return self.group(Splitting).has_windows
+
+    @property
     def one_relevant(self) -> bool:
         """Whether there is a list for each relevant item."""
         return self.ranking.one_relevant
@@ -136,8 +147,12 @@ class _Decisions(Decided):
 
     @property
     def averaging(self) -> Averaging:
-        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first."""
-        return self.group(Averaging)
+        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first.
+
+        Windows of time count equally, whatever number of users each has.
+        """
+        averaging = self.group(Averaging)
+        return averaging.with_(groups="equal") if self.has_windows else averaging
 
     @property
     def tested(self) -> Averaging:
@@ -320,6 +335,11 @@ def _consistent(decisions: Decisions) -> None:
         raise SettingError(
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
+        )
+    if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
+        raise SettingError(
+            f"split='{decisions.split}' averages each window and then the windows, and average='{decisions.average}' "
+            f"is not a mean; set average='mean' or 'weighted'"
         )
     deep = [
         metric

@@ -80,6 +80,8 @@ _NOTES = """
 # What only you know, for the card:
 #   data = "..."                                    where the data can be had
 #   tuning = "..."                                  how the hyper-parameters were chosen
+#   code = "..."                                    where code of your own can be had
+#   hardware = "..."                                what it ran on, if not as the log says
 """
 
 

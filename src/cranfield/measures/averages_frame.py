@@ -46,7 +46,8 @@ def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interv
         for s, system in enumerate(scores.systems)
         for m, metric in enumerate(scores.metrics)
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA if scores.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
+    further = {} if scores.nonexistent is None else {"nonexistent": pl.Float64}
+    return pl.DataFrame(rows, schema={**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)})
 
 
 def _row(
@@ -58,6 +59,8 @@ def _row(
         "item_coverage": None if scores.item_coverage is None else float(scores.item_coverage[s]),
         "unjudged": None if scores.unjudged is None else float(scores.unjudged[s, m]),
     }
+    if scores.nonexistent is not None:
+        row["nonexistent"] = float(scores.nonexistent[s, m])
     if scores.overall is not None and not np.isnan(scores.overall[s, m]):
         name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
         return {**row, "mean": float(scores.overall[s, m]), "average": name, "lists": scores.n_lists}

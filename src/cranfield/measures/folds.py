@@ -35,6 +35,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
+        nonexistent=_averaged([fold.nonexistent for fold in folds]),
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
     )

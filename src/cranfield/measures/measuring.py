@@ -16,6 +16,7 @@ from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
+from cranfield.measures.catalogue import catalogue_ids, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
@@ -131,6 +132,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
+    catalogue: Any = None,
     strict: bool = False,
     **renamed: Any,
 ) -> Scores:
@@ -166,6 +168,10 @@ def measure(
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
+    catalogue
+        The items that exist, beside those with a test rating: ``"train"`` for those with training ratings, a file or
+        frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
+        ones (`Scores.nonexistent`).
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
@@ -185,7 +191,8 @@ def measure(
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
     warnings = check_inputs(judged, test, strict=strict)
-    return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    return scores if catalogue is None else with_catalogue(scores, judged, catalogue_ids(catalogue, train))
 
 
 def as_judged(

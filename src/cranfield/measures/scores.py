@@ -63,6 +63,9 @@ class Scores:
         the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    nonexistent
+        systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
+        not in it. They are not among the unjudged ones.
     item_coverage, catalogue
         For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
@@ -133,6 +136,7 @@ class Scores:
     warnings: tuple[str, ...] = ()
     made_for: tuple[str, ...] = ()
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    nonexistent: NDArray[np.float64] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -357,6 +361,7 @@ class Scores:
             overall=None,
             filled=None,
             unjudged=None,
+            nonexistent=None,
             item_coverage=None,
             recommended=None,
             counts={},
@@ -448,6 +453,7 @@ class Scores:
             overall=columns(self.overall),
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),
+            nonexistent=columns(self.nonexistent),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
             recommended=None if self.recommended is None else self.recommended[:, places],
         )

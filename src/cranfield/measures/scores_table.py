@@ -131,6 +131,8 @@ def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64
         shares[f"items in {scores.catalogue}"] = scores.item_coverage
     if scores.unjudged is not None:
         shares[f"unjudged{depth}"] = scores.unjudged[:, place]
+    if scores.nonexistent is not None:
+        shares[f"nonexistent{depth}"] = scores.nonexistent[:, place]
     return shares
 
 

@@ -149,6 +149,7 @@ _NOTHING_WHOLE: dict[str, Any] = {
     "overall": None,
     "filled": None,
     "unjudged": None,
+    "nonexistent": None,
     "item_coverage": None,
     "recommended": None,
     "counts": {},

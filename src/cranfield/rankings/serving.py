@@ -183,13 +183,13 @@ def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -
     """
     test = split.test
     if not serving.everyone:
-        users, _ = _population(split.train, serving, seed)
-        measured = np.zeros(split.train.n_users, dtype=np.bool_)
+        users, _ = _population(split.inputs, serving, seed)
+        measured = np.zeros(split.inputs.n_users, dtype=np.bool_)
         measured[users] = True
         test = test.keep(measured[test.users])
     served = test.user_counts > 0
     if serving.newcomers == "unserved":
-        served &= split.train.user_counts > 0
+        served &= split.inputs.user_counts > 0
     if not served.any():
         some = "a training rating" if serving.min_ratings <= 1 else f"{serving.min_ratings} training ratings"
         raise SettingError(

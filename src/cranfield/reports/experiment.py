@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cranfield._own_code import may_be_called
 from cranfield.audits import Audit
@@ -15,6 +17,7 @@ from cranfield.experiments.results import Measured
 from cranfield.measures import Scores, measure
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
+from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
@@ -91,7 +94,12 @@ def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
     if decisions.relevant == "one" or _lists(decisions) != ("full", "condensed"):
         return None
     measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
-    return join_folds([measure(part.judged, **measuring, train=part.train) for part in parts])
+    return join_folds([_measured(part, measuring) for part in parts])
+
+
+def _measured(part: Measured, measuring: Mapping[str, Any]) -> Scores:
+    scores = measure(part.judged, **measuring, train=part.train)
+    return scores if part.window is None else in_window(scores, part.window)
 
 
 def _thresholds(decisions: Decisions) -> list[float] | None:

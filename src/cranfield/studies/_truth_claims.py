@@ -14,7 +14,6 @@ from cranfield.studies._truth_sums import Floats, Sums
 from cranfield.studies._truth_work import (
     COMPLETE_P1,
     COMPLETE_P10,
-    FOLDS,
     OBSERVED_NDCG,
     OBSERVED_P10,
     TRUE_NDCG,
@@ -46,21 +45,19 @@ def _of_protocol(found: Found) -> list[Saying]:
         _above(published, TRUE_P1, "random", "popularity", "published truth: popularity is below random", _P1),
         _above(published, OBSERVED_NDCG, _PLAIN, _NORMALISED, "observed: plain kNN is above normalised kNN", _KNN),
         _above(published, TRUE_NDCG, _NORMALISED, _PLAIN, "published truth: normalised kNN is above plain kNN", _KNN),
-        _above(
-            half, TRUE_NDCG, "average", "popularity", "random half: the average is above popularity", _CLEAN, folds=1
-        ),
-        _above(half, COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN, folds=1),
-        _above(half, TRUE_NDCG, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN, folds=1),
+        _above(half, TRUE_NDCG, "average", "popularity", "random half: the average is above popularity", _CLEAN),
+        _above(half, COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN),
+        _above(half, TRUE_NDCG, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN),
         _agrees(found.weighted, TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
         _agrees(found.weighted, COMPLETE_P10, "published truth, weighted: the order by observed P@10 agrees with it"),
         _agrees(found.lists["actual"], COMPLETE_P10, "random half: the order by observed P@10 agrees with it"),
     ]
 
 
-def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str, *, folds: int = FOLDS) -> Saying:
-    """Return that one system is above another, with the margin of each repetition of so many folds."""
+def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) -> Saying:
+    """Return that one system is above another, with the margin of each repetition."""
     values = sums.by_fold(label)
-    means = values.reshape(-1, folds, values.shape[1]).mean(axis=1)
+    means = values.reshape(-1, sums.folds, values.shape[1]).mean(axis=1)
     first, second = means[:, sums.systems.index(high)], means[:, sums.systems.index(low)]
     return Saying(claim, where, first - second, f"{label}: {high} {first.mean():.4f}, {low} {second.mean():.4f}")
 

@@ -56,6 +56,7 @@ SHOWN = (
     (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
 )  # fmt: skip
 """The readings that the figure of simulated worlds draws; its table has all of them."""
+_INTERVALS = "95 % intervals over users and repetitions"
 _FLAW = (
     "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
     "five times less often than others; the last columns are without that flaw"
@@ -166,7 +167,7 @@ def _published_table(found: Found) -> Exhibit:
     header = ["System", *(name for label in labels for name in (label, "printed"))]
     header += [f"Random half: {COMPLETE_P1}", f"Random half: {TRUE_NDCG}"]
     caption = "The published protocol beside the printed numbers, and a random half of the judgments as the truth"
-    notes = ["95 % intervals over users", _FLAW]
+    notes = [_INTERVALS, _FLAW]
     return Exhibit("table-1-published", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
 
 
@@ -189,7 +190,10 @@ def _variant_table(found: Found, variant: str) -> Exhibit:
         for label in labels
     ]
     caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
-    notes = ["95 % intervals over users", "a pair without a judgment that becomes known counts as rated 0"]
+    notes = [
+        "95 % intervals over users and repetitions",
+        "a pair without a judgment that becomes known counts as rated 0",
+    ]
     return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(["System", *labels], rows, caption, notes))
 
 
@@ -206,7 +210,7 @@ def _designs_table(found: Found) -> Exhibit:
         OBSERVED_P10: (half.means(OBSERVED_P10)[0], *half.interval(OBSERVED_P10)),
     }
     caption = "All systems by three designs of the truth"
-    notes = ["95 % intervals over users", _FLAW]
+    notes = [_INTERVALS, _FLAW]
     return _by_system("table-3-designs", caption, half.systems, columns, "random half: P@10 if all were judged", notes)
 
 
@@ -218,7 +222,9 @@ def _systems_table(found: Found) -> Exhibit:
         OBSERVED_P10: (lists.means(OBSERVED_P10)[0], *lists.interval(OBSERVED_P10)),
     }
     caption = "All systems by the judgments that are given"
-    return _by_system("table-3-designs", caption, lists.systems, columns, COMPLETE_P10, ["95 % intervals over users"])
+    return _by_system(
+        "table-3-designs", caption, lists.systems, columns, COMPLETE_P10, ["95 % intervals over users and repetitions"]
+    )
 
 
 def _by_system(

@@ -73,6 +73,7 @@ class _Results(Stage[Findings]):
             None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
+            line.decisions.averaging,
         )
 
 

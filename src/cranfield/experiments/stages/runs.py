@@ -40,6 +40,7 @@ class _Runs(Stage[Run]):
             "ranking": ranking.as_dict(),
             "fill": None if fill is None else [dict(vars(fill)), own(type(fill))],
             "test": test,
+            **_profiles(line, unit),
             "seed": line.seed(unit),
         }
 
@@ -67,6 +68,13 @@ class _Runs(Stage[Run]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.users * size.items * _RANKED, LEAST)
+
+
+def _profiles(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return a hash of the input that lists are made from, where users are held out whole."""
+    splits = line.artifact(SPLITS, unit).facts.get("splits")
+    fingerprint = None if splits is None else splits[unit.fold]["fingerprints"].get("profiles")
+    return {} if fingerprint is None else {"profiles": fingerprint}
 
 
 def _ranker(line: Pipeline, unit: Unit) -> Ranker:

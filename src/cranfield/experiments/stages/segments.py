@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cranfield._files import write_text
@@ -27,7 +28,10 @@ from cranfield.measures import Segments, judged_segments
 from cranfield.measures.context import Context
 from cranfield.measures.measuring import as_judged
 from cranfield.measures.segment_groups import file_and_column
-from cranfield.measures.segmenting import is_built_in
+from cranfield.measures.segmenting import SEGMENTS as BUILT_IN
+from cranfield.measures.segmenting import Basis, is_built_in
+
+_UNDIVIDED = "Warm and cold are not shown apart: some test part holds only one of them."
 
 Results = tuple[Segments | SegmentComparison, ...]
 
@@ -37,8 +41,8 @@ class _Segments(Stage[Results]):
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the experiment names any segment."""
-        return bool(line.decisions.segment)
+        """Whether the experiment names any segment, or its split is to show some apart."""
+        return bool(line.decisions.segment or line.decisions.apart)
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions, parts = decided(line, unit), line.units("part", unit)
@@ -47,7 +51,7 @@ class _Segments(Stage[Results]):
             "splits": [line.artifact(SPLITS, part).digest for part in parts],
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "scores": [line.artifact(SCORES, part).digest for part in parts],
-            "segments": {text: _file(line, unit, text) for text in decisions.segment},
+            "segments": {text: _file(line, unit, text) for text in named_segments(line, unit)},
             "measuring": decisions.measuring.as_dict(),
             "own": own_metrics(decisions.metrics, line.experiment),
             "averaging": decisions.averaging.as_dict(),
@@ -60,6 +64,8 @@ class _Segments(Stage[Results]):
         results = self._results(line, unit)
         home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
         averaging = line.decisions.averaging
+        if not results:
+            return [], {"sentences": [_UNDIVIDED]}
         frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
         compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
@@ -94,7 +100,7 @@ class _Segments(Stage[Results]):
         )
 
     def _results(self, line: Pipeline, unit: Unit) -> Results:
-        segments = [self._segments(line, unit, text) for text in line.decisions.segment]
+        segments = [self._segments(line, unit, text) for text in named_segments(line, unit)]
         if len(line.experiment.systems) < 2:
             return tuple(segments)
         options = {**line.decisions.comparing.as_dict(), **line.decisions.tested.as_dict()}
@@ -133,6 +139,24 @@ def _with_weights(
         segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
         return replace(segment, segments=segments)
     return replace(segment, scores=with_weights(experiment, segment.scores, kept))
+
+
+def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:
+    """Return the segments that an experiment names, and those that its split is to show apart and that divide it."""
+    decisions = line.decisions
+    apart = [text for text in decisions.apart if text not in decisions.segment]
+    parts = line.units("part", unit) if apart else []
+    return (*decisions.segment, *(text for text in apart if all(_divides(line, part, text) for part in parts)))
+
+
+def _divides(line: Pipeline, part: Unit, text: str) -> bool:
+    """Whether both warm and cold users, or items, are in the test part."""
+    if line.artifact(SPLITS, part).home is None:  # a plan does not read what is yet to be made
+        return True
+    split, test = split_of(line, part), measured_test(line, part)
+    segment = BUILT_IN.call(text, Basis(test.user_ids, test.item_ids, test, split.train))
+    members = test.users if segment.of == "users" else test.items
+    return len(np.unique(segment.codes[members])) > 1
 
 
 def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
