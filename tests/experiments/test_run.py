@@ -14,9 +14,11 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
+from cranfield.cli import main
 from cranfield.data import simulate
 from cranfield.experiments import Decisions, Source, System, plan, run
 from cranfield.experiments.presets import PRESETS
+from cranfield.experiments.store import Store
 from cranfield.splits import apply
 
 
@@ -306,6 +308,30 @@ def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided
     lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "twin.tsv", separator="\t")
     with pytest.raises(InputError, match=r"twin.tsv: no item of this run is in the test set.* they differ by a prefix"):
         run(divided / "e.toml")
+
+
+@pytest.mark.parametrize("way", [run, plan])
+def test_lists_from_a_file_are_looked_at_before_anything_is_trained(divided, way):
+    lists = pl.read_csv(divided / "mine.tsv", separator="\t")
+    lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "mine.tsv", separator="\t")
+    with pytest.raises(InputError, match=r"mine.tsv: no item of this run is in the test set"):
+        way(divided / "e.toml")
+    assert not list(divided.glob("e/models/*"))
+    assert "models/films/popularity" not in Store(divided / "e").took()
+
+
+@pytest.mark.parametrize("way", [run, plan])
+def test_strict_makes_warnings_of_lists_from_a_file_errors_before_training(divided, way, monkeypatch):
+    copy = "\ntwin = { run = 'mine.tsv' }\n"
+    (divided / "e.toml").write_text((divided / "e.toml").read_text() + copy)
+    monkeypatch.chdir(divided)
+    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; mend it, or leave --strict"):
+        way("e.toml", strict=True)
+    assert "models/films/popularity" not in Store(divided / "e").took()
+    way("e.toml")
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "e.toml", "--strict", *(["--dry-run"] if way is plan else [])])
+    assert stop.value.code == 2
 
 
 def test_a_changed_file_is_noticed(divided):

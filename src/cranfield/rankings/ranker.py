@@ -108,8 +108,8 @@ class Ranker:
         users, served = served_users(inputs, serving, seed)
         if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
             raise SettingError(
-                f"no user who is served has a test rating of {ranking.threshold:g} or more, so there is no list to "
-                "rank; lower the threshold"
+                f"no user who is served has a test rating of {targets.ranking.threshold:g} or more, so there is no "
+                "list to rank; lower the threshold"
             )
         return cls(targets.drawn_for(users), users, served, train, profiles)
 
