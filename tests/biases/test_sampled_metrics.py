@@ -92,7 +92,7 @@ def test_numbers_may_differ_between_rows():
 @pytest.mark.parametrize(
     ("ranks", "options", "message"),
     [
-        ([1, 2], {"sampled": 9}, "how many items are candidates is not said"),
+        ([1, 2], {"sampled": 9}, "candidates is missing"),
         ([1, 12], {"sampled": 9, "candidates": 100}, "the rank 12"),
         ([0, 1], {"sampled": 9, "candidates": 100}, "the rank 0"),
         ([1.5], {"sampled": 9, "candidates": 100}, "does not hold whole numbers"),

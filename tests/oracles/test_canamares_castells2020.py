@@ -28,7 +28,7 @@ def numbers(real_data):
     return {(system, unrated, metric): value for system, unrated, metric, value in rows}
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_precision_and_coverage_of_a_fold_are_near_the_published_means(printed, numbers):
     for row in printed:
         if row["figure"] not in FIGURES:
@@ -38,7 +38,7 @@ def test_precision_and_coverage_of_a_fold_are_near_the_published_means(printed, 
         assert own == pytest.approx(float(row["value"]), abs=0.006 if row["figure"] == "3" else 0.003), row
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_ties_of_a_fold_are_near_the_published_ones(printed, numbers):
     names = {"Ratio of ties": TIES, "Ratio of ties at zero": TIES_AT_ZERO}
     for row in printed:
@@ -47,7 +47,7 @@ def test_ties_of_a_fold_are_near_the_published_ones(printed, numbers):
             assert own == pytest.approx(float(row["value"]), abs=0.005), row
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_the_expected_intersection_of_top_tens_is_the_published_one(printed, numbers):
     for row in printed:
         if row["figure"] == "4" and row["column"].startswith("Expected intersection"):

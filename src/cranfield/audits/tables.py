@@ -24,7 +24,7 @@ STATISTICS_IN_WORDS = {
     "median": "median z, absolute",
     "net": "share significant for one minus share significant for the other, absolute",
     "either": "share significant, one way or the other",
-    "largest": "largest z, absolute",
+    "largest": "largest z, absolute, less where few users decide",
 }
 """What each statistic of the joint test is."""
 
