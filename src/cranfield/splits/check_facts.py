@@ -132,8 +132,8 @@ def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     """Return how far ratings, popularity of items and activity of users differ between training and test.
 
     Popularity and activity are the training ratings of a rating's item, or user; of a user who is held out whole the
-    input. Whether a training rating counts itself there makes a difference of one, which is no shift: of two ways to
-    count the one with the smaller distance is taken.
+    input. Whether a training rating counts itself there makes a difference of one, which is no shift: of the two ways
+    to count the one with the smaller distance is taken.
     """
     return {
         "ratings": shift(train.values.astype(np.float64), test.values.astype(np.float64)),
