@@ -80,7 +80,7 @@ def bias(
     ties
         How runs that are read here order items of equal score.
     alpha
-        The level of significance of the tests, which are permutation tests of all pairs with Holm's correction.
+        The level of significance of the tests, which are permutation tests of all pairs, corrected by max-|t|.
     propensities, clip
         Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
     seed, jobs

@@ -79,13 +79,8 @@ def _two(decisions: Decisions) -> Scores:
     names = () if groups is None else ("0", "1")
     column = pl.DataFrame({"user": [str(user) for user in range(scores.n_lists)], "value": [1.0] * scores.n_lists})
     weights = Average.of(decisions.average).weights or ""
-    return replace(
-        scores,
-        trained=np.ones(scores.n_lists, dtype=np.int64),
-        groups=groups,
-        group_names=names,
-        user_columns={weights: column},
-    )
+    trained = np.ones(scores.n_lists, dtype=np.int64)
+    return replace(scores, trained=trained, groups=groups, group_names=names, user_columns={weights: column})
 
 
 def _has_groups(decisions: Decisions) -> bool:

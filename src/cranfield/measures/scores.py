@@ -134,9 +134,9 @@ class Scores:
     trained: NDArray[np.int64] | None = None
     trained_once: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    nonexistent: NDArray[np.float64] | None = None
     made_for: tuple[str, ...] = ()
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    nonexistent: NDArray[np.float64] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
