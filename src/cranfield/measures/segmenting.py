@@ -198,7 +198,8 @@ class Segmenting(Decided):
     segment: Any = decision(
         "D",
         (),
-        "groups to show as well: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of data",
+        "groups to show as well: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of the "
+        "data",
         check=_segment,
         phrase=_phrase,
     )

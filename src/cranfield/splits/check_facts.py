@@ -38,7 +38,7 @@ def facts_of(parts: Parts, repeated: Mapping[str, int]) -> dict[str, Any]:
         "leakage": _leakage(train, test, inputs),
         "validation_leakage": _leakage(train, parts["validation"], inputs) if "validation" in parts else None,
         "gaps": _gaps(inputs, test),
-        "shift": _shifts(train, test),
+        "shift": _shifts(train, test, inputs),
     }
 
 
@@ -128,18 +128,18 @@ def _gaps(inputs: Ratings, test: Ratings) -> dict[str, Any] | None:
     return {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": quantiles(days)}
 
 
-def _shifts(train: Ratings, test: Ratings) -> dict[str, Any]:
+def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     """Return how far ratings, popularity of items and activity of users differ between training and test.
 
-    Popularity and activity are the training ratings of a rating's item, or user. Whether a training rating counts
-    itself there makes a difference of one, which is no shift: of the two ways to count the one with the smaller
-    distance is taken.
+    Popularity and activity are the training ratings of a rating's item, or user; of a user who is held out whole the
+    input. Whether a training rating counts itself there makes a difference of one, which is no shift: of the two ways
+    to count the one with the smaller distance is taken.
     """
     return {
         "ratings": shift(train.values.astype(np.float64), test.values.astype(np.float64)),
         "popularity": _shift_of_counts(train.item_counts[train.items], train.item_counts[test.items]),
         "activity": _shift_of_counts(
-            np.repeat(train.user_counts, train.user_counts), np.repeat(train.user_counts, test.user_counts)
+            np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
         ),
     }
 

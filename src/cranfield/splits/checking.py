@@ -27,6 +27,8 @@ from cranfield.splits.split import Split
 
 _PARTS = ("train", "profiles", "validation", "test")
 _GLOBAL = ("temporal", "rolling")
+# Cold users may have warm ones beside them, whose test ratings are drawn; the last ratings of an item are not a user's.
+_BY_USER = ("per_user", "leave_out", "strong_generalisation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ def _recorded(folder: Path) -> Promise | None:
 def _promise(method: str, settings: Mapping[str, Any]) -> Promise:
     if method in _GLOBAL:
         return "global"
-    return "user" if settings.get("which") == "last" else "any"
+    return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
 
 
 def _of_parts(

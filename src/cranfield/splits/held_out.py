@@ -58,7 +58,7 @@ def cold_users(
     >>> ratings = Ratings.of([1] * 4 + [2] * 4 + [3] * 4, [*"abcd"] * 3)
     >>> split = cold_users(ratings, users=0.34, left=1)
     >>> split, split.train.user_counts.tolist()
-    (Split(cold_users: train 9, test 3), [4, 4, 1])
+    (Split(cold_users: train 9, test 3), [4, 1, 4])
     """
     some(ratings)
     drawing = _Drawing.checked("cold_users", "users", users, left, seed)
@@ -106,7 +106,7 @@ def cold_items(
     >>> ratings = Ratings.of([1] * 4 + [2] * 4 + [3] * 4, [*"abcd"] * 3)
     >>> split = cold_items(ratings, items=0.25)
     >>> split, split.train.item_counts.tolist()
-    (Split(cold_items: train 9, test 3), [0, 3, 3, 3])
+    (Split(cold_items: train 9, test 3), [3, 3, 3, 0])
     """
     some(ratings)
     drawing = _Drawing.checked("cold_items", "items", items, left, seed)

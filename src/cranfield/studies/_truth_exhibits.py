@@ -56,6 +56,7 @@ SHOWN = (
     (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
 )  # fmt: skip
 """The readings that the figure of simulated worlds draws; its table has all of them."""
+_Z = 1.96
 _INTERVALS = "95 % intervals over users and repetitions"
 _FLAW = (
     "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
@@ -125,14 +126,22 @@ def orders_frame(found: Found) -> pl.DataFrame:
 
 
 def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean over worlds with a 95 % interval (two standard errors) for each knob, value and reading."""
+    """Return for each knob, value and reading the means over worlds with 95 % intervals.
+
+    That of tau is two standard errors to either side, that of how often the true winner is found is Wilson's.
+    """
     error = pl.col("tau").std() / pl.len().sqrt()
+    share, count = pl.col("winner").mean(), pl.len()
+    middle = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = (share * (1 - share) / count + _Z**2 / (4 * count**2)).sqrt() * _Z / (1 + _Z**2 / count)
     return worlds.group_by("knob", "value", "protocol", "metric", maintain_order=True).agg(
         pl.col("tau").mean(),
         lower=pl.col("tau").mean() - 2 * error.fill_null(0.0),
         upper=pl.col("tau").mean() + 2 * error.fill_null(0.0),
-        winner=pl.col("winner").mean(),
-        worlds=pl.len(),
+        winner=share,
+        winner_lower=middle - half,
+        winner_upper=middle + half,
+        worlds=count,
     )
 
 
