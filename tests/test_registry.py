@@ -197,7 +197,7 @@ def test_a_spelling_has_its_parameters_in_one_order_and_needs_those_without_a_de
         ("RBP(p=1)", "p=1 of RBP is out of range; give a number below 1"),
         (
             "nDCG(gain=expp)@10",
-            "gain=expp of nDCG is not one of rating, binary, exp, expfull, exprelevant, exp1, exp1full; "
+            "gain=expp of nDCG is not one of rating, binary, relevant, exp, expfull, exprelevant, exp1, exp1full; "
             "did you mean 'exp'?",
         ),
         ("nDCG(gain=exp, dialect=ranks)", "there is no dialect 'ranks'; did you mean 'ranx'?"),

@@ -7,6 +7,7 @@ import pytest
 import cranfield as cf
 from cranfield.audits import read_audit
 from cranfield.audits.advice import said_of_advice
+from cranfield.audits.planning import plan_audit
 from cranfield.experiments import Decisions, System, run
 
 ASSESS = {"metrics": ["P@5", "AP@5", "RR@5"], "scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 2}
@@ -39,6 +40,15 @@ def test_the_table_is_a_file_that_reads_back_and_the_verdict_has_a_sentence(asse
     assert (folder / "audit" / "advice.csv").is_file()
     assert read_audit(folder / "audit").advice().equals(found.advice())
     assert found.verdict[-1].startswith("The advice on metrics is ")
+
+
+def test_the_estimate_counts_the_assessments(tiny, tmp_path):
+    vary = {"split": ["random(train=0.5)", "random(train=0.8)"], "lists": ["full", "condensed"]}
+    seconds = [
+        plan_audit(tiny(systems=SYSTEMS, assess=assess), tmp_path / "out", vary=vary).plan.seconds
+        for assess in (None, ASSESS)
+    ]
+    assert seconds[1] > seconds[0] + 10
 
 
 def test_nothing_is_said_where_metrics_are_not_assessed(audit):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits.verdict import _p
 
 
 def _sentence(sentences, pattern):
@@ -98,6 +99,8 @@ def test_retraining_is_said_to_be_out_of_the_test(audit, noise):
     sentence = _sentence(audit.sentences(), "retraining")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone turns the winner in" in sentence
+    p = audit.pair().answer().corrected_retrained["either"]
+    assert f"with the spread of chance added, the joint test has p {_p(p)}" in sentence
     assert "no chance option" in _sentence(_audit(noise, CUTOFF).verdict, "retraining")
 
 

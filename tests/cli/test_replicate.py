@@ -62,3 +62,14 @@ def test_judgments_may_be_the_split_and_their_negative_grades_are_noted_and_read
     assert f"{n} test grades below 0, read as not judged" in found.err
     tables = [read_parquet(tmp_path / reading / "scores" / "fold-1.parquet") for reading in ("judged", "unjudged")]
     assert not tables[0].equals(tables[1])
+
+
+def test_the_target_sets_of_bellogin2017_must_fit_into_a_percentile(tmp_path, cranfield):
+    write(simulate.world(users=60, items=125, ratings=1_800, seed=1).ratings, tmp_path / "ratings.csv")
+    asked = ["replicate", "bellogin2017", "--data", tmp_path / "ratings.csv", "--out", tmp_path / "out"]
+    found = cranfield(*asked)
+    assert found.code == 2
+    assert "targets=100 is more than the 12 items of the smallest of 10 popularity percentiles" in found.err
+    other = cranfield("replicate", "valcarce2018", *asked[2:], "--targets", 12)
+    assert other.code == 2
+    assert "valcarce2018 takes no targets" in other.err

@@ -18,6 +18,9 @@ RANKINGS = [
     Ranking(length=10, relevant="one", threshold=4),
     *(Ranking(length=10, unrated=unrated, fill=fill) for unrated in (3, 0, 9, 100) for fill in ("none", "random")),
     Ranking(length=10, unrated=4, candidates="test"),
+    *(Ranking(length=10, nonrelevant=count, relevant="one", threshold=4, candidates="test") for count in (2, 9, 5)),
+    Ranking(length=10, nonrelevant=4, relevant="one", threshold=3, candidates="test"),
+    Ranking(length=10, nonrelevant=12, threshold=4, candidates="test"),
 ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import SettingError
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings, Vocabulary, simulate
 from cranfield.rankings import Ranking, Targets, recommend
 from cranfield.splits import percentiles, random
 
@@ -41,7 +41,7 @@ def test_containing_an_item_is_being_allowed_in_a_block(seed, lists, candidates,
     np.testing.assert_array_equal(one, inside[1:2])
 
 
-@given(seed=st.integers(0, 20), wanted=st.integers(1, 8))
+@given(seed=st.integers(0, 20), wanted=st.integers(1, 5))
 def test_non_relevant_items_are_drawn_from_the_groups_of_the_relevant_ones(seed, wanted):
     split = _split(seed, method=lambda *args, **options: percentiles(*args, groups=4, **options))
     groups = split.item_groups
@@ -102,3 +102,15 @@ def test_groups_are_needed_to_rank_within_them():
     split = _split()
     with pytest.raises(SettingError, match="needs items in popularity groups; split with percentiles"):
         Targets(split.train, split.test, Ranking(relevant="one", candidates="group", threshold=4))
+
+
+def test_lists_longer_than_a_popularity_group_are_refused():
+    split = percentiles(simulate.world(40, 30, 500).ratings, groups=4, train=0.6)
+    ranking = Ranking(relevant="one", candidates="group", nonrelevant=6, threshold=4)
+    Targets(split.train, split.test, ranking, item_groups=split.item_groups)
+    message = (
+        "nonrelevant=7 asks for lists of 8 items, and the smallest of the 4 popularity groups holds 7; "
+        "set nonrelevant=6 or less, or use fewer groups"
+    )
+    with pytest.raises(SettingError, match=message):
+        Targets(split.train, split.test, ranking.with_(nonrelevant=7), item_groups=split.item_groups)

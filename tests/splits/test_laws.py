@@ -120,6 +120,7 @@ FROZEN = {
     "train_per_item(l=2)": "38c49f495a85",
     "uniform_test(sigma=0.2, epsilon=0.3)": "26c15eefa777",
     "percentiles(groups=2)": "07b92fbb895e",
+    "tail_test(head=0.3)": "b0012b32b95b",
 }
 
 

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import inline
-from cranfield._progress import progress
 from cranfield._spelling import suggestion
 from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
 from cranfield.audits.chance import SeedNoise, seed_noise
@@ -29,17 +28,10 @@ from cranfield.audits.pair import Effort, PairAudit, Question, audit_pair
 from cranfield.audits.resampling import RESAMPLES, resampled_averages, user_counts
 from cranfield.audits.rule import Rule
 from cranfield.audits.shares import rank_shares
-from cranfield.audits.significance import (
-    SIGNIFICANCE_KINDS,
-    Outcome,
-    PairedTest,
-    outcome_of,
-    said_of_tests,
-    significance_rows,
-)
+from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests, said_of_tests
 from cranfield.audits.terms import Terms
-from cranfield.audits.true_values import KnownValues, stated_values
-from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, against_truth, said_of_truth
+from cranfield.audits.true_values import KnownValues
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
 from cranfield.audits.verdict import verdict
 from cranfield.audits.wording import share_text
 from cranfield.comparisons.corrections import holm
@@ -179,8 +171,8 @@ class Audit:
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
-            tuple(_test_rows(grid, terms, pairs, testings, effort)),
-            None if truth is None else _known(grid, systems, truth, better, drawn, terms, pairs),
+            tuple(rows_of_tests(grid, terms, pairs, testings, effort)),
+            None if truth is None else truth_of(grid, systems, truth, better, drawn, terms, pairs),
         )
 
     def frame(self) -> pl.DataFrame:
@@ -467,44 +459,6 @@ def _rank_rows(
         for question in Question.of(grid, terms.linear)
         for row in rank_shares(systems, averages, drawn, question.scope)
     ]
-
-
-def _known(
-    grid: Grid,
-    systems: tuple[str, ...],
-    truth: KnownValues | Mapping[str, float],
-    averages: Floats,
-    drawn: Floats,
-    terms: Terms,
-    pairs: Sequence[PairAudit],
-) -> TruthFindings | None:
-    """Hold the universes against the truth, where it is known for some cell."""
-    if not isinstance(truth, KnownValues):
-        truth = KnownValues("the given values", (), {(): stated_values(truth, systems)})
-    values = truth.of_cells(grid)
-    if np.isnan(values).any(axis=0).all():
-        return None
-    leads = [pair.leads for pair in pairs]
-    return against_truth(grid, systems, truth.source, values, averages, drawn, terms.linear, leads)
-
-
-def _test_rows(
-    grid: Grid, terms: Terms, pairs: Sequence[PairAudit], testings: Sequence[PairedTest], effort: Effort
-) -> list[dict[str, Any]]:
-    """Return what every test and correction says of every pair."""
-    if not testings:
-        return []
-    places = list(combinations(range(terms.n_systems), 2))
-    names = list(dict.fromkeys(testing.significance for testing in testings))
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
-    with progress("Testing", total=len(names) * len(pairs), unit="pairs of systems") as bar:
-        for place, pair in zip(places, pairs):
-            x = terms.between(*place)
-            for name in names:
-                outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
-                bar.advance()
-    scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
-    return significance_rows(grid, scopes, [pair.systems for pair in pairs], outcomes, testings, effort.alpha)
 
 
 def _notes(grid: Grid, terms: Terms) -> list[str]:

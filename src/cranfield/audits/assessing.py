@@ -32,7 +32,7 @@ def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, An
     where none of these decisions is opened.
     """
     rows, first = [], None
-    for number, words in _designs(children.crossing).items():
+    for number, words in designs_of(children.crossing).items():
         setup = question_text(words)
         try:
             assessment = _assessed(children, number, experiment)
@@ -49,7 +49,7 @@ def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, An
     return rows
 
 
-def _designs(crossing: Crossing) -> dict[int, dict[str, str]]:
+def designs_of(crossing: Crossing) -> dict[int, dict[str, str]]:
     """Return the set-ups that differ from the starting point in splits and target designs alone, it being the first."""
     names = crossing.menu.names
     varied = [place for place, name in enumerate(names) if name in DESIGNS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ import polars as pl
 from cranfield._errors import SettingError
 from cranfield._numbers import percent_text
 from cranfield._phrases import listed
+from cranfield._progress import progress
 from cranfield._spelling import parse
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import Scope
 from cranfield.audits.leads import Floats, Leads
 from cranfield.audits.menu import question_text
+from cranfield.audits.pair import Effort, PairAudit, Question
 from cranfield.audits.terms import Singles, Terms
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.corrections import corrections
@@ -146,6 +149,25 @@ def _verdicts(significance: str, x: Floats, seed: int) -> list[Verdict]:
     sample = Sample("x", ("first", "second"), np.stack([x, np.zeros(len(x))]), first, second)
     verdicts: list[Verdict] = significance_tests.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
     return verdicts
+
+
+def rows_of_tests(
+    grid: Grid, terms: Terms, pairs: Sequence[PairAudit], testings: Sequence[PairedTest], effort: Effort
+) -> list[dict[str, Any]]:
+    """Return what every test and correction says of every pair."""
+    if not testings:
+        return []
+    places = list(combinations(range(terms.n_systems), 2))
+    names = list(dict.fromkeys(testing.significance for testing in testings))
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
+    with progress("Testing", total=len(names) * len(pairs), unit="pairs of systems") as bar:
+        for place, pair in zip(places, pairs):
+            x = terms.between(*place)
+            for name in names:
+                outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
+                bar.advance()
+    scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
+    return significance_rows(grid, scopes, [pair.systems for pair in pairs], outcomes, testings, effort.alpha)
 
 
 def significance_rows(

@@ -9,7 +9,7 @@ from typing import Any
 
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import menu_of
-from cranfield.audits.assessing import advice_rows
+from cranfield.audits.assessing import advice_rows, designs_of
 from cranfield.audits.children import Children
 from cranfield.audits.computing import compute
 from cranfield.audits.crossing import check_options
@@ -19,7 +19,7 @@ from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.assess import options_of
+from cranfield.experiments.stages.assess import ASSESS, options_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 
@@ -110,7 +110,10 @@ class Audited(Stage[Audit]):
         systems = len(line.experiment.systems)
         tests = len({testing.significance for testing in crossing.menu.testings})
         tested = _TESTED * tests * len(crossing.universes) * systems * (systems - 1) / 2
-        return tested + _COMPUTED * len(crossing.universes) * size.users * len(line.experiment.systems)
+        assessed = 0.0
+        if line.experiment.assess is not None:
+            assessed = len(designs_of(crossing)) * ASSESS.seconds(line, line.units("source")[0], size)
+        return tested + assessed + _COMPUTED * len(crossing.universes) * size.users * systems
 
 
 def children_of(line: Pipeline) -> Children:

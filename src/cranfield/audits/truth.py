@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from cranfield._numbers import percent_text
 from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats, Leads
+from cranfield.audits.pair import PairAudit
 from cranfield.audits.resampling import interval
+from cranfield.audits.terms import Terms
+from cranfield.audits.true_values import KnownValues, stated_values
 
 Signs = NDArray[np.int8]
 
@@ -51,6 +54,25 @@ class TruthFindings:
     source: str
     options: tuple[dict[str, Any], ...]
     pairs: tuple[dict[str, Any], ...]
+
+
+def truth_of(
+    grid: Grid,
+    systems: tuple[str, ...],
+    truth: KnownValues | Mapping[str, float],
+    averages: Floats,
+    drawn: Floats,
+    terms: Terms,
+    pairs: Sequence[PairAudit],
+) -> TruthFindings | None:
+    """Hold the universes against the truth, where it is known for some cell."""
+    if not isinstance(truth, KnownValues):
+        truth = KnownValues("the given values", (), {(): stated_values(truth, systems)})
+    values = truth.of_cells(grid)
+    if np.isnan(values).any(axis=0).all():
+        return None
+    leads = [pair.leads for pair in pairs]
+    return against_truth(grid, systems, truth.source, values, averages, drawn, terms.linear, leads)
 
 
 def against_truth(

@@ -65,6 +65,11 @@ class MeasuringOptions:
         columns.check()
         return loaded
 
+    @property
+    def reading_of_test(self) -> dict[str, Any]:
+        """How the test file is read, for a column of it that groups users or items."""
+        return self._how(self.test, self.reading, [self.test])
+
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
         from cranfield.rankings.read import check_names
 

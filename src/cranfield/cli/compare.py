@@ -64,8 +64,9 @@ Examples:
     },
     correction={
         "default": None,
-        "type": click.Choice(["none", "bonferroni", "holm", "benjamini_hochberg"]),
-        "help": "For many comparisons, within each metric.  [default: holm; none for tukey]",
+        "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
+        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign "
+        "and log_student]",
     },
     baseline={
         "default": None,

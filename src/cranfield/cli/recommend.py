@@ -31,6 +31,7 @@ from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each,
 from cranfield.rankings.fill import fill_system
 from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
+from cranfield.splits.item_groups import read_item_groups
 
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
@@ -43,6 +44,8 @@ Examples:
   cranfield recommend --train train.csv -s knn --fill popularity --min-ratings 5 --out runs --format tsv
   cranfield recommend --train train.csv --test test.csv -s slim --candidates test --out runs
   cranfield recommend --train train.csv --test test.csv -s slim --relevant one --nonrelevant 99 --threshold 4 --out r
+  cranfield recommend --train p/train.parquet --test p/test.parquet --item-groups p/groups.parquet -s slim \
+    --relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
   cranfield evaluate --test test.csv runs/*.parquet -m nDCG@10 --threshold 4
 """
 
@@ -70,14 +73,11 @@ Examples:
     "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
 )
 @decision_options(Serving)
-@decision_options(
-    Ranking,
-    fill={"metavar": "SYSTEM"},
-    candidates={
-        # Popularity groups come with a split that is made in one go.
-        "type": click.Choice(["all", "test"]),
-        "help": "Recommend all items, or those that have a test rating.",
-    },
+@decision_options(Ranking, fill={"metavar": "SYSTEM"})
+@click.option(
+    "--item-groups",
+    metavar="FILE",
+    help="The popularity group of each item, as split --method percentiles writes it: groups.parquet.",
 )
 @renamed_option("-n", "--length")
 @renamed_option("--condensed", "--lists condensed", is_flag=True)
@@ -101,6 +101,7 @@ def command(
     format: str,
     resume: bool,
     overlap: str | None,
+    item_groups: str | None,
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
@@ -115,6 +116,10 @@ def command(
         raise SettingError("--profiles goes with --test; give the test set of the same split")
     if test is None:
         refuse_idle("without --test, which names the newcomers", "newcomers")
+    if asking["relevant"] == "all":
+        refuse_idle("without --relevant one", "item_groups")
+    if asking["candidates"] == "group" and item_groups is None:
+        raise SettingError("--candidates group needs the popularity groups of the items; give --item-groups FILE")
     if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
     given_files = [Path(file).resolve() for file in (train, test, profiles) if file is not None]
@@ -124,6 +129,8 @@ def command(
     sources = [path for path in (train, test, profiles) if path is not None]
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
     data = parts[0] if test is None else _divided(*parts, overlap=overlap or "error")
+    if isinstance(data, Split) and item_groups is not None:
+        data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
     recorded = {name: _asked(data, name, asking) for name in files}
     why = {name: _why_anew(path, recorded[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
@@ -171,6 +178,8 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
         **{name: value for name, value in asking.items() if name != "jobs"},
         "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
     }
+    if isinstance(data, Split) and data.item_groups is not None:
+        decisions["item groups"] = data.item_groups.tolist()
     kept: dict[str, Any] = json.loads(json.dumps(decisions))
     return kept
 

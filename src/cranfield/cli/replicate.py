@@ -25,6 +25,7 @@ Examples:
   cranfield replicate valcarce2020 --data ml-1m
   cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
+  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet
   cranfield replicate canamares-castells2018 --data cm100k
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
@@ -37,8 +38,8 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020. The file of "
-    "canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017. The file "
+    "of canamares-castells2018 has a column known: what people had known before.",
 )
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
@@ -60,10 +61,17 @@ Examples:
     metavar="GRID",
     help="What remains of the test set: fives, ones, top, or shares as in 1,0.5,0.1.  [default: the paper's]",
 )
+@click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
+@click.option(
+    "--play-counts/--no-play-counts",
+    default=None,
+    help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, all of them positive.  "
+    "[default: where the dataset is known]",
+)
 @click.option(
     "--threshold",
     type=float,
-    help="The lowest rating of a relevant item.  [default: 4; 3 of 4 for canamares-castells2018]",
+    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")

@@ -19,9 +19,9 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._registry import Registry
-from cranfield._rounding import nearest_count, share_of
+from cranfield._rounding import nearest_count
 from cranfield.data.moment import day, seconds
-from cranfield.data.popularity import by_popularity
+from cranfield.data.popularity import head_items
 from cranfield.data.ratings import Ratings, check_ratings
 
 __all__ = [
@@ -166,14 +166,7 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
     """
     check_ratings(ratings)
     share, of = check.share("share", share), check.one_of("of", of, ("items", "ratings"))
-    order = by_popularity(ratings)
-    if of == "items":
-        dropped = int(nearest_count(share, len(order)))
-    else:
-        reached = np.cumsum(ratings.item_counts[order])
-        dropped = int(np.searchsorted(reached, share_of(len(ratings), share))) + 1
-    keep_item = np.ones(ratings.n_items, dtype=bool)
-    keep_item[order[:dropped]] = False
+    keep_item = ~head_items(ratings, share, of)
     return _filtered(ratings, _of(ratings, None, keep_item), "drop_head", {"share": share, "of": of})
 
 

@@ -61,6 +61,8 @@ class _Decisions(Decided):
             )
         for group in GROUPS:
             self.group(group)
+        # The usual correction is that of the test.
+        object.__setattr__(self, "correction", self.group(Comparing).correction)
         _consistent(self)  # type: ignore[arg-type]
 
     def _of(self, name: str) -> Any:
@@ -348,11 +350,6 @@ def _consistent(decisions: Decisions) -> None:
         raise SettingError(
             f"length={decisions.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
             "smaller cut-off"
-        )
-    if parse(decisions.significance).name == "tukey" and decisions.correction != "none":
-        raise SettingError(
-            f"significance='tukey' looks at all systems at once, so correction='{decisions.correction}' would correct "
-            "twice; set correction='none'"
         )
     _consistent_test(parse(decisions.average), parse(decisions.significance))
 

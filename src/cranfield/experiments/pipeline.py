@@ -94,6 +94,8 @@ class Pipeline:
         How many systems are trained at a time; see `recommend`.
     within
         What the names of its artifacts begin with, for an experiment inside another one. Nothing of it is exported.
+    strict
+        Whether files of ranked lists that can hardly be meant are an error, not a warning.
     """
 
     def __init__(
@@ -104,8 +106,10 @@ class Pipeline:
         jobs: int | None = None,
         *,
         within: str = "",
+        strict: bool = False,
     ) -> None:
         self.experiment, self.store, self.stages, self.jobs = experiment, store, stages, jobs
+        self.strict = strict
         self.within = within
         self.decisions = experiment.decisions
         self.exports = Exports(store)

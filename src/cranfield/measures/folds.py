@@ -27,7 +27,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         return first
     return replace(
         first,
-        **{**lists_of(folds), "repetitions": _repetition_of_lists(folds, repetitions)},
+        **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
         notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
@@ -41,7 +41,8 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
     )
 
 
-def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+    """Return of which repetition each list is; None if there are not several."""
     if repetitions is None or len(set(repetitions)) < 2:
         return None
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])

@@ -62,7 +62,7 @@ def join(run: Run, judgments: Judgments) -> Join:
     item_codes = judgments.item_ids.translation(run.item_ids)
 
     lengths = np.zeros(judgments.n_lists, dtype=np.int32)
-    lengths[lists.number] = np.diff(lists.indptr)
+    lengths[lists.number] = run.list_lengths if rows is None else run.list_lengths[rows]
     offsets = np.zeros(judgments.n_lists, dtype=np.int64)
     offsets[lists.number] = lists.starts
     hits, hit_rows, pointers = _hits(lists, item_codes, judgments)
@@ -74,7 +74,7 @@ def join(run: Run, judgments: Judgments) -> Join:
         groups[lists.number] = run.groups if rows is None else run.groups[rows]
     return Join(
         lists=lists.number[hit_rows],
-        ranks=(hits - lists.indptr[hit_rows] + 1).astype(np.int32),
+        ranks=(hits - lists.indptr[hit_rows] + 1).astype(np.int32) if run.ranks is None else run.ranks[places],
         pointers=pointers,
         lengths=lengths,
         tied_from=tied_from,

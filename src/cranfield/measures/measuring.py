@@ -23,7 +23,7 @@ from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metri
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.notes import notes_on
+from cranfield.measures.notes import notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
@@ -50,22 +50,25 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(metric if isinstance(metric, Metric) else name for name, metric in distinct.items())
 
 
-def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
+def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
     """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
 
-    All test sets are looked at, so that what is wrong with one of them is found out too.
+    All test sets are looked at, so that what is wrong with one of them is found out too. Returned is which metrics have
+    no value, and why, in a sentence; it is empty where something is relevant.
     """
     any_relevant, test = False, None
     for test in tests:
         any_relevant = any_relevant or bool((test.values >= threshold_on(test, measuring.threshold)).any())
     if any_relevant or test is None:
-        return
+        return ""
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
     try:
         scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
     except CranfieldError:  # a metric needs more than this list, and may well have a value
-        return
+        return ""
     scores.check_measured()
+    without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
+    return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
 
 
 @dataclass(frozen=True)
@@ -147,9 +150,9 @@ def measure(
         As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
         once.
     threshold
-        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings: 4 of 5, the upper quarter
-        of other scales up to 10, and 1 for clicks, counts and TREC qrels; see
-        `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
+        where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
+        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -210,7 +213,7 @@ def as_judged(
         runs = as_runs(runs, ties)
         if len({run.one_relevant for run in runs}) > 1:
             raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
-        judgments = as_judgments(test, threshold, negative_grades)
+        judgments = as_judgments(test, threshold, negative_grades, context.train)
         judged = [judged_by(run, judgments, context, groups) for run in runs]
     first = judged[0]
     for lists in judged[1:]:
@@ -275,6 +278,7 @@ def measure_judged(
     measured = [_measure_system(view, wanted, bounds, longest) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
+    covered = np.stack([system.covered for system in measured])
     settings = {
         **measuring.as_dict(),
         "threshold": judgments.threshold,
@@ -286,7 +290,7 @@ def measure_judged(
         systems=tuple(system.name for system in systems),
         metrics=tuple(str(metric) for metric in wanted),
         values=np.stack([system.values for system in measured]),
-        covered=np.stack([system.covered for system in measured]),
+        covered=covered,
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
@@ -308,6 +312,7 @@ def measure_judged(
         highest_rating=judgments.top_grade,
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
+        made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
         notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
         warnings=warnings,
     )

@@ -20,7 +20,7 @@ from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, served_users
 from cranfield.rankings.targets import Targets
-from cranfield.rankings.top import TieOrder, own_top, ranks_among, top
+from cranfield.rankings.top import TieOrder, own_top, ranks_among, ranks_among_drawn, top
 from cranfield.recommenders.adapters import checked_scores, system_name
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.profiles import from_profiles
@@ -108,8 +108,8 @@ class Ranker:
         users, served = served_users(inputs, serving, seed)
         if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
             raise SettingError(
-                f"no user who is served has a test rating of {ranking.threshold:g} or more, so there is no list to "
-                "rank; lower the threshold"
+                f"no user who is served has a test rating of {targets.ranking.threshold:g} or more, so there is no "
+                "list to rank; lower the threshold"
             )
         return cls(targets.drawn_for(users), users, served, train, profiles)
 
@@ -189,7 +189,11 @@ class Ranker:
     def _relevant_ranks(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
         rows, items = self.targets.relevant_cells(users)
         groups = self.targets.item_groups if self.ranking.candidates == "group" else None
-        ranks, lengths = ranks_among(scores, self.targets.pool(users), rows, items, ties, groups)
+        drawn = self.targets.drawn
+        if drawn is None:
+            ranks, lengths = ranks_among(scores, self.targets.pool(users), rows, items, ties, groups)
+        else:
+            ranks, lengths = ranks_among_drawn(scores, drawn.padded(users), rows, items, ties, groups)
         return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
 
     def run(self, name: str, ranked: RunColumns) -> Run:

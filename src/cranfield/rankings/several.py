@@ -14,7 +14,6 @@ from cranfield.rankings.ranker import Ranker
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving
-from cranfield.rankings.targets import Drawn
 from cranfield.rankings.top import TieOrder
 from cranfield.recommenders.adapters import system_name
 from cranfield.recommenders.model import Model
@@ -51,29 +50,39 @@ def rank_under(
 def rankers_for(
     split: Split | Ratings, rankings: Sequence[Ranking], *, serving: Serving = EVERYONE, seed: int = 0
 ) -> list[Ranker]:
-    """Decide who is served with what, under each of the decisions; unrated items are drawn once for all of them."""
-    draws: dict[str, Drawn] = {}
+    """Decide who is served with what, under each of the decisions; what differs in number alone is drawn once."""
+    widest: dict[tuple[Any, ...], Ranker] = {}
     # The widest draw first: the others are parts of it.
-    order = sorted(range(len(rankings)), key=lambda place: -_unrated(rankings[place]))
+    order = sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0))
     rankers: dict[int, Ranker] = {}
     for place in order:
         ranking = rankings[place]
-        draw = draws.get(ranking.candidates) if _unrated(ranking) >= 0 else None
-        if draw is None:
+        shared = _draw_key(ranking)
+        base = widest.get(shared) if shared is not None else None
+        if base is None:
             rankers[place] = Ranker.of(split, serving, ranking, seed)
-            drawn = rankers[place].targets.drawn
-            if drawn is not None and _unrated(ranking) >= 0:
-                draws[ranking.candidates] = drawn
+            if shared is not None:
+                widest[shared] = rankers[place]
         else:
-            base = next(ranker for ranker in rankers.values() if ranker.targets.drawn is draw)
-            targets = replace(base.targets, ranking=ranking, drawn=draw.first(_unrated(ranking)))
-            rankers[place] = replace(base, targets=targets)
+            rankers[place] = _narrowed(base, ranking)
     return [rankers[place] for place in range(len(rankings))]
 
 
-def _unrated(ranking: Ranking) -> int:
-    """Return how many unrated items are drawn, -1 if none are."""
-    return -1 if isinstance(ranking.unrated, str) else ranking.unrated
+def _draw_key(ranking: Ranking) -> tuple[Any, ...] | None:
+    """Return what a draw depends on besides its number; None where nothing is drawn, or a part of each group."""
+    if ranking.drawn is None or ranking.candidates == "group":
+        return None
+    kind = "nonrelevant" if ranking.unrated == "all" else "unrated"
+    relevance = (ranking.relevant, ranking.threshold) if ranking.needs_relevance else ()
+    return kind, ranking.candidates, ranking.lists, ranking.keep_seen, *relevance
+
+
+def _narrowed(base: Ranker, ranking: Ranking) -> Ranker:
+    """Return the ranker of a smaller draw."""
+    drawn, wanted = base.targets.drawn, ranking.drawn
+    assert drawn is not None
+    assert wanted is not None
+    return replace(base, targets=replace(base.targets, ranking=ranking, drawn=drawn.first(wanted)))
 
 
 def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | None = None) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import threshold_on
 from cranfield.rankings.ranking import Ranking
+from cranfield.recommenders.work import blocks
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -67,11 +69,23 @@ class Targets:
         if needs and self.test is None:
             raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
         needed = self.test is not None and self.ranking.needs_relevance
-        threshold = threshold_on(self._test, self.ranking.threshold) if needed else None
+        threshold = threshold_on(self._test, self.ranking.threshold, self.train) if needed else None
         object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))
         if self.ranking.candidates == "group" and self.item_groups is None:
             raise SettingError(
                 "candidates='group' needs items in popularity groups; split with percentiles, or set candidates='all'"
+            )
+        if self.ranking.candidates == "group" and not isinstance(self.ranking.nonrelevant, str):
+            self._check_groups(self.ranking.nonrelevant)
+
+    def _check_groups(self, wanted: int) -> None:
+        """Refuse lists that are longer than the smallest popularity group: |T_u| ≤ |I| / m."""
+        sizes = np.bincount(self._groups[self._groups >= 0])
+        smallest = int(sizes.min())
+        if wanted + 1 > smallest:
+            raise SettingError(
+                f"nonrelevant={wanted} asks for lists of {wanted + 1:,} items, and the smallest of the {len(sizes):,} "
+                f"popularity groups holds {smallest:,}; set nonrelevant={smallest - 1} or less, or use fewer groups"
             )
 
     @property
@@ -100,7 +114,7 @@ class Targets:
 
     def _always(self, users: NDArray[Any]) -> Cells:
         """Return row and item of the test items that a list holds in any case: the relevant ones, or all of them."""
-        return self.relevant_cells(users) if self.ranking.unrated == "all" else _rated(self._test, users)
+        return self.relevant_cells(users) if self.ranking.unrated == "all" else rated_cells(self._test, users)
 
     def allowed(self, users: NDArray[Any]) -> NDArray[np.bool_]:
         """Return users × items: which items the one list of each user may hold."""
@@ -121,11 +135,11 @@ class Targets:
             return within | self._among(items, *self._always(users))
         within = (items >= 0) & (items < self.train.n_items)
         if self.ranking.lists == "condensed":
-            within &= self._among(items, *_rated(self._test, users))
+            within &= self._among(items, *rated_cells(self._test, users))
         elif self.ranking.candidates == "test":
             within &= (self._test.item_counts > 0)[np.where(within, items, 0)]
         if not self.ranking.keep_seen:
-            within &= ~self._among(items, *_rated(self.train, users))
+            within &= ~self._among(items, *rated_cells(self.train, users))
         return within
 
     def _among(self, items: NDArray[Any], rows: NDArray[Any], members: NDArray[Any]) -> NDArray[np.bool_]:
@@ -147,13 +161,13 @@ class Targets:
         shape = len(users), self.train.n_items
         if self.ranking.lists == "condensed":
             allowed = np.zeros(shape, dtype=np.bool_)
-            allowed[_rated(self._test, users)] = True
+            allowed[rated_cells(self._test, users)] = True
         elif self.ranking.candidates == "test":
             allowed = np.repeat((self._test.item_counts > 0)[None, :], len(users), axis=0)
         else:
             allowed = np.ones(shape, dtype=np.bool_)
         if not self.ranking.keep_seen:
-            allowed[_rated(self.train, users)] = False
+            allowed[rated_cells(self.train, users)] = False
         return allowed
 
     def drawn_for(self, users: NDArray[np.int32]) -> Targets:
@@ -165,37 +179,45 @@ class Targets:
         places: list[NDArray[np.int32]] = []
         short = 0
         with progress("Drawing targets", total=len(users), unit="users") as bar:
-            for user in users:
-                chosen, order, enough = self._draw(int(user), wanted)
-                drawn.append(chosen)
-                places.append(order)
-                short += not enough
-                bar.advance()
-        sizes = np.array([len(unrated) for unrated in drawn], dtype=np.int64)
+            for block in blocks(len(users), self.train.n_items):
+                for user, candidates, groups in self._open_to_draw(users[block]):
+                    chosen, order, enough = self._draw(user, candidates, groups, wanted)
+                    drawn.append(chosen)
+                    places.append(order)
+                    short += not enough
+                    bar.advance()
+        sizes = np.array([len(items) for items in drawn], dtype=np.int64)
         indptr = np.append(np.int64(0), np.cumsum(sizes))
         nothing = np.zeros(0, dtype=np.int32)
         items, order = (np.concatenate(columns) if columns else nothing for columns in (drawn, places))
         return replace(self, drawn=Drawn(users, indptr, items, order, short))
 
-    def _draw(self, user: int, wanted: int) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
+    def _open_to_draw(self, users: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int16]]]:
+        """Yield each user, the items that can be drawn, and the groups of the user's relevant items (0 without any)."""
+        pool = self.pool(users)
+        everything = np.zeros(1, dtype=np.int16)
+        grouped = self.ranking.candidates == "group"
+        rows, items = self.relevant_cells(users) if grouped else (np.zeros(0, dtype=np.int64), users[:0])
+        for row, user in enumerate(users):
+            own = items[np.searchsorted(rows, row) : np.searchsorted(rows, row, side="right")]
+            yield int(user), np.flatnonzero(pool[row]), np.unique(self._groups[own]) if grouped else everything
+
+    def _draw(
+        self, user: int, candidates: NDArray[np.int64], groups: NDArray[np.int16], wanted: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
         """Draw the N_u of a user, of each group that has one of the user's relevant items.
 
         Return the items, the place of each in the draw, and whether there were enough.
         """
-        users = np.array([user], dtype=np.int32)
-        candidates = np.flatnonzero(self.pool(users)[0])
         # A stream of its own for each user: the draw is the same whoever else is served.
-        keys = stream(self.seed, "targets", user).random(self.train.n_items)[candidates]
-        ordered = candidates[np.argsort(keys, kind="stable")]
-        parts = [ordered[:wanted]]
+        keys = stream(self.seed, "targets", user).random(self.train.n_items)
+        parts = [candidates]
         if self.ranking.candidates == "group":
-            groups = self._groups
-            parts = [
-                ordered[groups[ordered] == group][:wanted] for group in np.unique(groups[self.relevant_cells(users)[1]])
-            ]
+            parts = [candidates[self._groups[candidates] == group] for group in groups]
+        parts = [_first(part, keys[part], wanted) for part in parts]
         chosen = np.concatenate(parts) if parts else candidates[:0]
         places = np.concatenate([np.arange(len(part)) for part in parts]) if parts else candidates[:0]
-        ascending = np.argsort(chosen, kind="stable")
+        ascending = np.argsort(chosen)  # no item is drawn twice
         enough = all(len(part) == wanted for part in parts)
         return chosen[ascending].astype(np.int32), places[ascending].astype(np.int32), enough
 
@@ -234,6 +256,14 @@ class Drawn:
         rows, entries = _profiles(self.indptr, np.searchsorted(self.users, users))
         return rows, self.items[entries]
 
+    def padded(self, users: NDArray[Any]) -> NDArray[np.int32]:
+        """Return one row per user: the drawn items, and -1 where a user has fewer than another."""
+        rows, items = self.cells(users)
+        sizes = np.bincount(rows, minlength=len(users))
+        table = np.full((len(users), int(sizes.max(initial=0))), -1, dtype=np.int32)
+        table[rows, np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[rows]] = items
+        return table
+
     def mask(self, users: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Return users × items: which items were drawn."""
         mask = np.zeros((len(users), width), dtype=np.bool_)
@@ -241,7 +271,15 @@ class Drawn:
         return mask
 
 
-def _rated(ratings: Ratings, users: NDArray[Any]) -> Cells:
+def _first(items: NDArray[np.int64], keys: NDArray[np.float64], wanted: int) -> NDArray[np.int64]:
+    """Return the so many items of the smallest keys, in the order of the keys."""
+    if 0 < wanted < len(items):  # only what is drawn is put in order
+        smallest = np.argpartition(keys, wanted - 1)[:wanted]
+        items, keys = items[smallest], keys[smallest]
+    return items[np.argsort(keys, kind="stable")[:wanted]]
+
+
+def rated_cells(ratings: Ratings, users: NDArray[Any]) -> Cells:
     """Return row (place in ``users``) and item of the ratings of these users."""
     rows, entries = _profiles(ratings.indptr, users)
     return rows, ratings.items[entries]

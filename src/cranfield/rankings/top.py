@@ -121,23 +121,88 @@ def ranks_among(
     scores, pool
         Users × items: the scores, and which items the asked one is ranked among.
     rows, items
-        What to rank; no item of its own pool.
+        What to rank, by ascending row. An item that is in its own pool counts once more in the length.
     groups
         The group of each item, where an item is ranked only among those of its own group.
     """
     pooled = np.where(pool, scores, np.nan)
+    if groups is not None:
+        return _ranks(scores, pooled, rows, items, ties, ties.place[None, :], groups, groups[None, :])
+    return _ranks_in_order(scores, pooled, rows, items, ties)
+
+
+def _ranks_in_order(
+    scores: NDArray[Any], pooled: NDArray[Any], rows: NDArray[np.int64], items: NDArray[np.int32], ties: TieOrder
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Find each score in its sorted row, which costs less than a comparison with every item; ties are compared."""
+    ordered = np.sort(pooled, axis=1)
+    known = pooled.shape[1] - np.count_nonzero(np.isnan(pooled), axis=1)
+    own = scores[rows, items]
+    above, equal = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    bounds = np.searchsorted(rows, np.arange(len(scores) + 1))
+    for row in np.flatnonzero(np.diff(bounds)):
+        part, values = slice(bounds[row], bounds[row + 1]), ordered[row, : known[row]]
+        last = np.searchsorted(values, own[part], side="right")
+        equal[part] = last - np.searchsorted(values, own[part], side="left")
+        above[part] = len(values) - last
+    ranks = np.where(np.isnan(own), 0, above + 1).astype(np.int32)
+    itself = ~np.isnan(pooled[rows, items])
+    tied = np.flatnonzero((equal > itself) & (ranks > 0))
+    step = max(1, (1 << 18) // max(pooled.shape[1], 1))
+    for start in range(0, len(tied), step):
+        pairs = tied[start : start + step]
+        before = ties.place[None, :] < ties.place[items[pairs]][:, None]
+        ranks[pairs] += np.count_nonzero((pooled[rows[pairs]] == own[pairs][:, None]) & before, axis=1)
+    return ranks, (known[rows] + (ranks > 0)).astype(np.int32)
+
+
+def ranks_among_drawn(
+    scores: NDArray[Any],
+    drawn: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    items: NDArray[np.int32],
+    ties: TieOrder,
+    groups: NDArray[np.int16] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Do as `ranks_among` does with a pool of few items: those in the row of ``drawn``, where -1 is no item."""
+    pooled = np.where(drawn >= 0, np.take_along_axis(scores, np.maximum(drawn, 0).astype(np.int64), axis=1), np.nan)
+    return _ranks(
+        scores, pooled, rows, items, ties, ties.place[drawn], groups, None if groups is None else groups[drawn]
+    )
+
+
+def _ranks(
+    scores: NDArray[Any],
+    pooled: NDArray[Any],
+    rows: NDArray[np.int64],
+    items: NDArray[np.int32],
+    ties: TieOrder,
+    places: NDArray[np.int32],
+    groups: NDArray[np.int16] | None,
+    pool_groups: NDArray[np.int16] | None,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Count for each (row, item) the pooled scores above it; ``places`` and ``pool_groups`` are those of the pool.
+
+    They have one row for all users, or one for each.
+    """
     ranks, known = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
     all_known = np.count_nonzero(~np.isnan(pooled), axis=1)
     # A few pairs at a time: each is one comparison of its score with the row's pool.
-    step = max(1, (1 << 20) // max(scores.shape[1], 1))
+    step = max(1, (1 << 18) // max(pooled.shape[1], 1))
     for start in range(0, len(rows), step):
         row, item = rows[start : start + step], items[start : start + step]
-        own = scores[row, item][:, None]
-        others = pooled[row]
-        if groups is not None:
-            others[groups[None, :] != groups[item][:, None]] = np.nan
+        own, others = scores[row, item][:, None], pooled[row]
+        if groups is not None and pool_groups is not None:
+            others[_of_rows(pool_groups, row) != groups[item][:, None]] = np.nan
             known[start : start + step] = np.count_nonzero(~np.isnan(others), axis=1)
-        tied_before = (others == own) & (ties.place[None, :] < ties.place[item][:, None])
-        above = np.count_nonzero((others > own) | tied_before, axis=1)
-        ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, above + 1)
+        above = others > own
+        tied = others == own
+        if tied.any():
+            above |= tied & (_of_rows(places, row) < ties.place[item][:, None])
+        ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, np.count_nonzero(above, axis=1) + 1)
     return ranks, ((all_known[rows] if groups is None else known) + (ranks > 0)).astype(np.int32)
+
+
+def _of_rows(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the rows of a table; its only one where all rows are alike."""
+    return values if len(values) == 1 else values[rows]

@@ -22,6 +22,7 @@ from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
+from cranfield.reports.sections.segments import file_name
 
 
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
@@ -57,6 +58,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = [metric for metric in findings.scores.metrics if may_be_called(metric)]
+    columns, condensed = findings.scores.user_columns, _condensed(parts, decisions)
     return write_report(
         folder / (f"report-{data}.html" if several else "report.html"),
         findings.scores,
@@ -65,15 +67,18 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         average=decisions.averaging,
         variants=()
         if alone is None or not metrics
-        else other_decisions(
-            alone.judged,
-            alone.test,
-            metrics,
-            thresholds=_thresholds(decisions),
-            lists=_lists(decisions),
-            train=alone.train,
+        else (
+            replace(variant, user_columns=columns)
+            for variant in other_decisions(
+                alone.judged,
+                alone.test,
+                metrics,
+                thresholds=_thresholds(decisions),
+                lists=_lists(decisions),
+                train=alone.train,
+            )
         ),
-        other_lists=_condensed(parts, decisions),
+        other_lists=None if condensed is None else replace(condensed, user_columns=columns),
         segments=results.segments(data),
         audit=audit,
         title=f"{experiment.title} ({data})" if several else experiment.title,
@@ -117,6 +122,10 @@ def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and metric in findings.comparison.metrics:
         charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
+    for segment in results.segments(data):
+        if len(segment.averaged.scores.systems) > 1:
+            chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
+            charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
         figures.save(chart, *paths[name])

@@ -15,6 +15,7 @@ from cranfield.splits.methods import apply, registry
 from cranfield.splits.provided import predefined
 from cranfield.splits.split import Split
 from cranfield.splits.truths import Truth
+from cranfield.splits.without_head import tail_test
 
 __all__ = [
     "Folds",
@@ -37,6 +38,7 @@ __all__ = [
     "rolling",
     "side_by_side",
     "strong_generalisation",
+    "tail_test",
     "temporal",
     "train_per_item",
     "uniform_test",

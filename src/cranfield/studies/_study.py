@@ -134,6 +134,8 @@ class PanelStudy:
         ``threshold``, ``seed`` and the options, None where one is not given.
     threshold
         What gives the paper's lowest rating of a relevant item for a set of ratings; None: 4.
+    by_ratings
+        Whether the work itself chooses a threshold for each set of ratings unless one is given.
     """
 
     name: str
@@ -143,3 +145,4 @@ class PanelStudy:
     rule: ClaimRule
     work: Callable[..., PanelResults]
     threshold: Callable[[Ratings], float] | None = None
+    by_ratings: bool = False

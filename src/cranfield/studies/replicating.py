@@ -23,6 +23,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
@@ -32,7 +33,14 @@ from cranfield.studies.valcarce2020 import VALCARCE_2020
 
 STUDIES: dict[str, Study | PanelStudy] = {
     study.name: study
-    for study in (VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2018, CANAMARES_CASTELLS_2020)
+    for study in (
+        VALCARCE_2018,
+        VALCARCE_2020,
+        CANAMARES_2020,
+        CANAMARES_CASTELLS_2018,
+        CANAMARES_CASTELLS_2020,
+        BELLOGIN_2017,
+    )
 }
 """The papers that can be run again, by name."""
 
@@ -56,6 +64,8 @@ def replicate(
     sizes: str | Sequence[float] | None = None,
     seeds: int | None = None,
     curve_seeds: int | None = None,
+    targets: int | None = None,
+    play_counts: bool | None = None,
     threshold: float | None = None,
     decimals: int | None = None,
     figures: bool = True,
@@ -69,9 +79,10 @@ def replicate(
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018`` or ``canamares-castells2020``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020`` or
+        ``bellogin2017``.
     data
-        The ratings; several sets of them for ``canamares2020``, which makes a panel of each.
+        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -90,8 +101,15 @@ def replicate(
         Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
         of these the curves over split ratios, neighbours and overlaps are measured on (3). For
         ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5).
+    targets
+        Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
+    play_counts
+        Of ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and the
+        others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
+        known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
-        The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4.
+        The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4;
+        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm.
     decimals
         Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
         tool printed.
@@ -111,7 +129,8 @@ def replicate(
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these and to ``canamares-castells2020``; ``systems`` to these and to ``canamares-castells2018``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these and to
+    ``canamares-castells2018``.
 
     Examples
     --------
@@ -126,25 +145,30 @@ def replicate(
     options = {
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
+        "targets": targets, "play_counts": play_counts,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
-    threshold = max(
-        _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold) for ratings in several
-    )
+    lowest: float | None = None
+    if threshold is not None or not (isinstance(paper, PanelStudy) and paper.by_ratings):
+        lowest = max(
+            _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold)
+            for ratings in several
+        )
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
-        return _replicate_panels(paper, several, out, own, threshold, figures, seed)
+        return _replicate_panels(paper, several, out, own, lowest, figures, seed)
+    assert lowest is not None
     request = Asked(
         systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
         averages=paper.averages,
         sizes=_sizes(paper, sizes),
         samples=_checks.whole("samples", _SAMPLES if samples is None else samples),
-        threshold=threshold,
+        threshold=lowest,
         decimals=rounded_to(_DECIMALS if decimals is None else decimals),
         seed=seed,
         negative_grades=_negative_grades(negative_grades or "judged"),
@@ -190,7 +214,7 @@ def _replicate_panels(
     data: Sequence[Ratings],
     out: str | Path,
     options: Mapping[str, Any],
-    threshold: float,
+    threshold: float | None,
     figures: bool,
     seed: int,
 ) -> Replication:

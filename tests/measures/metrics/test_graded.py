@@ -21,6 +21,7 @@ def _gains(name, top):
         "binary": lambda r: float(r >= THRESHOLD),
         "exp": lambda r: 2.0**r - 1,
         "expfull": lambda r: (2.0**r - 1) / (2.0**top - 1) if top > 0 else 0.0,
+        "relevant": lambda r: r if r >= THRESHOLD else 0.0,
         "exprelevant": lambda r: 2.0 ** (r - THRESHOLD + 1) - 1 if r >= THRESHOLD else 0.0,
         "exp1": lambda r: (2.0 ** max(r - 1, 0) - 1) / 2.0 ** (top - 1),
         "exp1full": lambda r: (2.0 ** max(r - 1, 0) - 1) / max(2.0 ** (top - 1) - 1, 1.0 if top <= 1 else 0.0),
@@ -40,7 +41,7 @@ def test_dcg_and_ndcg_equal_their_definition(data, n, worlds, judged_of, ranked,
     run, test = data.draw(worlds)
     judged = judged_of(run, test, THRESHOLD)
     at = "" if n is None else f"@{n}"
-    for name in ("rating", "binary", "exp", "expfull", "exprelevant", "exp1", "exp1full"):
+    for name in ("rating", "binary", "relevant", "exp", "expfull", "exprelevant", "exp1", "exp1full"):
         of = _gains(name, _top(test))
         found, normalised = [], []
         for user in sorted(test):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield.experiments.codes import read_run, save_run
-from cranfield.experiments.inputs import input_checksum
+from cranfield.experiments.given_runs import given_checksum, given_run
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
@@ -15,7 +15,6 @@ from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own
 from cranfield.rankings import Run, write_run
-from cranfield.rankings import read_run as read_run_file
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.ranker import Ranker
 
@@ -58,7 +57,7 @@ class _Runs(Stage[Run]):
         """Return the ranked lists of a system."""
         system = unit.system
         if system.run is not None:
-            return read_run_file(line.experiment.path(str(system.run_file(unit.source.name))), name=system.name)
+            return given_run(line, unit.source.name, system.name)
         artifact = line.artifact(self, unit)
         counts, groups = artifact.facts["counts"], artifact.facts["groups"]
         return read_run(artifact.path(), system.name, vocabularies(line, unit), counts, groups)
@@ -92,7 +91,7 @@ def run_digest(line: Pipeline, unit: Unit) -> str:
     """Return a hash of the ranked lists of a system, those that come from a file too."""
     if unit.system.run is None:
         return line.artifact(RUNS, unit).digest
-    return input_checksum(line.experiment.path(str(unit.system.run_file(unit.source.name))))
+    return given_checksum(line, unit)
 
 
 RUNS = _Runs()

@@ -107,6 +107,12 @@ def _binary(judgments: Judgments) -> Values:
     return judgments.relevant.astype(np.float64)
 
 
+@GAINS.register("relevant")
+def _rating_of_relevant(judgments: Judgments) -> Values:
+    """The rating of relevant items, 0 of the others (Bellogín et al. 2017, section 6.3)."""
+    return np.where(judgments.relevant, np.maximum(judgments.grades, 0.0), 0.0)
+
+
 def _relative_exponential(judgments: Judgments) -> Values:
     return relative_powers(judgments, _rating(judgments))
 

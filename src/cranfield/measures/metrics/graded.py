@@ -46,10 +46,10 @@ def dcg(judged: Judged, *, gain: GainName = "rating") -> Values:
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating") -> Values:
     """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
 
-    The gain of an item is its test rating (``gain=rating``, trec_eval's), 1 if relevant (``binary``), 2^r − 1
-    (``exp``), 2^(r − threshold + 1) − 1 if relevant (``exprelevant``), or one of the scalings of Cañamares et al.
-    (2020): (2^r − 1)/(2^rmax − 1) (``expfull``), (2^(r−1) − 1)/2^(rmax−1) (``exp1``) and
-    (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
+    The gain of an item is its test rating (``gain=rating``, trec_eval's), 1 if relevant (``binary``), its test rating
+    if relevant (``relevant``), 2^r − 1 (``exp``), 2^(r − threshold + 1) − 1 if relevant (``exprelevant``), or one of
+    the scalings of Cañamares et al. (2020): (2^r − 1)/(2^rmax − 1) (``expfull``), (2^(r−1) − 1)/2^(rmax−1) (``exp1``),
+    and (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
     ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
     """
     return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of(gain))

@@ -1,0 +1,264 @@
+"""What Bellogín et al. (2017) say of sparsity and popularity biases, held against the splits of a set of ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cranfield.measures.correlation import kendall_tau_b
+from cranfield.studies._bias_numbers import BiasNumbers
+from cranfield.studies._bias_work import (
+    AI_UAR,
+    AR,
+    BOUNDED,
+    BPREF,
+    FIGURE_2,
+    FIGURE_8,
+    HEAD,
+    INFAP,
+    KNN,
+    MRR,
+    NDCG,
+    ONE,
+    PERCENTILE,
+    PLSA,
+    POPULARITY,
+    PRECISION,
+    RANDOM,
+    RECALL,
+    SVD,
+    SYSTEMS,
+    TI,
+    U1R,
+    UAR,
+    WRMF,
+)
+from cranfield.studies._claims import Finding, Floats, Saying, finding_over_splits
+
+LINEAR = 0.95
+"""A line fits if it explains so much of the variance."""
+STEADY = 0.2
+"""A value is steady if it changes by less than this share."""
+LEFT = 0.25
+"""Popularity is at random if it keeps less than this share of its lead over random in 1R."""
+ALIKE = 0.6
+"""Two orders of the systems are alike if tau is at least this."""
+_T_OF_4 = 2.776
+"""Student's t with four degrees of freedom leaves 5 % beyond this on both sides."""
+_LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
+
+
+def claims_of(panel: BiasNumbers) -> list[Finding]:
+    """Return the verdicts on what the paper says, as far as it can be said of these ratings."""
+    groups: list[Callable[[BiasNumbers], list[Saying]]] = [_of_density, _of_size, _of_neutral_designs, _of_uniform_test]
+    groups += [_of_positive_ratings] if panel.of.positive else [_of_skewness, _of_incomplete_judgments]
+    groups += [_of_bounds]
+    groups += [_of_thresholds] if panel.of.work.other is not None else []
+    return [finding_over_splits(saying) for group in groups for saying in group(panel)]
+
+
+def _of_density(panel: BiasNumbers) -> list[Saying]:
+    fits, changes = {}, {}
+    for system in SYSTEMS:
+        shares, precision = panel.curve("density", "AR", PRECISION, system)
+        fits[system] = _explained(shares, precision)
+        _, precision_1r = panel.curve("density", "1R", PRECISION, system)
+        changes[system] = np.abs(precision_1r / precision_1r[:, -1:] - 1).max(axis=1)
+    falls = {
+        metric: np.array([_fall(panel.curve("density", "AR", metric, system)[1]) for system in _LEARNING])
+        for metric in (MRR, NDCG, RECALL)
+    }
+    least, most = shares[0], shares[-1]
+    removed = f"with {least:.0%} of the test ratings in place of {most:.0%}"
+    steady = np.max([changes[system] for system in _LEARNING], axis=0)
+    return [
+        Saying(f"AR precision falls linearly with density (a line through 0 explains {LINEAR:.0%})", "Figure 4",
+               np.min(list(fits.values()), axis=0) - LINEAR, "explained: " + _each(fits)),
+        Saying(f"1R precision does not change with density (by less than {STEADY:.0%})", "Figure 4",
+               STEADY - steady, "largest change: " + _each(changes)),
+        *(Saying(f"{name} follows density (it loses more than {STEADY:.0%})", "4.2",
+                 falls[metric].min(axis=0) - STEADY, f"lost {removed}: {_each(dict(zip(_LEARNING, falls[metric])))}")
+          for name, metric in (("MRR", MRR), ("nDCG@10", NDCG))),
+        Saying(f"Recall does not follow density (it changes by less than {STEADY:.0%})", "4.2",
+               STEADY - np.abs(falls[RECALL]).max(axis=0),
+               f"lost {removed}: {_each(dict(zip(_LEARNING, falls[RECALL])))}"),
+    ]  # fmt: skip
+
+
+def _of_size(panel: BiasNumbers) -> list[Saying]:
+    products = {}
+    for system in SYSTEMS:
+        sizes, precision = panel.curve("size", "1R", PRECISION, system)
+        products[system] = precision * sizes
+    ratios = {system: series[:, -1] / series[:, 0] for system, series in products.items()}
+    away = np.max([np.abs(series - 1) for series in ratios.values()], axis=0)
+    return [
+        Saying("1R precision of random is 1/t (within 10 %)", "Equation 5",
+               0.1 - np.abs(products[RANDOM] - 1).max(axis=1),
+               "P@10 × t: " + _points(sizes, products[RANDOM])),
+        Saying(f"1R precision of every system falls as 1/t (P@10 × t changes by less than {STEADY:.0%})", "Figure 4",
+               STEADY - away, f"P@10 × t at {sizes[-1]:g} over that at {sizes[0]:g}: {_each(ratios)}"),
+    ]  # fmt: skip
+
+
+def _of_neutral_designs(panel: BiasNumbers) -> list[Saying]:
+    leads = {design: _lead(panel, design) for design in (ONE, PERCENTILE, U1R, HEAD)}
+    kept = {design: lead / leads[ONE] for design, lead in leads.items() if design != ONE}
+    evidence = "share of its lead over random in 1R that popularity keeps: " + _each(kept)
+    sayings = [
+        Saying(f"Popularity falls to random in {design} (it keeps less than {LEFT:.0%} of its lead in 1R)", "Figure 8",
+               LEFT - kept[design], f"{evidence}; {_scores(panel, design)}")
+        for design in (PERCENTILE, U1R)
+    ]  # fmt: skip
+    sayings += [
+        Saying(f"pLSA stays first in {design}", "Figure 8", _first(panel, design, PRECISION, PLSA),
+               _scores(panel, design))
+        for design in (PERCENTILE, U1R)
+    ]  # fmt: skip
+    neutral = np.maximum(kept[PERCENTILE], kept[U1R])
+    return [
+        *sayings,
+        Saying("More bias is left in U1R than in P1R", "6.3", kept[U1R] - kept[PERCENTILE], evidence),
+        Saying("Removing the head is less effective than P1R and U1R", "Figure 8", kept[HEAD] - neutral, evidence),
+    ]
+
+
+def _of_uniform_test(panel: BiasNumbers) -> list[Saying]:
+    times = {
+        design: panel.design(design, PRECISION, POPULARITY) / panel.design(design, PRECISION, RANDOM)
+        for design in (AR, UAR, AI_UAR)
+    }
+    evidence = "popularity over random: " + _each(times)
+    above = panel.design(UAR, PRECISION, POPULARITY) - panel.design(UAR, PRECISION, KNN)
+    return [
+        Saying("UAR leaves popularity above kNN", "Figure 8", above, _scores(panel, UAR)),
+        Saying("AI-UAR leaves more bias than TI-UAR", "Figure 8", times[AI_UAR] - times[UAR], evidence),
+    ]
+
+
+def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
+    """Say what the paper says of data in which every rating is positive."""
+    lead = _lead(panel, U1R)
+    error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
+    others = np.max([panel.design(TI, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
+    return [
+        Saying("Where all ratings are positive, popularity drops to random in U1R within sampling error", "6.2",
+               np.array([_T_OF_4 * error - abs(lead.mean())]),
+               f"popularity less random {lead.mean():+.5f}, standard error over splits {error:.5f}; "
+               + _scores(panel, U1R)),
+        Saying("bpref of random is high where nothing is negative: above kNN and MF", "Figure 9",
+               panel.design(TI, BPREF, RANDOM) - others, _scores(panel, TI, BPREF)),
+    ]  # fmt: skip
+
+
+def _of_skewness(panel: BiasNumbers) -> list[Saying]:
+    rows = panel.rows("skew")
+    if rows.is_empty():
+        return []
+    curves = {system: panel.curve("skew", "1R", PRECISION, system) for system in SYSTEMS}
+    alphas = curves[RANDOM][0]
+    values = {system: series for system, (_, series) in curves.items()}
+    most = values[POPULARITY][:, -1] - values[RANDOM][:, -1]
+    sayings = [
+        Saying("Popularity is below random where popularity is uniform (printed .0077 and .0100)", "5.2",
+               values[RANDOM][:, 0] - values[POPULARITY][:, 0],
+               f"at α = 0: {_each({name: series[:, 0] for name, series in values.items()})}")
+    ]  # fmt: skip
+    for system in (KNN, SVD, WRMF):
+        away = np.abs(values[system] - values[RANDOM]).max(axis=1)
+        sayings.append(
+            Saying(f"{system} stays at random (within {LEFT:.0%} of popularity's lead at α = {alphas[-1]:g})",
+                   "Figure 5", LEFT * most - away, f"{system} {_points(alphas, values[system])}; "
+                   f"{RANDOM} {_points(alphas, values[RANDOM])}")
+        )  # fmt: skip
+    away = np.abs(values[PLSA] - values[POPULARITY]).max(axis=1)
+    sayings.append(
+        Saying(f"pLSA follows popularity (within {LEFT:.0%} of popularity's lead at α = {alphas[-1]:g})", "Figure 5",
+               LEFT * most - away, f"{PLSA} {_points(alphas, values[PLSA])}; "
+               f"{POPULARITY} {_points(alphas, values[POPULARITY])}")
+    )  # fmt: skip
+    return sayings
+
+
+def _of_incomplete_judgments(panel: BiasNumbers) -> list[Saying]:
+    return [
+        Saying(f"{metric} drags pLSA down with popularity: both are below another system", "Figure 9",
+               np.minimum(-_first(panel, TI, metric, PLSA), -_first(panel, TI, metric, POPULARITY)),
+               f"{_scores(panel, TI, metric)}; {_scores(panel, TI)}")
+        for metric in (BPREF, INFAP)
+    ]  # fmt: skip
+
+
+def _of_bounds(panel: BiasNumbers) -> list[Saying]:
+    widths = {}
+    for part in ("size", "density"):
+        for system in BOUNDED:
+            places, lower = panel.curve(f"bounds-{part}", "lower", PRECISION, system)
+            _, upper = panel.curve(f"bounds-{part}", "upper", PRECISION, system)
+            widths[part, system] = (places, upper - lower)
+    closer = {
+        "size": np.min([widths["size", system][1][:, 0] - widths["size", system][1][:, -1] for system in BOUNDED],
+                       axis=0),
+        "density": np.min([widths["density", system][1][:, -1] - widths["density", system][1][:, 0]
+                           for system in BOUNDED], axis=0),
+    }  # fmt: skip
+    names = {"size": "as |T_u| grows", "density": "as test ratings are removed"}
+    return [
+        Saying(f"The bounds of 1R precision close {names[part]}", "Figure 3", closer[part],
+               "upper less lower: " + "; ".join(
+                   f"{system} {_points(widths[part, system][0], widths[part, system][1])}" for system in BOUNDED))
+        for part in ("size", "density")
+    ]  # fmt: skip
+
+
+def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
+    work = panel.of.work
+    assert work.other is not None
+    taus = {}
+    for design in dict.fromkeys((*FIGURE_2, *FIGURE_8)):
+        here, other = (
+            np.array([panel.design(design, PRECISION, system, at) for system in SYSTEMS])
+            for at in (work.threshold, work.other)
+        )
+        taus[design] = np.array([kendall_tau_b(here[:, split], other[:, split]) for split in range(here.shape[1])])
+    claim = f"Another threshold ({work.other:g}) gives the same picture (tau of the systems at least {ALIKE:g})"
+    return [Saying(claim, "3.3", np.min(list(taus.values()), axis=0) - ALIKE + 1e-9, "tau: " + _each(taus))]
+
+
+def _lead(panel: BiasNumbers, design: str) -> Floats:
+    """Return by how much popularity is above random."""
+    return panel.design(design, PRECISION, POPULARITY) - panel.design(design, PRECISION, RANDOM)
+
+
+def _first(panel: BiasNumbers, design: str, metric: str, system: str) -> Floats:
+    """Return by how much a system is above all others."""
+    others = [panel.design(design, metric, other) for other in SYSTEMS if other != system]
+    above: Floats = panel.design(design, metric, system) - np.max(others, axis=0)
+    return above
+
+
+def _explained(x: Floats, values: Floats) -> Floats:
+    """Return for each split how much of the variance a line through 0 explains."""
+    slope = values @ x / (x @ x)
+    left = ((values - slope[:, None] * x) ** 2).sum(axis=1)
+    share: Floats = 1 - left / ((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return share
+
+
+def _fall(values: Floats) -> Floats:
+    """Return which share of its value at the last place a curve has lost at the first."""
+    return np.asarray(1 - values[:, 0] / values[:, -1])
+
+
+def _each(values: dict[str, Floats]) -> str:
+    return ", ".join(f"{name} {np.mean(series):.4f}" for name, series in values.items())
+
+
+def _scores(panel: BiasNumbers, design: str, metric: str = PRECISION) -> str:
+    values = {system: panel.design(design, metric, system) for system in SYSTEMS}
+    return f"{metric} in {design}: {_each(values)}"
+
+
+def _points(places: Floats | Sequence[float], values: Floats) -> str:
+    return ", ".join(f"{place:g}: {value:.4f}" for place, value in zip(places, values.mean(axis=0)))

@@ -1,0 +1,153 @@
+"""What Bellogín et al. (2017) do with a set of ratings before it is split, and which of their datasets it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield import _checks
+from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield.data import Ratings, celma, describe
+from cranfield.data.filters import min_ratings, positives
+from cranfield.splits import uniform_test
+from cranfield.studies._bias_work import EPSILON, GROUPS, SIGMA, BiasWork
+
+MOVIELENS, HETREC, LASTFM = "MovieLens 1M", "HetRec 2011 Last.fm", "Last.fm (lastfm-1k)"
+ABSENT = "Last.fm (lastfm-1k), the paper's own extract of nearly 1,000 listeners"
+THRESHOLD = 5.0
+TARGETS = 100
+
+
+@dataclass(frozen=True)
+class KnownRatings:
+    """A dataset that is recognised by its numbers of users, items and ratings."""
+
+    size: tuple[int, int, int]
+    threshold: float
+    play_counts: bool
+
+
+KNOWN = {
+    MOVIELENS: KnownRatings((6040, 3706, 1_000_209), 5.0, False),
+    HETREC: KnownRatings((1892, 17_632, 92_834), 3.0, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A set of ratings, ready to be split.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    given
+        The ratings as they came.
+    known
+        Which of the known datasets it is; None if none.
+    work
+        What is measured on it.
+    dropped
+        How many of the rarest items uniform-test splits do without.
+    positive
+        Whether every rating is positive.
+    uniform
+        What a uniform-test split says of itself: ``zeta``, ``eta``.
+    """
+
+    name: str
+    given: Ratings
+    known: str | None
+    work: BiasWork
+    dropped: int
+    positive: bool
+    uniform: Mapping[str, int]
+
+
+def prepared(
+    name: str,
+    data: Ratings,
+    *,
+    threshold: float | None,
+    play_counts: bool | None,
+    targets: int | None,
+    folds: int,
+    seed: int,
+) -> Prepared:
+    """Return a set of ratings as the study uses it.
+
+    Play counts of at least the threshold are positive and kept, the others are dropped; what remains is graded from 1
+    to 5 as Celma and Herrera (2008) do, so that every rating is positive.
+    """
+    size = describe(data)
+    known = next(
+        (title for title, entry in KNOWN.items() if entry.size == (size.users, size.items, size.ratings)), None
+    )
+    usual = KNOWN[known] if known is not None else KnownRatings((0, 0, 0), THRESHOLD, False)
+    at = usual.threshold if threshold is None else threshold
+    if data.values.max() < at:
+        raise SettingError(f"no rating reaches threshold={at:g}, the highest is {data.values.max():g}; lower it")
+    ratings = data
+    if usual.play_counts if play_counts is None else play_counts:
+        ratings, at = celma(positives(data, threshold=at)), 1.0
+    uniform, dropped = _with_solution(ratings)
+    effect = uniform_test(uniform, sigma=SIGMA, epsilon=EPSILON, seed=seed).step.effect
+    chosen = int(effect["zeta"])
+    wanted = _checks.whole("targets", TARGETS if targets is None else targets, at_least=11)
+    _check_sizes(ratings, wanted, chosen)
+    work = BiasWork(
+        data=ratings,
+        uniform_data=uniform,
+        threshold=at,
+        other=_other(ratings, at),
+        folds=folds,
+        targets=wanted,
+        nonrelevant=chosen // 100 * 100 if chosen >= 100 else chosen,
+        seed=seed,
+    )
+    uniform_sizes = {key: int(effect[key]) for key in ("zeta", "eta")}
+    return Prepared(name, data, known, work, dropped, bool(ratings.values.min() >= at), uniform_sizes)
+
+
+def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
+    """Return the ratings without so many of the rarest items that uniform-test splits have a solution."""
+    counts = ratings.item_counts
+    failed: ImpossibleSplitError | None = None
+    for fewest in np.unique(counts[counts > 0]).tolist():
+        kept = ratings if fewest == counts[counts > 0].min() else min_ratings(ratings, item=fewest)
+        try:
+            uniform_test(kept, sigma=SIGMA, epsilon=EPSILON)
+        except ImpossibleSplitError as error:
+            failed = failed or error
+            continue
+        return kept, int(np.count_nonzero((counts > 0) & (counts < fewest)))
+    assert failed is not None
+    raise failed
+
+
+def _check_sizes(ratings: Ratings, targets: int, chosen: int) -> None:
+    """Refuse target sets that do not fit in a percentile, or in the items of a uniform test."""
+    percentile = int(np.count_nonzero(ratings.item_counts)) // GROUPS
+    smallest = min(percentile, chosen)
+    if targets > smallest:
+        where = f"the smallest of {GROUPS} popularity percentiles" if percentile == smallest else "a uniform test set"
+        raise SettingError(
+            f"targets={targets} is more than the {smallest:,} items of {where}; give targets={smallest} or less"
+        )
+
+
+def _other(ratings: Ratings, threshold: float) -> float | None:
+    """Return the next lower rating as another threshold, where some ratings are below that too."""
+    lower = np.unique(ratings.values[ratings.values < threshold])
+    return float(lower[-1]) if len(lower) > 1 else None
+
+
+def numbered(data: Sequence[Ratings]) -> dict[str, Ratings]:
+    """Return the ratings by name, numbered where names are missing or the same."""
+    names: dict[str, Ratings] = {}
+    for place, ratings in enumerate(data, start=1):
+        name = ratings.name or "the ratings"
+        names[f"{name} ({place})" if name in names else name] = ratings
+    return names

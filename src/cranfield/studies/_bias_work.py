@@ -1,0 +1,336 @@
+"""Six systems under the designs of Bellogín et al. (2017): what is trained, ranked and measured on each split.
+
+A fold, a uniform-test split and a simulated dataset are artifacts of the store. What is kept of each is a frame of
+averages with one row for each number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from cranfield._random import stream
+from cranfield._rounding import nearest_count
+from cranfield.comparisons import compare
+from cranfield.data import Ratings, simulate
+from cranfield.data.popularity import by_popularity, head_items
+from cranfield.measures import Metric, Scores, measure
+from cranfield.measures.averaging import GroupPolicy
+from cranfield.rankings import Ranking, Run, fit_each
+from cranfield.rankings.ranker import Ranker
+from cranfield.rankings.rated import RatedRanker
+from cranfield.rankings.serving import EVERYONE
+from cranfield.rankings.several import rank_with, rankers_for
+from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
+from cranfield.studies._lemma import lemma_bounds
+from cranfield.studies._options_work import Rows, SplitMeasurement
+
+PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
+SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+BOUNDED = (PLSA, KNN)
+"""The systems of Figure 3."""
+
+CUTOFF = 10
+PRECISION, NDCG, RECALL, MRR = "P@10", "nDCG(gain=relevant)@10", "Recall@10", "RR"
+BPREF, INFAP, STRATIFIED = "bpref", "infAP", "StratRecall(gamma=1)@10"
+METRICS = (PRECISION, NDCG, BPREF, INFAP, STRATIFIED)
+DENSITY_METRICS = (PRECISION, MRR, NDCG, RECALL)
+
+TI, AI, ONE = "AR TI-AN", "AR AI-AN", "1R"
+PERCENTILE, HEAD, AR = "P1R", "1R -10% head", "AR"
+U1R, UAR, AI_UAR = "U1R", "UAR", "AI-UAR"
+FIGURE_2 = (TI, AI, ONE)
+FIGURE_8 = (ONE, U1R, PERCENTILE, HEAD, AR, UAR, AI_UAR)
+
+GROUPS, HEAD_SHARE, SIGMA, EPSILON = 10, 0.1, 0.2, 0.2
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""What remains of the test ratings in Figures 3 and 4."""
+SIZES = tuple(range(1, 11))
+"""The sizes of target sets in Figures 3 and 4, in units of that of the other figures."""
+ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""The skewness of the simulated ratings of Figure 5."""
+_POINTS = 100
+
+
+def systems_of(seed: int) -> dict[str, str]:
+    """Return the systems as they are spelled here; the paper does not say which matrix factorisation it uses."""
+    return {
+        PLSA: f"plsa(seed={seed})",
+        SVD: f"svd(seed={seed})",
+        WRMF: f"wrmf(seed={seed})",
+        KNN: "knn",
+        POPULARITY: "popularity",
+        RANDOM: f"random(seed={seed})",
+    }
+
+
+def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
+    """Return folds that differ in size: each rating is a test rating of a fold drawn at random, as by a coin."""
+    keys = stream(seed, "studies", "bias", "folds").random(len(data))
+    settings = {"k": folds, "per_user": False, "seed": seed, "validation": None}
+    return Folds(data, np.floor(keys * folds).astype(np.uint8), settings)
+
+
+@dataclass(frozen=True)
+class BiasDesign:
+    """A split, and what ranks items on it; in ``equal_groups`` each popularity group weighs the same."""
+
+    split: Split
+    ranker: Ranker
+    equal_groups: bool = False
+
+
+@dataclass(frozen=True)
+class BiasWork:
+    """What is measured on one set of ratings.
+
+    Parameters
+    ----------
+    data
+        The ratings.
+    uniform_data
+        The ratings that uniform-test splits are made of: without the rarest items where there is no solution for all.
+    threshold
+        The lowest rating of a relevant item.
+    other
+        Another threshold, to see whether the picture is the same; None where there is none.
+    folds
+        How many folds.
+    targets
+        The size of target sets in one-relevant designs.
+    nonrelevant
+        How many non-relevant items there are in the target sets of AR in Figure 8.
+    seed
+        Fixes every random choice.
+    """
+
+    data: Ratings
+    uniform_data: Ratings
+    threshold: float
+    other: float | None
+    folds: int
+    targets: int
+    nonrelevant: int
+    seed: int
+
+    @cached_property
+    def _folds(self) -> Folds:
+        return coin_folds(self.data, self.folds, self.seed)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold, and the other one where there is one."""
+        return (self.threshold,) if self.other is None else (self.threshold, self.other)
+
+    def fold(self, fold: int, curves: bool) -> Rows:
+        """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
+        split = self._folds[fold]
+        designs = self._designs(split)
+        rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
+        thinned = self._thinned(split) if curves else {}
+        sizes = self._sizes(split) if curves else {}
+        runs = self._ranked(split, {**rankers, **thinned, **sizes})
+        rows = self._design_rows(designs, runs)
+        for way, share in thinned:
+            rows += self._density_rows(way, share, runs[way, share], thinned[way, share], split)
+        for key, ranker in sizes.items():
+            rows += self._one_relevant_rows("size", float(key[1]), runs[key], ranker)
+        return rows
+
+    def uniform(self, draw: int) -> Rows:
+        """Measure a split with as many test ratings of each item: U1R, UAR and AI-UAR of Figure 8."""
+        split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
+        whole = Ranking(length="all")
+        same = {UAR: _rated(split, whole.with_(candidates="test"), self.seed), AI_UAR: _rated(split, whole, self.seed)}
+        designs = {
+            (name, at): design
+            for at in self.thresholds
+            for name, design in {**same, U1R: _plain(split, self._one_relevant(at), self.seed)}.items()
+        }
+        runs = self._ranked(split, {key: design.ranker for key, design in designs.items()})
+        return self._design_rows(designs, runs)
+
+    def skew(self, alpha: float) -> Rows:
+        """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
+        simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
+        split = random(simulated, train=1 - SIGMA, seed=self.seed)
+        design = _plain(split, self._one_relevant(self.threshold), self.seed)
+        runs = self._ranked(split, {"1R": design.ranker})["1R"]
+        rows = self._one_relevant_rows("skew", alpha, runs, design.ranker)
+        return rows + [
+            ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
+        ]
+
+    def _one_relevant(self, threshold: float) -> Ranking:
+        return Ranking(
+            relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
+        )
+
+    def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
+        """Return the designs of Figures 2 and 8 that a random split has, under each threshold."""
+        whole, seed = Ranking(length="all"), self.seed
+        same = {TI: _rated(split, whole.with_(candidates="test"), seed), AI: _rated(split, whole, seed)}
+        grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
+        tail = ~head_items(self.data, HEAD_SHARE)
+        headless = replace(split, test=split.test.keep(tail[split.test.items]))
+        designs: dict[tuple[str, float], BiasDesign] = {}
+        for at in self.thresholds:
+            single, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
+            by_name = {
+                **same,
+                ONE: _plain(split, single, seed),
+                PERCENTILE: replace(_plain(grouped, single.with_(candidates="group"), seed), equal_groups=True),
+                HEAD: _plain(headless, single, seed),
+                AR: _rated(split, drawn.with_(threshold=at), seed),
+            }
+            designs |= {(name, at): design for name, design in by_name.items()}
+        return designs
+
+    def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
+        """Train the systems, and return the run of each under each ranker; one that comes twice ranks once."""
+        spelled = systems_of(self.seed)
+        different = list({id(ranker): ranker for ranker in rankers.values()}.values())
+        place_of = {id(ranker): place for place, ranker in enumerate(different)}
+        runs: dict[int, list[Run]] = {}
+        for done in fit_each(split.train, spelled):
+            runs[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
+        return {
+            key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
+            for key, ranker in rankers.items()
+        }
+
+    def _design_rows(self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]) -> Rows:
+        rows: Rows = []
+        for (name, at), design in designs.items():
+            ranked, split = list(runs[name, at]), design.split
+            metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
+            scores = measure(ranked, split.test, metrics, threshold=at, train=split.train)
+            rows += _averages(name, at, scores, design.equal_groups)
+            if name in FIGURE_2 and at == self.threshold:
+                rows += _wilcoxon(name, scores)
+        return rows
+
+    def _thinned(self, split: Split) -> dict[tuple[str, float], Ranker]:
+        """Return what ranks items as test ratings are removed, in AR and in 1R."""
+        keys = stream(self.seed, "studies", "bias", "density", split.fold).random(len(split.test))
+        order = np.argsort(keys, kind="stable")
+        rankers: dict[tuple[str, float], Ranker] = {}
+        for share in SHARES:
+            kept = np.zeros(len(order), dtype=np.bool_)
+            kept[order[: int(nearest_count(share, len(order)))]] = True
+            smaller = replace(split, test=split.test.keep(kept))
+            whole = Ranking(length="all", candidates="test")
+            rankers["AR", share] = RatedRanker.of(smaller, EVERYONE, whole, self.seed)
+            rankers["1R", share] = Ranker.of(smaller, EVERYONE, self._one_relevant(self.threshold), self.seed)
+        return rankers
+
+    def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:
+        """Return what ranks items in 1R as target sets grow, as far as there are items."""
+        most = int(np.count_nonzero(split.test.item_counts))
+        sizes = [size * self.targets for size in SIZES if size * self.targets <= most]
+        single = self._one_relevant(self.threshold)
+        rankers = rankers_for(split, [single.with_(nonrelevant=size - 1) for size in sizes], seed=self.seed)
+        return {("size", size): ranker for size, ranker in zip(sizes, rankers, strict=True)}
+
+    def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> Rows:
+        """Return what is measured as test ratings are removed; precision is a mean over all users of the fold."""
+        if way == "1R":
+            return self._one_relevant_rows("density", share, runs, ranker)
+        scores = measure(list(runs), ranker.targets.test, DENSITY_METRICS, threshold=self.threshold)
+        values = scores.average("mean", undefined="leave out")
+        users = np.count_nonzero(split.test.user_counts)
+        values[:, 0] = np.nan_to_num(scores.values[:, 0]).sum(axis=1) / users
+        return [
+            ("density", way, share, metric, run.name, float(values[s, m]), None)
+            for s, run in enumerate(runs)
+            for m, metric in enumerate(DENSITY_METRICS)
+        ]
+
+    def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> Rows:
+        """Return 1R precision and, but for simulated ratings, the bounds of some systems."""
+        scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
+        values = scores.average("mean", undefined="zero", by="list")[:, 0]
+        rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
+        return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+
+
+def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, Ranker.of(split, EVERYONE, ranking, seed))
+
+
+def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
+
+
+def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> Rows:
+    """Return the averages over lists, as in equation (1); of groups where they weigh the same."""
+    groups: GroupPolicy = "equal" if equal_groups else "pooled"
+    values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
+    return [
+        ("design", design, threshold, spelling, system, float(values[s, scores.metric(str(Metric.of(spelling)))]), None)
+        for s, system in enumerate(scores.systems)
+        for spelling in METRICS
+        if str(Metric.of(spelling)) in scores.metrics
+    ]
+
+
+def _wilcoxon(design: str, scores: Scores) -> Rows:
+    """Return the difference of each pair of systems in precision, and its p-value by Wilcoxon's test over users."""
+    comparison = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
+    columns = comparison.frame().select("system_a", "system_b", "difference", "p")
+    return [
+        ("wilcoxon", design, 0.0, PRECISION, f"{a} and {b}", difference, p)
+        for a, b, difference, p in columns.iter_rows()
+    ]
+
+
+def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> Rows:
+    """Return 1R precision of the systems of Figure 3, and its bounds by lemma (2)."""
+    rows: Rows = []
+    for run in runs:
+        if run.name in BOUNDED:
+            assert run.ranks is not None
+            bounds = lemma_bounds(run.users, run.ranks, CUTOFF)
+            rows += [(f"bounds-{part}", what, x, PRECISION, run.name, value, None) for what, value in bounds.items()]
+    return rows
+
+
+def cumulated(data: Ratings, positive_from: float | None = None) -> list[tuple[float, float]]:
+    """Return through at most 100 points which share of the ratings the most popular items hold, by share of items."""
+    kept = data if positive_from is None else data.keep(data.values >= positive_from)
+    counts = kept.item_counts[by_popularity(kept)]
+    held = np.cumsum(counts) / counts.sum()
+    places = np.unique(np.linspace(1, len(held), min(_POINTS, len(held))).astype(np.int64))
+    return [(place / len(held), float(held[place - 1])) for place in places]
+
+
+def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[SplitMeasurement]:
+    """Return all that is measured for a panel; ``skewed`` adds the simulated ratings of Figure 5."""
+    common = {
+        "data": work.data.fingerprint,
+        "uniform data": work.uniform_data.fingerprint,
+        "thresholds": list(work.thresholds),
+        "targets": work.targets,
+        "nonrelevant": work.nonrelevant,
+        "folds": work.folds,
+        "systems": systems_of(work.seed),
+    }
+    measurements = []
+    of_study = {"study seed": work.seed}  # what is drawn depends on it as well as on the number of the split
+
+    def add(name: str, seed: int, make: Callable[[], Rows], **more: Any) -> None:
+        of = {**common, **more, "seed": work.seed + seed}
+        measurements.append(SplitMeasurement(f"{panel}/{name}", of, make, len(SYSTEMS)))
+
+    for fold in range(work.folds):
+        curves = fold < curve_folds
+        add(f"fold-{fold + 1}", fold, partial(work.fold, fold, curves), part="fold", curves=curves, **of_study)
+    for draw in range(work.folds):
+        add(f"uniform-{draw + 1}", draw, partial(work.uniform, draw), part="uniform", **of_study)
+    for alpha in ALPHAS if skewed else ():
+        add(f"skew-{alpha:g}", 0, partial(work.skew, alpha), part="skew", alpha=alpha)
+    return measurements

@@ -1,0 +1,227 @@
+"""The study of biases on a small world, against recommending and measuring by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cranfield as cf
+from cranfield import ImpossibleSplitError, SettingError
+from cranfield._figures import definition
+from cranfield.studies import _bias_work, replicate
+from cranfield.studies._bias_panel import prepared
+from cranfield.studies._bias_work import SYSTEMS, coin_folds
+from cranfield.studies._lemma import lemma_bounds
+
+SPELLED = {
+    "pLSA": "plsa(topics=3, iterations=5)", "MF (svd)": "svd(factors=3, epochs=3)",
+    "MF (wrmf)": "wrmf(factors=3, iterations=2)", "kNN": "knn(k=5)", "Popularity": "popularity", "Random": "random",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cf.simulate.world(users=90, items=125, ratings=2_700, seed=1).ratings
+
+
+@pytest.fixture(scope="module")
+def plays(world):
+    """Return play counts: most of them three and more."""
+    counts = np.random.default_rng(3).geometric(0.2, len(world)).astype(np.float32)
+    return replace(world, values=counts, name="plays")
+
+
+@pytest.fixture(scope="module")
+def found(world, plays, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_bias_work, "systems_of", lambda _: dict(SPELLED))
+        patch.setattr(_bias_work, "ALPHAS", (0.0, 2.0))
+        patch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+        out = tmp_path_factory.mktemp("bellogin") / "out"
+        both = [world, cf.filters.positives(plays, threshold=3)]
+        return replicate("bellogin2017", both, out=out, folds=2, targets=12, threshold=3, figures=False)
+
+
+def _numbers(found, unit, **wanted):
+    frame = pl.read_parquet(found.folder / "measured" / "panel-1" / f"{unit}.parquet")
+    rows = frame.filter(pl.col(name) == value for name, value in wanted.items())
+    return dict(zip(rows["system"], rows["value"]))
+
+
+def _by_hand(split, metric, lists, averaging):
+    runs = cf.recommend(split, SPELLED, "all", threshold=3, **lists)
+    scores = cf.measure(runs, split.test, metric, threshold=3, train=split.train)
+    return dict(zip(scores.systems, scores.average("mean", undefined="zero", by="list", **averaging)[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("design", "lists", "averaging"),
+    [
+        ("AR AI-AN", {}, {}),
+        ("AR TI-AN", {"candidates": "test"}, {}),
+        ("1R", {"candidates": "test", "relevant": "one", "nonrelevant": 11}, {}),
+        ("P1R", {"candidates": "group", "relevant": "one", "nonrelevant": 11}, {"groups": "equal"}),
+    ],
+)
+@pytest.mark.parametrize("metric", ["P@10", "infAP", "nDCG(gain=relevant)@10"])
+def test_a_design_of_a_fold_is_what_recommending_and_measuring_gives(found, world, design, lists, averaging, metric):
+    split = coin_folds(world, 2, 0)[1]
+    split = replace(split, item_groups=cf.splits.popularity_groups(world, 10))
+    own = _numbers(found, "fold-2", part="design", setting=design, metric=metric, x=3.0)
+    assert own == pytest.approx(_by_hand(split, metric, lists, averaging))
+
+
+def test_the_head_leaves_the_test_part_and_the_candidates(found, world):
+    split = coin_folds(world, 2, 0)[1]
+    dropped = set(world.item_ids.all) - set(cf.filters.drop_head(world, share=0.1).item_ids.all)
+    head = np.isin(world.item_ids.all.to_numpy(), list(dropped))
+    split = replace(split, test=split.test.keep(~head[split.test.items]))
+    own = _numbers(found, "fold-2", part="design", setting="1R -10% head", metric="P@10", x=3.0)
+    lists = {"candidates": "test", "relevant": "one", "nonrelevant": 11}
+    assert own == pytest.approx(_by_hand(split, "P@10", lists, {}))
+
+
+@pytest.mark.parametrize(
+    ("design", "lists"),
+    [
+        ("UAR", {"candidates": "test"}),
+        ("AI-UAR", {}),
+        ("U1R", {"candidates": "test", "relevant": "one", "nonrelevant": 11}),
+    ],
+)
+def test_a_uniform_design_is_what_recommending_and_measuring_gives(found, world, design, lists):
+    split = cf.splits.uniform_test(world, sigma=0.2, epsilon=0.2, seed=1)
+    own = _numbers(found, "uniform-2", part="design", setting=design, metric="P@10", x=3.0)
+    assert own == pytest.approx(_by_hand(split, "P@10", lists, {}))
+
+
+def test_test_ratings_are_removed_before_target_sets_are_made(found, world):
+    whole = _numbers(found, "fold-1", part="density", setting="AR", metric="P@10", x=1.0)
+    assert whole == pytest.approx(_numbers(found, "fold-1", part="design", setting="AR TI-AN", metric="P@10", x=3.0))
+    half = _numbers(found, "fold-1", part="density", setting="AR", metric="P@10", x=0.5)
+    assert sum(half.values()) < sum(whole.values())
+
+
+@given(seed=st.integers(0, 50), n=st.integers(1, 6))
+def test_the_bounds_of_the_lemma_are_those_of_lists_made_by_hand_and_hold_1r_precision(seed, n):
+    draw = np.random.default_rng(seed)
+    users, ranks, lower, upper, one = [], [], 0, 0, 0
+    for user in range(4):
+        relevant, others = draw.random(draw.integers(1, 6)), draw.random(draw.integers(1, 8))
+        everything = np.sort(np.concatenate([relevant, others]))[::-1]
+        deepest = n + len(relevant) - 1
+        lower += np.isin(everything[:n], relevant).sum()
+        upper += np.isin(everything[:deepest], relevant).sum()
+        own = [1 + int((others > score).sum()) for score in relevant]
+        one += sum(rank <= n for rank in own)
+        users += [user] * len(own)
+        ranks += own
+    found = lemma_bounds(np.array(users), np.array(ranks), n)
+    expected = {"lower": lower, "1R": one, "upper": upper}
+    assert found == pytest.approx({name: hits / (n * len(ranks)) for name, hits in expected.items()})
+    assert found["lower"] <= found["1R"] <= found["upper"]
+
+
+def test_measured_precision_with_one_relevant_item_lies_within_its_bounds(found):
+    frame = found.exhibit("figure-03").frame.pivot(on="setting", index=["panel", "part", "x", "system"], values="value")
+    assert len(frame) == 2 * 2 * (2 + 10)
+    assert (frame["lower"] <= frame["1R"]).all()
+    assert (frame["1R"] <= frame["upper"]).all()
+    size = found.exhibit("figure-04").frame.filter(part="size", system="kNN").select("panel", "x", "value")
+    bound = found.exhibit("figure-03").frame.filter(part="size", setting="1R", system="kNN")
+    assert size["value"].to_list() == pytest.approx(bound["value"].to_list())
+
+
+def test_every_table_and_figure_of_the_paper_is_there_and_can_be_drawn(found):
+    names = {exhibit.name for exhibit in found.exhibits}
+    assert {f"figure-{number:02}" for number in range(1, 10)} <= names
+    assert (found.folder / "tables" / "figure-01.csv").read_text().startswith("design,set,relevant,non-relevant")
+    for number in range(2, 10):
+        exhibit = found.exhibit(f"figure-{number:02}")
+        assert definition(exhibit.draw())["vconcat"]
+        assert (found.folder / "figures" / f"{exhibit.name}.csv").read_text().strip()
+    designs = found.exhibit("figure-08").frame
+    assert set(designs["system"]) == set(SYSTEMS)
+    assert designs["design"].n_unique() == 7
+    assert set(found.exhibit("figure-02-significance").frame["design"]) == {"AR TI-AN", "AR AI-AN", "1R"}
+    assert not found.exhibit("figure-09").frame.filter(metric="bpref", design="1R").height
+
+
+def test_the_toy_example_has_the_sets_of_figure_1(found):
+    sets = {tuple(row) for row in found.exhibit("figure-01").frame.rows()}
+    assert ("AI-AR-AN", "T_u", "d e", "a b c") in sets
+    assert ("TI-1R-AN", "T_u^2", "e", "b c") in sets
+
+
+def test_claims_are_those_of_the_paper_each_with_its_numbers(found):
+    claims = found.frame()
+    own = claims.filter(pl.col("claim").str.starts_with("simulated world: "))
+    assert len(own) == 25
+    assert (claims["evidence"].str.count_matches(r"\d") > 0).all()
+    assert set(claims["verdict"]) <= {"holds", "does not hold", "cannot tell"}
+    positive = claims.filter(pl.col("claim").str.starts_with("plays: "))["claim"].str.slice(7).to_list()
+    assert "bpref of random is high where nothing is negative: above kNN and MF" in positive
+    assert "Where all ratings are positive, popularity drops to random in U1R within sampling error" in positive
+    assert not any("drags" in claim or "α" in claim for claim in positive)
+
+
+def test_what_cannot_be_said_of_the_data_is_noted(found):
+    notes = found.exhibit("numbers").table.notes
+    assert any("lastfm-1k" in note and note.startswith("not run") for note in notes)
+    assert any(note.startswith("plays: there are no non-positive ratings") for note in notes)
+    assert json.loads((found.folder / "claims.json").read_text())["claims"]
+
+
+def test_play_counts_are_kept_from_the_threshold_and_graded(plays):
+    made = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0)
+    assert len(made.work.data) == int((plays.values >= 3).sum())
+    assert set(made.work.data.values.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert made.positive
+    assert (made.work.threshold, made.work.other) == (1.0, None)
+
+
+def test_folds_by_coins_are_parts_of_the_ratings(world):
+    folds = list(coin_folds(world, 3, 7))
+    assert sum(len(fold.test) for fold in folds) == len(world)
+    assert len({len(fold.test) for fold in folds}) > 1
+
+
+def test_rare_items_are_left_out_of_uniform_tests_only_where_there_is_no_solution(world):
+    rare = [(f"u{place % 90}", f"rare{place}", 5.0) for place in range(900)]
+    users, items, values = (list(column) for column in zip(*rare))
+    frame = world.frame()
+    more = cf.Ratings.of(
+        [*map(str, frame["user"]), *users], [*map(str, frame["item"]), *items], [*frame["rating"], *values]
+    )
+    asked = {"threshold": 4, "play_counts": None, "targets": 12, "folds": 2, "seed": 0}
+    assert prepared("world", world, **asked).dropped == 0
+    made = prepared("more", more, **asked)
+    assert made.dropped >= 900
+    assert len(made.work.data) == len(more)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"targets": 13}, SettingError, "more than the 12 items of the smallest of 10 popularity percentiles; give"),
+        ({"targets": 10}, SettingError, "targets=10 is not a whole number of at least 11"),
+        ({"threshold": 6}, SettingError, "no rating reaches threshold=6, the highest is 5"),
+        ({"folds": 1}, SettingError, "folds=1 is not"),
+        ({"systems": ["knn"]}, SettingError, "takes no systems"),
+    ],
+)  # fmt: skip
+def test_what_the_study_cannot_do_is_refused_before_anything_is_trained(world, tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        replicate("bellogin2017", world, out=tmp_path / "out", **options)
+
+
+def test_ratings_without_a_uniform_test_are_refused(tmp_path):
+    once = cf.Ratings.of([place % 40 for place in range(400)], list(range(400)), [5.0] * 400)
+    with pytest.raises(ImpossibleSplitError, match="leaves no whole rating for each part"):
+        replicate("bellogin2017", once, out=tmp_path / "out", targets=12)
