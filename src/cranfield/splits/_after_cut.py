@@ -92,9 +92,14 @@ class AfterCut:
         nobody = np.zeros(len(ratings), dtype=bool)
         if self.new_users == "keep" and self.new_items == "keep":
             return nobody, nobody
-        known = ratings.keep(before)
-        new_user = np.repeat(known.user_counts == 0, ratings.user_counts) & after
-        new_item = (known.item_counts == 0)[ratings.items] & after
+        # Not by the ratings before the cut themselves: a copy of most of them would double the memory.
+        rated = ratings.user_counts > 0
+        known_user = np.zeros(ratings.n_users, dtype=bool)
+        known_user[rated] = np.logical_or.reduceat(before, ratings.indptr[:-1][rated])
+        known_item = np.zeros(ratings.n_items, dtype=bool)
+        known_item[ratings.items[before]] = True
+        new_user = np.repeat(~known_user, ratings.user_counts) & after
+        new_item = ~known_item[ratings.items] & after
         return new_user, new_item
 
     def _check_some(self, ratings: Ratings, kept: Mask, after: Mask, cut: int) -> None:

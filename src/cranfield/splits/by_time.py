@@ -106,8 +106,9 @@ def temporal(
         effect["validation_cut"] = day(inner)
     stated = at if train_share is not None or at == MOST_USERS else day(cut)
     settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
-    notes = list(chosen.notes())
-    return divide(ratings, parts, "temporal", settings, effect={**effect, **chosen.effect()}, notes=notes)
+    effect, notes = {**effect, **chosen.effect()}, list(chosen.notes())
+    del chosen, before  # their masks are as long as the ratings
+    return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
 
 
 def _moment(ratings: Ratings, times: NDArray[np.int64], at: Any) -> int:

@@ -98,6 +98,7 @@ class Windows(Sequence[Split]):
             parts[self.rule.choose(self.ratings, oldest, before & ~oldest, inner).test] = VALIDATION
             effect["validation_cut"] = day(inner)
         notes = list(chosen.notes())
+        del chosen, before, after  # their masks are as long as the ratings
         named = {"fold": window, "folds": len(self)}
         return divide(self.ratings, parts, "rolling", self.settings, effect=effect, notes=notes, **named)
 

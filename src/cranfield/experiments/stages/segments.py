@@ -65,7 +65,7 @@ class _Segments(Stage[Results]):
         home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
         averaging = line.decisions.averaging
         if not results:
-            return [], {"sentences": [_UNDIVIDED]}
+            return [], {"sentences": [_UNDIVIDED], "segments": []}
         frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
         compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
