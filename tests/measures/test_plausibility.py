@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
@@ -72,6 +73,18 @@ def test_users_and_items_with_the_same_ids_are_told_apart_by_the_lengths_of_list
     assert cf.measure({"mine": rows}, test, "P@5").warnings == ()
     turned = cf.measure({"mine": [(item, user) for user, item in rows]}, test, "P@5").warnings
     assert turned[0].startswith("mine: its users seem to be the items")
+
+
+def test_lists_of_the_whole_catalogue_in_swapped_columns_are_noticed_and_those_for_a_few_users_are_not():
+    ratings = cf.simulate.world(users=150, items=60, ratings=3000, seed=1).ratings
+    split = cf.splits.random(ratings)
+    test, (run,) = split.test, cf.recommend(split, "popularity", length=45)
+    rows = run.frame().select("user", "item", "score")
+    assert cf.measure({"mine": rows}, test, "P@5").warnings == ()
+    turned = cf.measure({"mine": rows.rename({"user": "item", "item": "user"})}, test, "P@5").warnings
+    assert any("its users seem to be the items" in warning for warning in turned)
+    few = rows.filter(pl.col("user") <= rows["user"].unique().sort()[9])
+    assert cf.measure({"mine": few}, test, "P@5").warnings == ()
 
 
 def test_items_that_the_training_set_knows_are_no_strangers():

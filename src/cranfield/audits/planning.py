@@ -44,10 +44,10 @@ class AuditPlan:
     @property
     def estimate(self) -> str:
         """How much is to be made, and roughly how long it takes, in a line."""
-        made = self.to_make
+        counts = self.to_make
         return (
             f"{len(self.crossing.universes):,} universes in {len(self.crossing.setups):,} set-ups; to make: "
-            f"{made['trainings']:,} trainings, {made['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
+            f"{counts['trainings']:,} trainings, {counts['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
         )
 
     def __str__(self) -> str:

@@ -174,7 +174,7 @@ def significance_rows(
     grid: Grid,
     scopes: Sequence[tuple[Mapping[str, str] | None, Scope]],
     pairs: Sequence[tuple[str, str]],
-    found: Mapping[str, Sequence[Outcome]],
+    outcomes: Mapping[str, Sequence[Outcome]],
     testings: Sequence[PairedTest],
     alpha: float,
 ) -> list[dict[str, Any]]:
@@ -184,14 +184,14 @@ def significance_rows(
     ----------
     scopes
         Each question with its universes; the question None is all of them.
-    found
+    outcomes
         By test, what it says of each pair.
     testings
         The tests and corrections to show.
     """
     rows = []
     for testing in testings:
-        own = found[testing.significance]
+        own = outcomes[testing.significance]
         corrected = _corrected(testing.correction, np.stack([each.p for each in own]))
         for place, systems in enumerate(pairs):
             shown = {"system_a": systems[0], "system_b": systems[1]}

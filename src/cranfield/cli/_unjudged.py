@@ -97,11 +97,11 @@ def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | 
     return [*sentences, *CAVEATS]
 
 
-def show_labelling(found: Any, out: str | None) -> None:
+def show_labelling(labelling: Any, out: str | None) -> None:
     """Print where a comparison stands and what to ask; write the pairs to a file if one is named."""
     if out is None:
-        put_text(str(found), None)
+        put_text(str(labelling), None)
         return
-    put(written(found.frame(), "csv"), out)
-    put_text("\n".join((found.sentence, *CAVEATS)), None)
-    tell([f"{found.frame().height:,} pairs to ask about: {out}; fill in the column rating"])
+    put(written(labelling.frame(), "csv"), out)
+    put_text("\n".join((labelling.sentence, *CAVEATS)), None)
+    tell([f"{labelling.frame().height:,} pairs to ask about: {out}; fill in the column rating"])

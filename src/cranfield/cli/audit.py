@@ -113,14 +113,14 @@ def command(
     _say_where(folder / HOME, page if page.is_file() else None, show)
 
 
-def _write(found: Audit, folder: Path, wanted: bool, show: bool) -> None:
+def _write(audited: Audit, folder: Path, wanted: bool, show: bool) -> None:
     """Write an audit of given lists, with its page where one is wanted and can be drawn."""
-    found.save(folder)
+    audited.save(folder)
     page = None
     if wanted and can_draw():
         from cranfield.reports.audit_page import write_audit
 
-        page, *_ = write_audit(found, folder)
+        page, *_ = write_audit(audited, folder)
     _say_where(folder, page, show)
 
 

@@ -61,19 +61,19 @@ def command(
         check_libraries()
     checks = _checks(sources, promise, reading)
     if format == "json":
-        put(json.dumps([one.as_dict() for one in checks], indent=1, ensure_ascii=False) + "\n", out)
+        put(json.dumps([check.as_dict() for check in checks], indent=1, ensure_ascii=False) + "\n", out)
     elif format == "csv":
         import polars as pl
 
-        put(written(pl.concat([one.frame() for one in checks]), "csv"), out)
+        put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
     else:
-        said = "\n\n".join("\n".join(one.sentences()) for one in checks)
+        said = "\n\n".join("\n".join(check.sentences()) for check in checks)
         put_text(f"{said}\n\n{side_by_side(checks).text()}", out)
     if report is not None:
         from cranfield.reports.split_page import write_split_page
 
         say_line(f"written to {write_split_page(report, checks)}", err=True)
-    if fail and any(one.wrong for one in checks):
+    if fail and any(check.wrong for check in checks):
         sys.exit(1)
 
 

@@ -177,8 +177,8 @@ def command(
         put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
-        asked = {"judgments": answers} if answers else {}
-        put(json.dumps({**result.as_dict(), **by_group, **asked}, indent=1, ensure_ascii=False), out)
+        unjudged = {"judgments": answers} if answers else {}
+        put(json.dumps({**result.as_dict(), **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})

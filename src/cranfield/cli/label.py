@@ -36,5 +36,5 @@ def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: st
     """Name the (user, item) pairs whose judgment would settle a comparison of two systems soonest."""
     refuse_idle("here", "lists", "train", "strict", "negative_grades")
     loaded = with_judgments(measuring.load(), judgments)
-    found = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
-    show_labelling(found, out)
+    labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
+    show_labelling(labelling, out)

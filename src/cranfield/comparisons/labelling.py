@@ -227,10 +227,10 @@ Batch = Callable[[Contest, NDArray[np.int64]], NDArray[np.int64]]
 def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:
     """Return batches of a random order of all unjudged pairs, of which ``idle`` ones change nothing."""
     order = np.argsort(stream(seed, "labelling", "random").random(pairs + idle), kind="stable")
-    asked = iter(range(0, len(order), step))
+    starts = iter(range(0, len(order), step))
 
     def batch(_: Contest, left: NDArray[np.int64]) -> NDArray[np.int64]:
-        start = next(asked)
+        start = next(starts)
         return np.flatnonzero(np.isin(left, order[start : start + step]))
 
     return batch

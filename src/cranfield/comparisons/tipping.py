@@ -293,7 +293,7 @@ def _simulated(
     difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
 ) -> tuple[float | None, float]:
     """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
-    found = []
+    shares = []
     for draw in range(draws):
         keys = [
             stream(seed, "tipping point", draw, name).random(len(kind))
@@ -302,9 +302,9 @@ def _simulated(
         share = _level(difference, kinds, keys, base)
         if share is None:
             return None, 0.0
-        found.append(share)
-    spread = float(np.std(found, ddof=1) / np.sqrt(draws)) if draws > 1 else 0.0
-    return float(np.mean(found)), spread
+        shares.append(share)
+    spread = float(np.std(shares, ddof=1) / np.sqrt(draws)) if draws > 1 else 0.0
+    return float(np.mean(shares)), spread
 
 
 def _level(
@@ -326,13 +326,13 @@ def _level(
     near, middle = _NEAR * lead, low
     for _ in range(_STEPS):
         middle = low + (high - low) * lead / (lead - deficit)
-        found = at(middle)
-        if abs(found) <= near:
+        margin = at(middle)
+        if abs(margin) <= near:
             break
-        if found > 0:
-            low, lead, deficit = middle, found, deficit / 2
+        if margin > 0:
+            low, lead, deficit = middle, margin, deficit / 2
         else:
-            high, deficit, lead = middle, found, lead / 2
+            high, deficit, lead = middle, margin, lead / 2
     return middle
 
 

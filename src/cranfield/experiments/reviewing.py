@@ -57,7 +57,7 @@ class Review:
         lines = [f"# Checklist: {markdown_text(self.title)}", "", self._verdict(), ""]
         for area in dict.fromkeys(item.letter for item in self.items):
             lines += [f"## {area.capitalize()}", ""]
-            for item in (one for one in self.items if one.letter == area):
+            for item in (entry for entry in self.items if entry.letter == area):
                 said = f"MISSING: {item.remedy}" if item.reported is None else item.reported
                 lines.append(f"- [{' ' if item.reported is None else 'x'}] {item.topic}: {markdown_text(said)}")
             lines.append("")
@@ -131,13 +131,13 @@ def _in_order(items: Sequence[Item]) -> tuple[Item, ...]:
 
 def _of_experiment(results: Results) -> Review:
     card = results.card()
-    asked = [
+    items = [
         Item(_AREAS.get(entry["decision"], entry["decision"]), entry["asked"], entry["reported"], entry["remedy"])
         for entry in card["checklist"]
         if entry["asked"] != "how the hyper-parameters were chosen, without the test part"
     ]
     further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card), _seeds(card)]
-    return Review(card["title"], _in_order([*asked, *further, _hardware(results, card), _time(results)]))
+    return Review(card["title"], _in_order([*items, *further, _hardware(results, card), _time(results)]))
 
 
 def _candidates(card: Mapping[str, Any]) -> Item:
@@ -195,7 +195,7 @@ def _definitions(card: Mapping[str, Any]) -> Item:
     said = {}
     for spelled in card["decisions"]["metrics"]:
         name = parse(spelled).name
-        if any(name.lower() == one.lower() for one in known):
+        if any(name.lower() == metric.lower() for metric in known):
             said[str(METRICS.find(name).name)] = METRICS.find(name).summary
     own = [spelled for spelled in card["decisions"]["metrics"] if parse(spelled).name not in said]
     return Item(

@@ -25,8 +25,8 @@ FEW = 0.1
 has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
 # Columns are swapped if this share of the ids of each is in the other column of the test set.
 _MANY = 0.5
-# Lists are of one length if this share of them is as long as the longest; the last users may have fewer items left.
-_EVEN = 0.9
+# Lists are of one length, as those of a system are, if this share of them is as long as the longest.
+_EVEN = 0.5
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
 # A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
@@ -157,16 +157,17 @@ def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
 def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterator[str]:
     """Say that users and items seem to stand in each other's column, where the ids of both overlap.
 
-    Two things speak for it: the ids of the run fit the other column of the test set better by half, or the lists are as
-    long for everyone if users and items change places, and are not as they stand.
+    Two things speak for it: lists are of one length far more often if users and items change places, or the ids of
+    both sides fit the other column better by half.
     """
     if not run.history or run.history[-1].action != "read_run":
         return
-    turned = min(_share(run.user_ids, items), _share(run.item_ids, users))
-    if turned < _MANY:
+    if min(_share(run.user_ids, items), _share(run.item_ids, users)) < _MANY:
         return
-    as_read = min(_share(run.user_ids, users), _share(run.item_ids, items))
-    if turned - as_read < _MANY and (_are_even(run.list_lengths) or not _are_even(np.bincount(run.items))):
+    as_read = min(_fit(run.user_ids, users), _fit(run.item_ids, items))
+    turned = min(_fit(run.user_ids, items), _fit(run.item_ids, users))
+    even, even_if_turned = _evenness(run.list_lengths), _evenness(np.bincount(run.items))
+    if not _is_far_above(even_if_turned, even) and turned - as_read < _MANY:
         return
     yield (
         "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
@@ -180,10 +181,19 @@ def _share(ids: Vocabulary, others: Vocabulary) -> float:
     return float((others.codes(ids.all) != UNKNOWN).mean()) if len(ids) else 0.0
 
 
-def _are_even(lengths: NDArray[Any]) -> bool:
-    """Whether almost all lists that hold anything are as long as the longest one."""
+def _fit(ids: Vocabulary, others: Vocabulary) -> float:
+    """Return the share of the ids of either vocabulary that the other one holds too, the smaller of the two."""
+    return min(_share(ids, others), _share(others, ids))
+
+
+def _evenness(lengths: NDArray[Any]) -> float:
+    """Return the share of the lists that hold anything which are as long as the longest."""
     lengths = lengths[lengths > 0]
-    return len(lengths) > 1 and float((lengths == lengths.max()).mean()) >= _EVEN
+    return float((lengths == lengths.max()).mean()) if len(lengths) else 1.0
+
+
+def _is_far_above(share: float, other: float) -> bool:
+    return share >= _EVEN and other < share / 2
 
 
 def _called(run: Run) -> str:

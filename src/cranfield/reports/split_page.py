@@ -32,41 +32,41 @@ def split_page(checks: Sequence[SplitCheck]) -> str:
     several = len(checks) > 1
     sections = [
         Section("counts", "Side by side" if several else "What was counted", side_by_side(checks).html()),
-        *(_section(number, one) for number, one in enumerate(checks, start=1)),
+        *(_section(number, check) for number, check in enumerate(checks, start=1)),
     ]
-    findings = pl.concat([one.frame() for one in checks])
+    findings = pl.concat([check.frame() for check in checks])
     sections.append(Section("files", "Files", downloads("findings"), tables={"findings": findings}))
-    wrong = sum(bool(one.wrong) for one in checks)
+    wrong = sum(bool(check.wrong) for check in checks)
     what = f"{len(checks)} splits" if several else "A split"
     lead = f"{wrong} of {len(checks)} splits have something wrong." if wrong else "Nothing is wrong."
     return page(f"{what}, examined", [*sections[1:-1], sections[0], sections[-1]], lead=lead)
 
 
-def _section(number: int, one: SplitCheck) -> Section:
-    html = paragraphs(one.sentences()[:1])
+def _section(number: int, check: SplitCheck) -> Section:
+    html = paragraphs(check.sentences()[:1])
     for level, title in _TITLES.items():
-        said = [finding.sentence for finding in one.findings if finding.level == level]
+        said = [finding.sentence for finding in check.findings if finding.level == level]
         html += f"<h3>{text(title)}</h3>{notes(said)}" if said else ""
-    html += "".join(figure(f"split-{number}-{name}", chart, caption) for name, chart, caption in _charts(one))
-    return Section(f"split-{number}", one.name, html)
+    html += "".join(figure(f"split-{number}-{name}", chart, caption) for name, chart, caption in _charts(check))
+    return Section(f"split-{number}", check.name, html)
 
 
-def _charts(one: SplitCheck) -> Iterator[tuple[str, Any, str]]:
-    over_time = _over_time(one)
+def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:
+    over_time = _over_time(check)
     if over_time is not None:
         yield "time", over_time, "Ratings of each part over time."
-    gaps = gap_days(one.parts.get("profiles", one.parts["train"]), one.parts["test"])
+    gaps = gap_days(check.parts.get("profiles", check.parts["train"]), check.parts["test"])
     if gaps is not None and len(gaps):
         caption = "Days from a user's last training rating to the first test rating; below 0 training knows the future."
         yield "gaps", _histogram(gaps, "days"), caption
-    yield "ratings", _shares(one), "Share of each part's ratings by value."
+    yield "ratings", _shares(check), "Share of each part's ratings by value."
     caption = "Ratings of a user in each part: 10 to 90 % of the users, the middle half, the median."
-    yield "profiles", _sizes(one), caption
+    yield "profiles", _sizes(check), caption
 
 
-def _over_time(one: SplitCheck, style: Style = "screen") -> Any | None:
+def _over_time(check: SplitCheck, style: Style = "screen") -> Any | None:
     alt = altair()
-    times = {name: part.times for name, part in one.parts.items()}
+    times = {name: part.times for name, part in check.parts.items()}
     if any(part is None for part in times.values()):
         return None
     known = {name: part for name, part in times.items() if part is not None}
@@ -111,13 +111,13 @@ def _histogram(values: Any, title: str, style: Style = "screen") -> Any:
     return _sized(chart, style)
 
 
-def _shares(one: SplitCheck, style: Style = "screen") -> Any:
+def _shares(check: SplitCheck, style: Style = "screen") -> Any:
     alt = altair()
-    values = np.unique(np.concatenate([np.unique(part.values) for part in one.parts.values()]))
+    values = np.unique(np.concatenate([np.unique(part.values) for part in check.parts.values()]))
     many = len(values) > _BINS
     edges = np.linspace(values.min(), values.max(), _BINS + 1) if many else None
     rows = []
-    for name, part in one.parts.items():
+    for name, part in check.parts.items():
         if edges is None:
             counts = np.bincount(np.searchsorted(values, part.values), minlength=len(values))
             at = values
@@ -132,20 +132,20 @@ def _shares(one: SplitCheck, style: Style = "screen") -> Any:
             xOffset="part:N",
             y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
             tooltip=tips(part="part", rating="rating", share=("share", ".1%")),
-            **series("part", list(one.parts), mark="point"),
+            **series("part", list(check.parts), mark="point"),
         )
     )
     return _sized(chart, style)
 
 
-def _sizes(one: SplitCheck, style: Style = "screen") -> Any:
+def _sizes(check: SplitCheck, style: Style = "screen") -> Any:
     alt = altair()
     rows = []
-    for name, part in one.parts.items():
+    for name, part in check.parts.items():
         sizes = part.user_counts[part.user_counts > 0]
         levels = np.quantile(sizes, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
         rows.append({"part": name, **dict(zip(("q10", "q25", "median", "q75", "q90"), levels))})
-    y = alt.Y("part:N", sort=list(one.parts), title=None)
+    y = alt.Y("part:N", sort=list(check.parts), title=None)
     base = alt.Chart(alt.Data(values=rows)).encode(
         tooltip=tips(part="part", median=("median", ",.0f"), q10=("10 % below", ",.0f"), q90=("90 % below", ",.0f"))
     )

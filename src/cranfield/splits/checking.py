@@ -62,7 +62,9 @@ class SplitCheck:
 
     def sentences(self) -> list[str]:
         """Return the verdict, and then what was found, the most serious first."""
-        wrong, attention = (sum(one.level == level for one in self.findings) for level in ("wrong", "attention"))
+        wrong, attention = (
+            sum(finding.level == level for finding in self.findings) for level in ("wrong", "attention")
+        )
         verdict = f"{wrong} thing{'' if wrong == 1 else 's'} wrong" if wrong else "nothing wrong"
         return [f"{self.name}: {verdict}, {attention} to know of.", *(finding.sentence for finding in self.findings)]
 
@@ -77,8 +79,16 @@ class SplitCheck:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        found = [{"about": one.name, "level": one.level, "sentence": one.sentence} for one in self.findings]
-        return {"split": self.name, "promise": self.promise, "wrong": bool(self.wrong), "findings": found, **self.facts}
+        findings = [
+            {"about": finding.name, "level": finding.level, "sentence": finding.sentence} for finding in self.findings
+        ]
+        return {
+            "split": self.name,
+            "promise": self.promise,
+            "wrong": bool(self.wrong),
+            "findings": findings,
+            **self.facts,
+        }
 
     def __str__(self) -> str:
         return "\n".join(self.sentences()) + "\n\n" + self.table().text()
@@ -154,8 +164,8 @@ def split_folders(folder: str | Path) -> list[Path]:
 
 def side_by_side(checks: Sequence[SplitCheck]) -> Table:
     """Return what was counted about splits as one table, one column per split."""
-    rows = [[label, *(_cell(one, place) for one in checks)] for place, label in enumerate(_rows(checks[0]))]
-    return Table(["", *(one.name for one in checks)], rows)
+    rows = [[label, *(_cell(check, place) for check in checks)] for place, label in enumerate(_rows(checks[0]))]
+    return Table(["", *(check.name for check in checks)], rows)
 
 
 def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading: Mapping[str, Any]) -> SplitCheck:
@@ -228,17 +238,17 @@ def _refuse_further(test: Any, validation: Any, what: str) -> None:
         raise SettingError(f"{what} has its own parts; leave test and validation out")
 
 
-def _rows(one: SplitCheck) -> list[str]:
-    return [label for label, _ in _counted(one)]
+def _rows(check: SplitCheck) -> list[str]:
+    return [label for label, _ in _counted(check)]
 
 
-def _cell(one: SplitCheck, place: int) -> str:
-    return _counted(one)[place][1]
+def _cell(check: SplitCheck, place: int) -> str:
+    return _counted(check)[place][1]
 
 
-def _counted(one: SplitCheck) -> list[tuple[str, str]]:
+def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     """Return the counts that people compare splits by, each with its label."""
-    facts, none = one.facts, "–"
+    facts, none = check.facts, "–"
     parts, leakage, cold, gaps = facts["parts"], facts["leakage"], facts["cold"], facts["gaps"]
     test = parts["test"]
     rows = [

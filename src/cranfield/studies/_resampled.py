@@ -30,9 +30,9 @@ def discovery(known: Ratings, judged: Ratings, variant: Variant, threshold: floa
     liked = np.zeros(shape, dtype=np.bool_)
     relevant = judged.values >= threshold
     liked[judged.users[relevant], judged.items[relevant]] = True
-    found = int((known.values >= threshold).sum())
-    of_liked = found / max(int(relevant.sum()), 1)
-    of_others = (len(known) - found) / max(liked.size - int(relevant.sum()), 1)
+    discovered = int((known.values >= threshold).sum())
+    of_liked = discovered / max(int(relevant.sum()), 1)
+    of_others = (len(known) - discovered) / max(liked.size - int(relevant.sum()), 1)
     return np.where(liked, of_liked, of_others)
 
 

@@ -27,17 +27,17 @@ _TOIS = "Mena-Maldonado et al. 2021"
 _PLAIN, _NORMALISED = "kNN, not normalised", "kNN, normalised"
 
 
-def claims(found: Found) -> list[Finding]:
+def claims(results: Found) -> list[Finding]:
     """Return the claims that the data allow, each with one margin per repetition or draw."""
-    sayings = [*_of_protocol(found), *_of_fifths(found), *_of_orders(found)]
+    sayings = [*_of_protocol(results), *_of_fifths(results), *_of_orders(results)]
     return [finding_over_splits(saying) for saying in sayings]
 
 
-def _of_protocol(found: Found) -> list[Saying]:
-    if not found.published:
+def _of_protocol(results: Found) -> list[Saying]:
+    if not results.published:
         return []
-    published, half = found.published["actual"], found.halves["actual"]
-    assert found.weighted is not None
+    published, half = results.published["actual"], results.halves["actual"]
+    assert results.weighted is not None
     return [
         _above(published, OBSERVED_NDCG, "popularity", "average", "observed: popularity is above the average", _NDCG),
         _above(
@@ -49,9 +49,9 @@ def _of_protocol(found: Found) -> list[Saying]:
         _above(half, TRUE_NDCG, "average", "popularity", "random half: the average is above popularity", _CLEAN),
         _above(half, COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN),
         _above(half, TRUE_NDCG, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN),
-        _agrees(found.weighted, TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
-        _agrees(found.weighted, COMPLETE_P10, "published truth, weighted: the order by observed P@10 agrees with it"),
-        _agrees(found.lists["actual"], COMPLETE_P10, "random half: the order by observed P@10 agrees with it"),
+        _agrees(results.weighted, TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
+        _agrees(results.weighted, COMPLETE_P10, "published truth, weighted: the order by observed P@10 agrees with it"),
+        _agrees(results.lists["actual"], COMPLETE_P10, "random half: the order by observed P@10 agrees with it"),
     ]
 
 
@@ -93,16 +93,16 @@ def _taus_of_pairs(observed: Floats, true: Floats) -> Floats:
     return np.asarray(signs.mean(axis=1))
 
 
-def _of_orders(found: Found) -> list[Saying]:
+def _of_orders(results: Found) -> list[Saying]:
     sayings = []
-    for variant, draws in found.readings.items():
+    for variant, draws in results.readings.items():
         for metric, claim in (
             ("P@10", "P@10 on full lists finds the true order"),
             ("AntiP@10", "anti-precision on full lists finds the true order"),
         ):
             taus = _taus(draws, (FULL_LISTS, metric))
-            told = f"tau {taus.mean():.2f} on the pairs that differ in truth"
-            sayings.append(Saying(f"{variant}: {claim} better than chance", _CLEAN, taus, told))
+            evidence = f"tau {taus.mean():.2f} on the pairs that differ in truth"
+            sayings.append(Saying(f"{variant}: {claim} better than chance", _CLEAN, taus, evidence))
     return sayings
 
 

@@ -33,9 +33,9 @@ def estimator_sums(runs: Sequence[Run], split: Split, threshold: float, seed: in
     sums = np.zeros((2, len(ESTIMATORS), len(runs), train.n_users))
     for place, run in enumerate(runs):
         users, items = _top(run)
-        found = relevance[users, items]
-        weights = np.where(found >= 0, 1.0 / chances.of(users, items), 0.0)
-        liked = found == 1
+        judged = relevance[users, items]
+        weights = np.where(judged >= 0, 1.0 / chances.of(users, items), 0.0)
+        liked = judged == 1
         sums[0, 0, place] = _by_user(users, weights * liked / _DEPTH, train)
         sums[0, 1, place], sums[1, 1, place] = _by_user(users, weights * liked, train), _by_user(users, weights, train)
         for number, guess in enumerate(guesses, start=2):

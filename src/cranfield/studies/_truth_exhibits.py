@@ -95,32 +95,32 @@ class Found:
         return replace(self, worlds=worlds)
 
 
-def exhibits(found: Found) -> list[Exhibit]:
+def exhibits(results: Found) -> list[Exhibit]:
     """Return the tables and figures."""
-    made = []
-    if found.published:
-        made += [
-            _published_table(found),
-            *(_variant_table(found, name) for name in found.published if name != "actual"),
+    drawn = []
+    if results.published:
+        drawn += [
+            _published_table(results),
+            *(_variant_table(results, name) for name in results.published if name != "actual"),
         ]
-        made.append(_designs_table(found))
+        drawn.append(_designs_table(results))
     else:
-        made.append(_systems_table(found))
-    if found.fifths is not None:
-        made.append(_fifths_table(found.fifths))
-    orders = orders_frame(found)
-    made += [_orders_table(orders), _orders_figure(orders)]
-    if found.worlds is not None:
-        worlds = worlds_frame(found.worlds)
-        made += [_worlds_table(worlds), _worlds_figure(worlds)]
-    return made
+        drawn.append(_systems_table(results))
+    if results.fifths is not None:
+        drawn.append(_fifths_table(results.fifths))
+    orders = orders_frame(results)
+    drawn += [_orders_table(orders), _orders_figure(orders)]
+    if results.worlds is not None:
+        worlds = worlds_frame(results.worlds)
+        drawn += [_worlds_table(worlds), _worlds_figure(worlds)]
+    return drawn
 
 
-def orders_frame(found: Found) -> pl.DataFrame:
+def orders_frame(results: Found) -> pl.DataFrame:
     """Return how well every reading finds the true order, by variant of what is known."""
     frames = [
         order_scores(draws).with_columns(variant=pl.lit(variant)).select("variant", *SCHEMA)
-        for variant, draws in found.readings.items()
+        for variant, draws in results.readings.items()
     ]
     return pl.concat(frames)
 
@@ -153,8 +153,8 @@ def _cell(values: Floats, ends: tuple[Floats, Floats], system: int) -> str:
     return _ranged(values[system], ends[0][system], ends[1][system], 4)
 
 
-def _published_table(found: Found) -> Exhibit:
-    here, half = found.published["actual"], found.halves["actual"]
+def _published_table(results: Found) -> Exhibit:
+    here, half = results.published["actual"], results.halves["actual"]
     labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
     values = {label: here.means(label)[0] for label in labels}
     ranges = {label: here.interval(label) for label in labels}
@@ -185,8 +185,8 @@ def _tidy(system: str, label: str, value: float, lower: float, upper: float, pri
     return {"system": system, "number": label, **numbers, "printed": printed}
 
 
-def _variant_table(found: Found, variant: str) -> Exhibit:
-    here = found.published[variant]
+def _variant_table(results: Found, variant: str) -> Exhibit:
+    here = results.published[variant]
     labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
     values = {label: here.means(label)[0] for label in labels}
     ranges = {label: here.interval(label) for label in labels}
@@ -206,9 +206,9 @@ def _variant_table(found: Found, variant: str) -> Exhibit:
     return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(["System", *labels], rows, caption, notes))
 
 
-def _designs_table(found: Found) -> Exhibit:
+def _designs_table(results: Found) -> Exhibit:
     """Return all systems by the published truth, by weights and by a random half."""
-    half, folds = found.lists["actual"], found.weighted
+    half, folds = results.lists["actual"], results.weighted
     assert folds is not None
     columns = {
         "published: true P@10": (folds.means(TRUE_P10)[0], *folds.interval(TRUE_P10)),
@@ -223,8 +223,8 @@ def _designs_table(found: Found) -> Exhibit:
     return _by_system("table-3-designs", caption, half.systems, columns, "random half: P@10 if all were judged", notes)
 
 
-def _systems_table(found: Found) -> Exhibit:
-    (lists,) = found.lists.values()
+def _systems_table(results: Found) -> Exhibit:
+    (lists,) = results.lists.values()
     columns = {
         COMPLETE_P10: (lists.means(COMPLETE_P10)[0], *lists.interval(COMPLETE_P10)),
         "liked among judged": (lists.ratios(RELEVANT, JUDGED)[0], *lists.interval(RELEVANT, JUDGED)),

@@ -117,11 +117,11 @@ def read_protocols(
     train: Ratings, observed: Ratings, fitted: Mapping[str, Any], worth: Worth, threshold: float, seed: int
 ) -> Readings:
     """Measure fitted systems under every protocol on an observed test set, and by the truth."""
-    full, condensed, one, parts = _rankings(threshold)
-    runs, short, singles, within = ranked(fitted, _grouped(train, observed), [full, condensed, one, parts], seed)
+    full, condensed, single, parts = _rankings(threshold)
+    runs, short, singles, within = ranked(fitted, _grouped(train, observed), [full, condensed, single, parts], seed)
     uniform = Split(train, uniform_items(observed, seed), Step("uniform items"))
     only = full.with_(candidates="test")
-    even, even_singles = ranked(fitted, uniform, [only, one.with_(nonrelevant="all", candidates="test")], seed)
+    even, even_singles = ranked(fitted, uniform, [only, single.with_(nonrelevant="all", candidates="test")], seed)
     lists = {
         FULL_LISTS: (runs, observed),
         CONDENSED_LISTS: (short, observed),
@@ -173,8 +173,8 @@ def uniform_items(test: Ratings, seed: int) -> Ratings:
 def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
     """Return the decisions of full and condensed lists, the one-relevant design, and that within popularity groups."""
     full = Ranking(fill="none", lists="full", length=100, threshold=threshold)
-    one = full.with_(relevant="one", nonrelevant=_DRAWN)
-    return full, full.with_(lists="condensed"), one, one.with_(nonrelevant="all", candidates="group")
+    single = full.with_(relevant="one", nonrelevant=_DRAWN)
+    return full, full.with_(lists="condensed"), single, single.with_(nonrelevant="all", candidates="group")
 
 
 def _grouped(train: Ratings, observed: Ratings) -> Split:

@@ -58,8 +58,8 @@ def given_readings(
     split = splits.random(train, train=1.0 - 1.0 / FOLDS, seed=seed)
     truth = truths.given(split.train, judged)
     observed = _over(split.test, truth.train)
-    made = Truth(truth.train, truth.judged, truth.probability, truth.weighted, truth.step, observed)
-    return _read(made, systems, threshold, seed)
+    design = Truth(truth.train, truth.judged, truth.probability, truth.weighted, truth.step, observed)
+    return _read(design, systems, threshold, seed)
 
 
 def folded_sums(known: Ratings, judged: Ratings, systems: Sequence[str], threshold: float, seed: int) -> Sums:

@@ -85,7 +85,7 @@ def _work(
     draws = DRAWS if seeds is None else repetitions
     known, judged = over_one_vocabulary([known, judged])
     study = _Study(store, known, judged, threshold, seed, panel_of(threshold, systems))
-    found = study.found(repetitions, draws, min(WORLDS, draws))
+    results = study.found(repetitions, draws, min(WORLDS, draws))
     exports = Exports(store)
     exports.publish({})
     exports.withdraw()
@@ -97,7 +97,7 @@ def _work(
         "draws": draws,
         "seed": seed,
     }
-    return PanelResults(_truth_exhibits.exhibits(found), _truth_claims.claims(found), settings)
+    return PanelResults(_truth_exhibits.exhibits(results), _truth_claims.claims(results), settings)
 
 
 class _Study:
@@ -118,8 +118,8 @@ class _Study:
         steps = (4 * repetitions + 5 * draws if paired else draws) + worlds * sum(map(len, KNOBS.values()))
         with progress("Training and measuring", total=steps, unit="parts") as bar:
             run = partial(self._of_known, repetitions) if paired else self._of_given
-            found = run(draws, bar.advance)
-            return found.with_worlds(self._worlds(worlds, bar.advance))
+            results = run(draws, bar.advance)
+            return results.with_worlds(self._worlds(worlds, bar.advance))
 
     def _of_known(self, repetitions: int, draws: int, done: Callable[[], Any]) -> Found:
         """Run every design on data in which the observed ratings are among the judgments."""
@@ -218,16 +218,16 @@ class _Study:
 
 
 def _write_arrays(make: Callable[[], Any], place: Path) -> Made:
-    made, path = make(), place / "arrays.npz"
-    arrays = _arrays_of(made)
+    part, path = make(), place / "arrays.npz"
+    arrays = _arrays_of(part)
     np.savez_compressed(path, **arrays)
     return [path], {}
 
 
-def _arrays_of(made: Any) -> dict[str, Any]:
-    if isinstance(made, Sums):
-        return made.arrays("")
-    first, second = made
+def _arrays_of(part: Any) -> dict[str, Any]:
+    if isinstance(part, Sums):
+        return part.arrays("")
+    first, second = part
     if isinstance(first, Readings):
         return {**first.arrays(), **second.arrays("lists/")}
     return {**first.arrays("0/"), **second.arrays("1/")}
