@@ -29,7 +29,7 @@ def test_a_training_users_own_profile_has_the_scores_of_the_user(system, ratings
 
 @pytest.mark.parametrize(
     ("system", "tolerance"),
-    [("wrmf(factors=3, iterations=300, steps=5, regularization=1)", 2e-2), ("plsa(topics=2, iterations=2000)", 1e-3)],
+    [("wrmf(factors=3, iterations=60, steps=5, regularization=1)", 2e-2), ("plsa(topics=2, iterations=1000)", 2e-3)],
 )
 def test_folding_in_finds_what_fitting_converged_to(system, tolerance, ratings):
     model = recommender(system).fit(ratings)
