@@ -1,6 +1,6 @@
 """Splits: our time against pandas and scikit-learn on a million ratings, and our memory on a hundred million.
 
-python benchmarks/split.py                          times, 1,000,209 ratings
+python benchmarks/split.py                          times, 1,000,209 ratings; and of checking a split
 python benchmarks/split.py --large 'random'         peak memory, 100,000,000 ratings, one method a process
 """
 
@@ -77,6 +77,12 @@ def compare_times() -> None:
         "random(train=0.8)",
         "per_user(train=0.8, which=last)",
         "temporal(train=0.8)",
+        "temporal(at=most_users, target=first, new_users=drop, new_items=drop)",
+        "temporal(target=5)",
+        "rolling(windows=6, horizon=7d)",
+        "cold_users(left=5, warm=0.2)",
+        "cold_items",
+        "strong_generalisation",
         "train_per_item(l=50)",
         "uniform_test",
         "percentiles",
@@ -87,6 +93,11 @@ def compare_times() -> None:
         theirs = seconds(others[method]) if method in others else None
         rest = "" if theirs is None else f"{theirs:>14.3f} s{theirs / ours:>8.1f}"
         print(f"{method:<34}{ours:>8.3f} s{rest}", flush=True)
+    split = splits.random(ratings, seed=7, validation=0.1)
+    parts = [part.compact() for part in split.parts.values()]
+    print(f"{'check_split, a split':<34}{seconds(lambda: splits.check_split(split)):>8.3f} s")
+    checked = seconds(lambda: splits.check_split(parts[0], parts[2], parts[1]))
+    print(f"{'check_split, three sets of ratings':<34}{checked:>8.3f} s", flush=True)
 
 
 def measure_memory(method: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ REGISTRIES = (
 SETTINGS = dict(vars(cranfield.settings))
 
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
-settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("cranfield")
 
 
@@ -88,6 +89,21 @@ def _files_in_memory():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranfield._files.os.fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unchecked_charts():
+    """Draw charts without checking each part against the schema: ``checked_charts`` does, where figures are tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        if find_spec("altair"):
+            patch.setattr("altair.utils.schemapi.DEBUG_MODE", False)
+        yield
+
+
+@pytest.fixture
+def checked_charts(monkeypatch):
+    """Check every part of a chart against the schema of Vega-Lite."""
+    monkeypatch.setattr("altair.utils.schemapi.DEBUG_MODE", True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -59,7 +59,7 @@ from cranfield.measures import (
 )
 from cranfield.rankings import Run, Targets, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommenders import Recommender
-from cranfield.splits import Split
+from cranfield.splits import Split, SplitCheck, check_split
 
 if TYPE_CHECKING:
     from cranfield import experiments
@@ -89,6 +89,7 @@ __all__ = [
     "Segments",
     "SettingError",
     "Split",
+    "SplitCheck",
     "Targets",
     "Vocabulary",
     "__version__",
@@ -101,6 +102,7 @@ __all__ = [
     "bounds",
     "by_popularity",
     "celma",
+    "check_split",
     "compare",
     "compare_segments",
     "correct_sampled",

@@ -8,6 +8,8 @@ from cranfield import MissingExtraError, SettingError
 from cranfield._figures import PALETTE
 from cranfield.assessments import assess
 
+pytestmark = pytest.mark.usefixtures("checked_charts")
+
 
 @pytest.mark.parametrize("study", ["robustness", "values", "power", "correlation", "aggregation"])
 def test_every_study_is_a_chart_of_its_frame(assessed, study):

@@ -9,6 +9,8 @@ from cranfield._errors import SettingError
 from cranfield.audits import figures
 from cranfield.audits.view import View
 
+pytestmark = pytest.mark.usefixtures("checked_charts")
+
 
 @pytest.mark.parametrize("style", ["screen", "paper"])
 @pytest.mark.parametrize("name", figures.FIGURES)

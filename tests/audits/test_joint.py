@@ -36,7 +36,8 @@ def test_p_values_count_the_draws_that_reach_the_observed_statistic():
 
     def statistics(z):
         ahead, behind = (z >= critical).mean(axis=1), (z <= -critical).mean(axis=1)
-        return np.array([abs(np.median(z, axis=1)), abs(ahead - behind), ahead + behind, abs(z).max(axis=1)])
+        largest = (abs(z) * _regular(x)).max(axis=1)
+        return np.array([abs(np.median(z, axis=1)), abs(ahead - behind), ahead + behind, largest])
 
     drawn, observed = statistics(signs @ unit.T), statistics(z_of(x)[None])
     expected = (1 + (drawn >= observed * (1 - 1e-5)).sum(axis=1)) / (1 + draws)
@@ -45,13 +46,21 @@ def test_p_values_count_the_draws_that_reach_the_observed_statistic():
     assert list(tested.observed.values()) == pytest.approx(observed[:, 0])
 
 
+def _regular(x):
+    """Return (r₀/r)², r being the mean of |x|³ over the mean of x² to the power of 3/2."""
+    x = x.astype(np.float64)
+    r = (np.abs(x) ** 3).mean(axis=1) / np.square(x).mean(axis=1) ** 1.5
+    return (r.min() / r) ** 2
+
+
 def test_p_values_approach_those_of_all_sign_vectors():
     x = np.random.default_rng(5).normal(0.5, 1, size=(3, 8)).astype(np.float32)
     signs = np.array(list(product([-1, 1], repeat=8)))
     z = signs @ (x / np.sqrt(np.square(x).sum(axis=1))[:, None]).T
-    largest, median = np.abs(z).max(axis=1), np.abs(np.median(z, axis=1))
+    regular = _regular(x)
+    largest, median = (np.abs(z) * regular).max(axis=1), np.abs(np.median(z, axis=1))
     tested = _test(x, draws=10_000)
-    assert tested.p["largest"] == pytest.approx((largest >= np.abs(z_of(x)).max() - 1e-6).mean(), abs=0.02)
+    assert tested.p["largest"] == pytest.approx((largest >= (np.abs(z_of(x)) * regular).max() - 1e-6).mean(), abs=0.02)
     assert tested.p["median"] == pytest.approx((median >= abs(np.median(z_of(x))) - 1e-6).mean(), abs=0.02)
 
 
@@ -112,6 +121,17 @@ def test_systems_that_are_equal_everywhere_give_p_1():
     tested = _test(np.zeros((3, 10), dtype=np.float32), draws=99)
     assert set(tested.p.values()) == {1.0}
     assert tested.observed["either"] == 0
+
+
+def test_a_universe_in_which_few_users_decide_counts_less_in_the_largest_difference():
+    rng = np.random.default_rng(8)
+    x = rng.normal(0.1, 1, size=(5, 400)).astype(np.float32)
+    few = np.zeros((1, 400), dtype=np.float32)
+    few[0, :16] = 1.0  # z is 4, and 16 users of 400 make it
+    alone, together = _test(x, draws=500), _test(np.concatenate([x, few]), draws=500)
+    assert np.abs(z_of(few))[0] > np.abs(z_of(x)).max()
+    assert together.observed["largest"] == alone.observed["largest"]
+    assert together.p["largest"] == pytest.approx(alone.p["largest"], abs=0.03)
 
 
 def _rejections(users, universes, replicates, draws):

@@ -69,3 +69,14 @@ def test_a_difference_of_rounding_alone_is_not_a_lead():
     averages = np.array([[0.1 + 0.2], [0.3]])
     assert averages[0] != averages[1]
     assert leads_of(terms.between(0, 1), terms, averages, np.array([False])).lead.tolist() == [0]
+
+
+def test_a_leader_whom_the_test_is_against_is_not_significantly_better():
+    # By the median the first system leads; its mean difference is significantly below 0.
+    values = np.zeros((2, 1, 40))
+    values[0, 0, :20], values[1, 0, 20:] = 0.1, 5.0
+    terms = Terms(values)
+    for averages, significant in (([[0.1], [0.0]], False), ([[0.0], [0.1]], True)):
+        leads = leads_of(terms.between(0, 1), terms, np.array(averages), np.zeros(1, dtype=bool))
+        assert leads.p[0] < 0.001
+        assert leads.significant.tolist() == [significant]

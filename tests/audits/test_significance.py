@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cranfield import compare
+from cranfield._errors import SettingError
 from cranfield.audits import Audit, Grid, Opened, Terms, read_audit
 from cranfield.audits.asking import menu_of
 from cranfield.audits.significance import PairedTest
@@ -87,3 +88,12 @@ def test_tests_are_crossed_with_corrections_and_open_no_universe(tiny):
     menu = menu_of(tiny(systems=three, decisions=Decisions(significance="sign"), audit={"vary": vary}))
     assert menu.names == ("cutoff",)
     assert list(map(str, menu.testings)) == ["sign with holm", "sign", "student with holm", "student"]
+
+
+def test_the_correction_over_all_pairs_at_once_is_holm_in_an_audit_and_cannot_be_opened(tiny):
+    three = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))
+    vary = {"cutoff": [5, 10], "significance": ["permutation", "student"]}
+    menu = menu_of(tiny(systems=three, audit={"vary": vary}))
+    assert [testing.correction for testing in menu.testings] == ["holm", "holm"]
+    with pytest.raises(SettingError, match="correction=max_t looks at all pairs of systems at once"):
+        menu_of(tiny(systems=three, audit={"vary": {**vary, "correction": ["max_t", "none"]}}))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
-from cranfield.audits import Grid, Opened, tables
+from cranfield.audits import Audit, Grid, Opened, tables
+from cranfield.audits.significance import PairedTest
 from cranfield.audits.view import View
 
 
@@ -82,3 +85,48 @@ def test_combinations_that_are_left_out_have_their_reason_and_what_they_share():
     reason = "the lists are too short"
     grid = Grid(opened, cells, np.arange(2), invalid=(((0, 1), reason), ((1, 1), reason)))
     assert tables.left_out(grid).rows == [[reason, "2", "lists condensed"]]
+
+
+@pytest.fixture(scope="module")
+def held_against_truth(grid, terms):
+    averages = terms.values.mean(axis=2, dtype=np.float64)
+    values = {"knn": 0.3, "mf": 0.2, "pop": 0.1}
+    tests = [PairedTest("student", "none"), PairedTest("student", "holm")]
+    advised = ({**ADVICE, "rank": 1}, {**ADVICE, "rank": 2}, {**ADVICE, "rank": None, "reason": "too few users"})
+    audit = Audit.of(grid, ("knn", "mf", "pop"), averages, terms, draws=250, resamples=10, truth=values, testings=tests)
+    return replace(audit, advised=advised)
+
+
+ADVICE = {
+    "setup": "lists full", "metric": "AP@10", "average": "mean", "rank": 1, "score": 0.75, "lower": 0.5, "upper": 0.9,
+    "first": 0.6, "tau": 1.0, "clear": True, "reason": None,
+}  # fmt: skip
+
+
+def test_other_tests_are_seen_from_the_first_system(held_against_truth):
+    frame = held_against_truth.significance().filter(pl.col("question").is_null(), system_a="knn", system_b="mf")
+    rows = tables.tests(held_against_truth, View.of(held_against_truth, "mf", "knn")).rows
+    assert [row[:2] for row in rows] == [["student", "none"], ["student", "holm"]]
+    assert [row[3] for row in rows] == [tables.share_text(share) for share in frame["trails_significantly"]]
+    assert [row[6] for row in rows] == [tables.p_text(p) for p in frame["start_p_corrected"]]
+
+
+def test_a_known_truth_has_a_row_per_option_and_per_pair(held_against_truth):
+    options = tables.truth(held_against_truth)
+    assert options.rows[0][:2] == ["all cells", "–"]
+    assert [row[1] for row in options.rows if row[0] == "split"] == [f"random(train=0.{k})" for k in (2, 5, 8)]
+    assert "the given values" in options.caption
+    pair = tables.truth_pairs(held_against_truth).rows[0]
+    assert pair[:5] == ["knn", "mf", "0.3000", "0.2000", "knn"]
+    assert pair[5].startswith("33 % [")
+
+
+def test_the_best_metric_of_each_design_has_a_row_and_a_failure_its_reason(held_against_truth):
+    rows = tables.advice(held_against_truth).rows
+    assert [row[1] for row in rows] == ["AP@10 (mean)", "too few users"]
+    assert rows[0][2:] == ["0.750", "yes", "1.00"]
+
+
+def test_without_a_truth_other_tests_or_advice_there_are_no_such_rows(audit, view):
+    empty = [tables.tests(audit, view), tables.truth(audit), tables.truth_pairs(audit), tables.advice(audit)]
+    assert all(not table.rows for table in empty)

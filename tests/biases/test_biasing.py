@@ -154,6 +154,7 @@ def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(wo
         ({"runs": {"a": {1: ["x"]}}, "test": {1: {"x": 1}}}, "popularity is counted in the training ratings"),
         ({"runs": {"a": {1: ["x"]}}}, "against test ratings"),
         ({"data": 3}, "int is not ratings"),
+        ({"data": 3, "clip": 0.1}, "clip=0.1 does nothing without propensities"),
         (
             {
                 "data": cf.Ratings.of([1, 2, 3, 4] * 4, list("aaaabbbbccccdddd")),

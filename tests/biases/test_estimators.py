@@ -175,7 +175,7 @@ def test_an_estimate_above_1_gives_a_warning(world, train):
     result = estimate(
         {"mine": world[2]}, test, train=train, n=N, propensities=low, threshold=4, resamples=5, imputations=()
     )
-    assert any("above 1: the propensities" in warning for warning in result.warnings)
+    assert any("is above 1: what it recommends" in warning for warning in result.warnings)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say(world, train):
@@ -198,6 +198,20 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
     assert "left out" in result.notes[0]
     with pytest.raises(cf.SettingError, match="needs observed ratings that are not relevant"):
         estimate(run, positive, train=split.train, n=5, threshold=4, imputations="svd")
+
+
+def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkeypatch):
+    def missing(spelling):
+        raise cf.MissingExtraError(spelling, library="numba", extra="recommend")
+
+    monkeypatch.setattr(estimators, "recommender", missing)
+    (run,) = cf.recommend(split, "popularity", length=5)
+    options = {"train": split.train, "n": 5, "threshold": 4, "resamples": 5}
+    result = estimate(run, split.test, **options)
+    assert "DR (item mean)" in set(result.frame["estimator"])
+    assert result.notes[0].startswith("DR (svd) is left out: ")
+    with pytest.raises(cf.MissingExtraError):
+        estimate(run, split.test, imputations="svd", **options)
 
 
 @pytest.mark.parametrize(

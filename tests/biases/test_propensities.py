@@ -7,6 +7,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.biases import fit_propensities, given_propensities
+from cranfield.biases.propensities import _log_likelihood, _regression
 
 
 def _unseen_sum(split, propensities):
@@ -39,6 +40,9 @@ def test_the_fit_finds_the_law_that_made_the_ratings():
     users, columns = np.nonzero(rng.random(chance.shape) < chance)
     ratings = cf.Ratings.of(users.tolist(), columns.tolist())
     split = cf.splits.random(ratings, train=0.8, seed=1)
+    odds = fit_propensities(split, "logistic")
+    assert odds.exponents[0] == pytest.approx(1.0, abs=0.3)
+    assert 0.2 < odds.exponents[1] < 1.0
     propensities = fit_propensities(split)
     # Test counts are in proportion to training counts; those of users, who have few ratings, say less.
     assert propensities.exponents[0] == pytest.approx(1.0, abs=0.2)
@@ -50,6 +54,25 @@ def test_the_fit_finds_the_law_that_made_the_ratings():
     expected[split.test.user_counts == 0] = 0
     head = np.argsort(-split.train.item_counts)[:20]
     assert expected.sum(axis=0)[head].sum() == pytest.approx(tested[head].sum(), rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["popularity", "logistic"])
+def test_the_regression_is_where_the_likelihood_is_highest(kind):
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(1)
+    design = np.column_stack([np.ones(400), rng.normal(5, 2, 400), rng.normal(4, 1, 400)])
+    pairs = rng.integers(1, 3000, 400).astype(float)
+    linear = design @ [-11.0, 1.1, 0.7]
+    mean = np.minimum(np.exp(linear), 1) if kind == "popularity" else 1 / (1 + np.exp(-linear))
+    found = rng.binomial(pairs.astype(int), mean).astype(float)
+    best = minimize(
+        lambda theta: -_log_likelihood(np.minimum(design @ theta, 50), found, pairs, kind) / 1e4,
+        [-10.0, 1.0, 0.5],
+        method="Nelder-Mead",
+        options={"xatol": 1e-7, "fatol": 1e-12, "maxiter": 5000},
+    )
+    np.testing.assert_allclose(_regression(design, found, pairs, kind)[1:], best.x[1:], rtol=1e-3)
 
 
 def test_given_ones_are_taken_by_pair_and_by_id(split):

@@ -39,7 +39,7 @@ def test_a_hit_among_99_is_likely_far_below_the_top_of_the_catalogue():
 def test_the_interval_holds_the_value_on_the_whole_catalogue(m, replacement):
     n, rng = 300, np.random.default_rng(m)
     inside = 0
-    for seed in range(3):
+    for seed in range(2):
         full = np.minimum(1 + rng.geometric(0.02, 800), n + 1)
         ranks = _sampled(full, m, n, seed, replacement)
         result = correct_sampled(
@@ -50,7 +50,7 @@ def test_the_interval_holds_the_value_on_the_whole_catalogue(m, replacement):
             low - 1e-9 <= value <= high + 1e-9
             for value, low, high in zip(truth, result.frame["lower"], result.frame["upper"])
         )
-    assert inside == 9
+    assert inside == 6
 
 
 def test_with_almost_all_items_sampled_the_value_is_identified_and_right():
@@ -62,8 +62,8 @@ def test_with_almost_all_items_sampled_the_value_is_identified_and_right():
 
 
 def test_with_few_items_sampled_it_is_not_identified():
-    full = 1 + np.random.default_rng(0).geometric(0.01, 500)
-    result = correct_sampled(_sampled(np.minimum(full, 3701), 20, 3700, 1), "HitRate@10", sampled=20, candidates=3700)
+    full = 1 + np.random.default_rng(0).geometric(0.02, 500)
+    result = correct_sampled(_sampled(np.minimum(full, 1001), 10, 1000, 1), "HitRate@10", sampled=10, candidates=1000)
     assert not result.frame["identified"][0]
     assert "not identified" in result.table().text()
 
@@ -92,7 +92,7 @@ def test_numbers_may_differ_between_rows():
 @pytest.mark.parametrize(
     ("ranks", "options", "message"),
     [
-        ([1, 2], {"sampled": 9}, "how many items are candidates is not said"),
+        ([1, 2], {"sampled": 9}, "candidates is missing"),
         ([1, 12], {"sampled": 9, "candidates": 100}, "the rank 12"),
         ([0, 1], {"sampled": 9, "candidates": 100}, "the rank 0"),
         ([1.5], {"sampled": 9, "candidates": 100}, "does not hold whole numbers"),

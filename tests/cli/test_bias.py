@@ -15,7 +15,7 @@ def folder(tmp_path_factory):
     cf.write(ratings, place / "ratings.csv")
     cf.write(split.train, place / "train.csv")
     cf.write(split.test, place / "test.csv")
-    for run in cf.recommend(split, ["average", "random"], length=60):
+    for run in cf.recommend(split, ["average", "popularity"], length=60):
         cf.write_run(run, place / f"{run.name.replace(' ', '-')}.tsv")
     return place
 
@@ -46,6 +46,7 @@ def test_given_lists_are_measured_as_in_python(folder, cranfield):
     train, test = cf.read(folder / "train.csv"), cf.read_test(folder / "test.csv")
     found = cf.bias(runs=cf.read_runs(files), test=test, train=train, groups=3)
     assert json.loads(out)["orders"] == found.orders.to_dicts()
+    assert [row["system"] for row in json.loads(out)["predicted"]] == ["a random ranking", "popularity"]
 
 
 def test_propensities_come_from_a_column(folder, cranfield):
@@ -65,7 +66,7 @@ def test_propensities_come_from_a_column(folder, cranfield):
     )
     code, out, err = cranfield(*command, *files, "--propensities", f"{folder / 'seen.csv'}:seen")
     assert code == 0, err
-    rows = [row for row in json.loads(out)["estimates"] if row["metric"] == "P@10" and row["system"] == "random"]
+    rows = [row for row in json.loads(out)["estimates"] if row["metric"] == "P@10" and row["system"] == "popularity"]
     assert rows[1]["estimate"] == pytest.approx(2 * rows[0]["estimate"])  # every observed item stands for two
 
 

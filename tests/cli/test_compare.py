@@ -45,7 +45,7 @@ def run(files, cranfield):
 def test_a_sentence_and_a_table_are_printed(run):
     out = run("-m", "P@5")
     assert out.startswith("P@5: good is best (")
-    assert "test: permutation; correction: holm" in out
+    assert "test: permutation; correction: max_t" in out
     assert "better/equal/worse" in out
 
 
@@ -55,7 +55,7 @@ def test_csv_and_json_are_the_frame_of_the_function(run):
     scores = cf.measure(["good.csv", "guess.csv", "other.csv"], "test.csv", ["P@5", "nDCG@10"], threshold=4)
     expected = compare(scores).frame()
     assert [float(row["p"]) for row in rows] == expected["p"].to_list() == [row["p"] for row in told["rows"]]
-    assert told["settings"]["correction"] == "holm"
+    assert told["settings"]["correction"] == "max_t"
     assert len(rows) == 6
 
 

@@ -36,7 +36,7 @@ def test_an_argument_has_the_default_of_its_decision(function):
 def test_what_an_expert_would_choose():
     usual = Decisions()
     assert usual.split == Splitting().split == split._DEFAULT == "random(train=0.8)"
-    assert (usual.significance, usual.correction, usual.threshold) == ("permutation", "holm", "auto")
+    assert (usual.significance, usual.correction, usual.threshold) == ("permutation", "max_t", "auto")
     assert usual.metrics == cf.measures.DEFAULT_METRICS
     assert any(metric.endswith("@100") for metric in usual.metrics)
     assert Ranking().threshold == usual.threshold

@@ -10,16 +10,23 @@ import pytest
 import cranfield as cf
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Write a test set and two runs, and go there."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Write a test set and two runs."""
+    folder = tmp_path_factory.mktemp("label")
     world = cf.simulate.world(users=30, items=40, ratings=500, seed=2, times=False)
     split = cf.splits.random(world.ratings, seed=1)
-    cf.write(split.test, tmp_path / "test.csv")
+    cf.write(split.test, folder / "test.csv")
     for run in cf.recommend(split, {"a": "knn(k=10)", "b": "popularity"}, length=10):
-        cf.write_run(run, tmp_path / f"{run.name}.csv")
-    return tmp_path
+        cf.write_run(run, folder / f"{run.name}.csv")
+    return folder
+
+
+@pytest.fixture
+def files(folder, monkeypatch):
+    """Go to where a test set and two runs are."""
+    monkeypatch.chdir(folder)
+    return folder
 
 
 BASE = ("--test", "test.csv", "a.csv", "b.csv", "--threshold", "4", "-m", "P@5")

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import cranfield as cf
+from cranfield.cli import main
 from cranfield.data import read
 from cranfield.rankings.names import file_name
 from cranfield.rankings.recommending import recommend
@@ -278,3 +280,22 @@ def test_what_is_wrong_with_own_code_is_said_in_one_line(own, cranfield, system,
     assert found.code == 2
     assert message in found.err
     assert found.err.count("\n") == 1
+
+
+def test_users_who_are_held_out_whole_are_served_from_their_profiles(tmp_path, capsys):
+    rows = [(user, item) for user in range(20) for item in range(12) if (user * 5 + item * 7) % 4]
+    ratings = cf.Ratings.of(*zip(*rows))
+    split = cf.splits.strong_generalisation(ratings, given=0.5)
+    cf.splits.write(split, tmp_path)
+    parts = {name: str(tmp_path / f"{name}.parquet") for name in ("train", "test", "profiles")}
+    files = ["--train", parts["train"], "--test", parts["test"], "--profiles", parts["profiles"]]
+    main(["recommend", *files, "-s", "ease", "--out", str(tmp_path / "runs")])
+    (ours,) = cf.recommend(split, "ease")
+    assert cf.read_run(tmp_path / "runs" / "ease.parquet").frame().rows() == ours.frame().rows()
+    with pytest.raises(SystemExit):
+        main(["recommend", *files, "-s", "bprmf", "--out", str(tmp_path / "runs")])
+    assert "bprmf cannot score from a profile alone" in capsys.readouterr().err
+    cf.write(cf.Ratings.of(split.train.user_ids.ids(split.train.users[:1]), [99]), tmp_path / "known.parquet")
+    with pytest.raises(SystemExit):
+        main(["recommend", *files[:5], str(tmp_path / "known.parquet"), "-s", "ease", "--out", str(tmp_path / "runs")])
+    assert "1 users of --profiles are in the training part too" in capsys.readouterr().err

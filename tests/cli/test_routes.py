@@ -81,3 +81,17 @@ def test_newcomers_cannot_be_served_where_no_test_part_names_them(clicks, cranfi
     )
     assert found.code == 2
     assert "--newcomers does nothing without --test, which names the newcomers; leave --newcomers out" in found.err
+
+
+def test_the_verdict_says_for_whom_lists_were_made_where_the_record_of_a_run_does(clicks, cranfield, tmp_path):
+    parts = tmp_path / "parts"
+    cranfield("split", clicks / "clicks.csv", "--method", "temporal", "--out", parts, "--format", "csv")
+    files = ("--train", parts / "train.csv")
+    cranfield("recommend", *files, "-s", "popularity", "--min-ratings", "3", "--sample", "20", "--out", tmp_path)
+    cranfield("recommend", *files, "-s", "ease", "--out", tmp_path)
+    runs = [tmp_path / f"{system}.parquet" for system in ("popularity", "ease")]
+    found = json.loads(cranfield("compare", "--test", parts / "test.csv", *runs, "--format", "json").out)
+    said = "The lists of popularity were made for 20 users with at least 3 training ratings, drawn at random; the other"
+    assert sum(sentence.startswith(said) for sentence in found["verdict"]) == 1
+    reduced = cranfield("compare", "--test", parts / "test.csv", *runs, "--coverage", "reduced").out
+    assert reduced.count(said) == 1

@@ -83,6 +83,7 @@ def test_run_without_the_libraries_that_draw_leaves_the_report_out(cranfield, ex
 
 def test_several_data_sets_have_a_page_each(cranfield, experiment, tmp_path):
     text = experiment.read_text() + '[data.other]\nsimulate = "world(users=50, items=30, ratings=700)"\n'
+    text += '[decisions]\nmetrics = ["P@10"]\n'
     experiment.write_text(text)
     code, _, _ = cranfield("run", experiment, "--out", tmp_path / "out")
     assert code == 0

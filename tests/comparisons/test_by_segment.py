@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import cranfield as cf
+from cranfield.comparisons import compare_segments
 from cranfield.comparisons.interactions import interactions
 from cranfield.comparisons.samples import as_scores
-from cranfield.measures import Averaging
+from cranfield.measures import Averaging, Segments
 
 N = 120
 
@@ -141,3 +144,27 @@ def test_everything_is_ready_for_json():
     assert told["of"] == "users"
     assert {row["group"] for row in told["averages"]} == {"light", "heavy"}
     assert "<b>" in cf.compare_segments(segments, significance="student")._repr_html_()
+
+
+@pytest.mark.parametrize("kind", ["users", "items"])
+def test_the_spread_between_repetitions_is_in_the_test_of_an_interaction(kind):
+    """Two systems whose difference inside a group jumps from repetition to repetition, by the same for all users."""
+    rng, users, times = np.random.default_rng(2), 60, 3
+    jumps = np.array([0.3, -0.3, 0.0])
+    parts = []
+    for jump in jumps:
+        values = {"a": rng.normal(0.5, 0.05, users), "b": rng.normal(0.5, 0.05, users)}
+        values["a"][:30] += 0.1 + jump
+        scores = replace(as_scores(values), covered=np.ones((2, users), dtype=bool))
+        group = np.repeat([0, 1], 30).astype(np.int16)
+        codes = np.arange(users, dtype=np.int32) % (30 if kind == "items" else users)
+        parts.append(Segments("g", kind, replace(scores, users=codes, groups=group, group_names=("in", "out"))))
+    alone, crossed_ = Segments.join(parts), Segments.join(parts, range(times))
+    assert alone.scores.repetitions is None
+    plain, spread = (compare_segments(segments, significance="student").interactions for segments in (alone, crossed_))
+    assert plain["interaction"].to_list() == pytest.approx(spread["interaction"].to_list())
+    assert plain["significant"].all()
+    assert not spread["significant"].any()
+    # The means of the repetitions vary by 0.3, so that the error is near 0.3 / √3.
+    assert spread["standard_error"][0] == pytest.approx(0.3 / np.sqrt(3), rel=0.05)
+    assert spread["test"][0].endswith(", users crossed with repetitions")

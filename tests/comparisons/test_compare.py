@@ -265,6 +265,9 @@ def test_tukey_is_not_corrected_twice():
     result = compare(scores_of(_world(3, 1)), significance="tukey(resamples=200)")
     assert result.correction == "none"
     assert result.frame()["p"].to_list() == result.frame()["p_corrected"].to_list()
+    for correction in ("holm", "bonferroni"):
+        with pytest.raises(SettingError, match="would correct twice"):
+            compare(scores_of(_world(3, 1)), significance="tukey(resamples=20)", correction=correction)
 
 
 class TestDisplay:
@@ -446,3 +449,31 @@ def test_a_users_weight_is_the_sum_over_their_lists():
     for name, lists in zip("ab", values):
         means = [lists[:3].mean(), lists[3], lists[4:].mean()]
         assert row[f"mean_{name}"] == pytest.approx(np.average(means, weights=weights))
+
+
+class TestValuesThatAreLeftOut:
+    """Sentence, table, letters, test and page are over the same users."""
+
+    def scores(self, lists_per_user=1) -> Scores:
+        rng = np.random.default_rng(5)
+        values = rng.random((3, 1, 40)) + np.arange(3)[:, None, None] / 4
+        for system, share in enumerate((0.5, 0.2, 0.0)):
+            values[system, 0, rng.random(40) < share] = np.nan
+        users = np.repeat(np.arange(40 // lists_per_user), lists_per_user).astype(np.int32)
+        return scores_of(values, ["RMSE"], users=users, lower=(True,))
+
+    @pytest.mark.parametrize("lists_per_user", [1, 2])
+    def test_the_table_beside_a_comparison_has_its_averages(self, lists_per_user):
+        scores = self.scores(lists_per_user)
+        result = compare(scores)
+        beside = scores.over_common_lists()
+        assert beside.average(by="user") == pytest.approx(result.averages)
+        assert beside.frame(by="user")["lists"].unique().to_list() == [result.frame()["n"][0]]
+        assert scores.average(by="user") != pytest.approx(result.averages)
+
+    def test_each_table_says_over_whom_it_is(self):
+        scores = self.scores()
+        n = compare(scores).frame()["n"][0]
+        own = ", ".join(f"{name} {(~np.isnan(row)).sum()}" for name, row in zip(scores.systems, scores.values[:, 0]))
+        assert f"each system over the users for whom it has a value ({own})" in scores.table().text()
+        assert f"over the {n} users for whom every system has a value" in scores.over_common_lists().table().text()

@@ -48,7 +48,8 @@ def test_a_pair_without_a_p_value_stays_without_one_and_does_not_count(name):
 
 @pytest.mark.parametrize("worlds", [50, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("test", "correction"), [("permutation", "holm"), ("t", "bonferroni"), ("tukey(resamples=199)", None)]
+    ("test", "correction"),
+    [("permutation", "holm"), ("t", "bonferroni"), ("t", "max_t"), ("tukey(resamples=199)", None)],
 )
 def test_the_family_wise_error_stays_at_alpha_under_the_null(test, correction, worlds):
     rng, false = np.random.default_rng(8), 0

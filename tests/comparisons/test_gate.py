@@ -134,7 +134,7 @@ def test_a_system_worse_by_just_the_margin_passes_as_often_as_alpha_in_many_worl
     assert 0.02 <= _shown(1500, systems, 0.02, relative) <= 0.065
 
 
-@pytest.mark.parametrize("margin", ["", "much", "-1%", "0", "100%", True, "nan", "1 percent"])
+@pytest.mark.parametrize("margin", ["", "much", "-1%", "0", "100%", True, "nan", "1 percent", "1%%", "%"])
 def test_what_is_not_a_margin_is_refused(margin):
     with pytest.raises(SettingError, match="is not a margin; write"):
         compare(VALUES).no_worse("new", than="old", by=margin)
@@ -179,3 +179,11 @@ def test_a_gate_without_users_or_with_one_is_undecided_and_has_no_limit():
 def test_a_gate_needs_a_metric():
     with pytest.raises(SettingError, match="a gate needs a metric"):
         compare({"new": [0.5, 0.4], "old": [0.2, 0.1]}).better(than="old", metrics=[])
+
+
+def test_a_system_of_a_gate_may_be_spelled_or_displayed():
+    result = compare({"item mean": VALUES["bad"], "old": VALUES["old"]}, significance="student")
+    assert result.no_worse("average", than="old", by="2%").outcome == "worse"
+    assert result.better("old", than="average").rows["baseline"].item() == "item mean"
+    with pytest.raises(SettingError, match="there is no system 'avarage'"):
+        result.better("old", than="avarage")

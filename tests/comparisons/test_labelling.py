@@ -70,6 +70,14 @@ def test_an_open_comparison_states_its_probability(runs_and_test):
     assert f"with probability {labelling.probability:.3f}" in labelling.sentence
 
 
+def test_a_guess_against_the_judged_items_is_said_to_be_one():
+    test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
+    lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
+    labelling = cf.label(lists, test, "P@2", threshold=4)
+    assert "b is ahead of a with probability" in labelling.sentence
+    assert labelling.sentence.endswith("By the judged items alone a is ahead.")
+
+
 def test_the_probability_is_that_of_simulated_answers(runs_and_test):
     runs, test = runs_and_test
     contest = cf.label(runs, test, "P@5", threshold=4).contest

@@ -492,3 +492,17 @@ def test_the_saddlepoint_takes_over_below_1e_11_and_its_bound_covers_p():
         assert p == pytest.approx(truth, rel=0.01)
         assert abs(p - truth) <= error
         assert error == (1e-13 if method == "lattice" else 1e-11)
+
+
+def test_the_chance_of_a_sum_is_the_same_whatever_was_asked_for_before():
+    from cranfield.comparisons.permutations.enumeration import _Sums
+
+    rng = np.random.default_rng(3)
+    for counts in (np.ones(8), np.array([3.0, 1.0, 2.0, 1.0])):
+        values = np.append(rng.integers(1, 5, len(counts) - 1), 2.0).astype(float)
+        signs = np.array(list(itertools.product((-1, 1), repeat=int(counts.sum()))))
+        sums = signs @ np.repeat(values, counts.astype(int))
+        thresholds = rng.permutation(np.arange(sums.min() - 1, sums.max() + 2, 0.5))
+        found = _Sums.of(values, counts)
+        for threshold in thresholds:
+            assert found.at_least(threshold) == pytest.approx(np.mean(sums >= threshold), abs=1e-12)

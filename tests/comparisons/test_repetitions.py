@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.errors import crossed_test
 from cranfield.comparisons.samples import as_scores, make_samples
@@ -127,3 +128,14 @@ def test_averages_by_user_have_the_spread_in_their_interval():
 )
 def test_the_verdict_says_what_does_not_include_the_spread_between_repetitions(options, sentence):
     assert sentence in compare(_repetitions(np.random.default_rng(1)), **options).verdict[-1]
+
+
+@pytest.mark.parametrize("significance", ["wilcoxon", "sign", "tukey(resamples=20)"])
+def test_a_test_over_users_alone_says_so_in_every_caption_and_is_no_gate(significance):
+    result = compare(_repetitions(np.random.default_rng(1)), significance=significance)
+    name = significance.partition("(")[0]
+    assert ", over users alone, not over the 4 repetitions; " in result.caption
+    for form in (result.latex(), result.markdown(), str(result)):
+        assert "over users alone, not over the 4 repetitions" in form
+    with pytest.raises(SettingError, match=f"a gate over 4 repetitions needs .* significance='{name}"):
+        result.no_worse("one", than="two", by=0.01)

@@ -145,13 +145,24 @@ def test_a_significant_difference_whose_interval_includes_0_is_explained():
     noise = np.random.default_rng(0).normal(0, 0.1, (4, 200))
     noise -= noise.mean(axis=1, keepdims=True)
     systems = {name: 0.5 + gain + row for name, gain, row in zip("abcd", (0.0, 0.024, 0.3, 0.6), noise)}
-    result = compare(systems)
+    result = compare(systems, correction="holm")
     row = result.frame().row(0, named=True)
     assert row["significant"]
     assert row["lower"] < 0 < row["upper"]
     assert result.remarks == [
-        "value: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which "
-        "is stricter than the correction (holm) of p-values."
+        "value: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm."
+    ]
+    agreeing = compare(systems)
+    assert not agreeing.remarks
+    assert not agreeing.frame().row(0, named=True)["significant"]
+
+
+def test_a_difference_that_is_not_significant_although_its_interval_leaves_0_out_is_explained():
+    result = compare({"a": [0.5, 0.51, 0.49, 0.52], "b": [0.1, 0.1, 0.1, 0.1]})
+    assert result.frame()["p"].item() == 0.125
+    assert result.remarks == [
+        "value: a and b do not differ significantly although the interval does not include 0: it is by Student's t, "
+        "the p-value by the permutation test."
     ]
 
 
@@ -159,3 +170,47 @@ def test_the_largest_difference_names_the_better_system_first_whatever_the_order
     values = dict(zip("abc", np.random.default_rng(0).random((3, 30))))
     backwards = dict(reversed(values.items()))
     assert compare(values).verdict == compare(backwards).verdict
+
+
+def test_the_table_of_pairs_has_the_interval_of_the_relative_difference():
+    result = compare(VALUES, baseline="popularity")
+    row = result.frame().row(0, named=True)
+    ends = f"[{100 * row['relative_lower']:+.1f}, {100 * row['relative_upper']:+.1f}]"
+    for form in (result.table().text(), result.markdown(), result.latex(), str(result)):
+        assert ends in form.replace("\\", "")
+    none = compare({"a": [0.0, 0.0, 0.1], "b": [0.0, 0.0, 0.0]}).table()
+    assert none.rows[0][none.header.index("relative")] == "–"
+
+
+def test_level_systems_have_the_size_of_their_largest_difference_once():
+    said = compare(VALUES).verdict[0]
+    size = said.partition("largest difference ")[2].partition(",")[0]
+    assert said.count(size) == 1
+    assert ". The largest difference is between " in said
+
+
+def test_where_nobody_is_first_alone_the_first_sentence_says_so():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    rng = np.random.default_rng(4)
+    user = rng.beta(2, 5, (1, 400))
+    first = np.concatenate([user, user, user - 0.1]) + rng.normal(0, 0.01, (3, 400))
+    second = np.concatenate([user, user - 0.1, user]) + rng.normal(0, 0.01, (3, 400))
+    scores = replace(
+        as_scores(dict(zip("abc", first))),
+        metrics=("P@10", "RR"),
+        values=np.stack([first, second], axis=1),
+        lower_is_better=(False, False),
+    )
+    said = compare(scores).verdict[0]
+    assert said == "by none of 2 metrics is a system first alone: a is level with b by P@10, level with c by RR."
+
+
+def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
+    from cranfield.comparisons.relative import Relative
+
+    wide = Relative(np.array([1.0, 1.0]), np.array([0.5, 0.5]), np.array([1.6, 1.6])).widened(np.array([2.0, 60.0]))
+    assert not np.isnan(wide.upper[0])
+    assert np.isnan([wide.lower[1], wide.upper[1]]).all()

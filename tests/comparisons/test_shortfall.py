@@ -80,3 +80,16 @@ def test_without_a_shortfall_nothing_is_said(test_ratings):
     assert cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall == ()
     assert cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced").shortfall == ()
     assert np.array_equal(cf.measure(runs, test_ratings, "P@1").user_coverage, [1.0, 1.0])
+
+
+def test_what_holds_among_common_users_is_left_out_where_nobody_reads_it(test_ratings, monkeypatch):
+    from cranfield.comparisons.comparing import Comparing, compare_scores
+    from cranfield.measures.averaging import Averaging
+
+    scores = cf.measure(_runs(), test_ratings, "P@1")
+    told, silent = (compare_scores(scores, Comparing(), Averaging(), among_served=among) for among in (True, False))
+    assert told.shortfall
+    assert silent.shortfall == ()
+    assert told.frame().equals(silent.frame())
+    monkeypatch.setattr("cranfield.comparisons.comparing.coverage_shortfall", None)
+    assert cf.discriminative_power(scores).frame().height == 1

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from cranfield._errors import SettingError
 from cranfield.comparisons import compare, simultaneous
 from cranfield.comparisons.effect import effects
 from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.simultaneous import pair_level
+from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.measures import Averaging
 
 MEANS = np.array([0.30, 0.30, 0.32, 0.33, 0.36])
+
+
+def pair_level(sample, alpha, seed):
+    return largest_statistics(sample, seed).level(alpha)
 
 
 def _world(rng, users):
@@ -47,7 +54,7 @@ def test_intervals_of_all_pairs_hold_together_in_many_worlds():
 def test_corrected_p_values_have_simultaneous_intervals_and_uncorrected_ones_single_intervals():
     values = _world(np.random.default_rng(1), 200)
     for significance in ("student", "permutation", "bootstrap", "wilcoxon"):
-        together, alone = (compare(values, significance=significance, correction=one) for one in ("holm", "none"))
+        together, alone = (compare(values, significance=significance, correction=one) for one in (None, "none"))
         width = [one.frame()["upper"] - one.frame()["lower"] for one in (together, alone)]
         assert (width[0] > 1.15 * width[1]).all()
         assert "hold for all pairs of a metric at once" in together.intervals
@@ -84,10 +91,9 @@ def test_equal_systems_and_single_users_do_not_upset_the_level():
 def test_pairs_over_different_users_have_the_same_level_as_over_the_same_ones(monkeypatch):
     values = _world(np.random.default_rng(5), 200)
     (same,), _ = make_samples(as_scores(values), Averaging(by="user"))
-    missing = {name: np.append(column, np.nan if name == "s0" else 0.3) for name, column in values.items()}
-    scores = as_scores(missing)
-    object.__setattr__(scores, "zero_if_undefined", (False,))
-    (other,), _ = make_samples(scores, Averaging(by="user"))
+    more = np.pad(same.values, ((0, 0), (0, 1)), constant_values=0.3)
+    more[0, -1] = np.nan
+    other = replace(same, values=more)
     assert not other.same_users
     monkeypatch.setattr(simultaneous, "_PAIRS_AT_ONCE", 3)
     assert pair_level(other, 0.05, 0) == pytest.approx(pair_level(same, 0.05, 0), rel=0.2)
@@ -109,3 +115,34 @@ def test_influences_of_systems_are_those_of_pairs(average):
     rows, pairs = sample.system_influences(), slice(0, sample.n_pairs)
     a, b = sample.averages(pairs)
     assert rows[sample.first] - rows[sample.second] == pytest.approx(sample.influences(pairs) - (a - b)[:, None])
+
+
+@pytest.mark.parametrize("significance", ["student", "permutation"])
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
+    rng = np.random.default_rng(11)
+    for _ in range(10):
+        result = compare(_world(rng, 60), significance=significance, alpha=alpha)
+        frame = result.frame()
+        includes = (frame["lower"] <= 0) & (frame["upper"] >= 0)
+        assert frame["significant"].to_list() == (~includes).to_list()
+        assert (frame["p_corrected"] >= frame["p"]).all()
+        assert not result.remarks
+
+
+def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_reaches_that_of_the_pair():
+    values = _world(np.random.default_rng(12), 80)
+    (sample,), _ = make_samples(as_scores(values), Averaging(by="user"))
+    largest = largest_statistics(sample, 0)
+    frame = compare(values, significance="student").frame()
+    t = np.abs(frame["difference"] / frame["standard_error"]).to_numpy()
+    share = [(1 + (largest.values >= one).sum()) / 5001 for one in t]
+    assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(share, 10 * frame["p"].to_numpy()))
+
+
+@pytest.mark.parametrize("significance", ["wilcoxon", "sign", "log_student"])
+def test_tests_of_something_else_than_averages_are_corrected_by_holm(significance):
+    values = _world(np.random.default_rng(13), 40)
+    assert compare(values, significance=significance).correction == "holm"
+    with pytest.raises(SettingError, match="correction='max_t' is for tests of averages"):
+        compare(values, significance=significance, correction="max_t")

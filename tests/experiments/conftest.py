@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cranfield.experiments import Experiment, Source, System, run
+from cranfield.experiments import Decisions, Experiment, Source, System, run
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +29,19 @@ def _run_of_tiny(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiny") / "out"
     run(tiny(), folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def _student_run(tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("student") / "out"
+    run(tiny(decisions=Decisions(significance="student")), folder)
+    return folder
+
+
+@pytest.fixture
+def student_folder(_student_run, tmp_path):
+    """A folder of one's own, as running `tiny` with the cheapest of tests leaves it."""
+    return Path(shutil.copytree(_student_run, tmp_path / "out", symlinks=True))
 
 
 @pytest.fixture

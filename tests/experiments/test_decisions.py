@@ -36,7 +36,7 @@ VALUES = {
     "groups": ["pooled", "equal"],
     "coverage": ["full", "reduced"],
     "significance": ["student", "permutation", "permutation(method=monte-carlo)"],
-    "correction": ["holm", "none", "bonferroni"],
+    "correction": ["max_t", "holm", "none", "bonferroni"],
     "alpha": [0.05, 0.01, 0.049999999],
     "baseline": ["none", "knn"],
     "segment": [(), ("activity",), ("activity(new=10)", "period")],
@@ -51,7 +51,7 @@ def test_the_defaults_are_those_of_commands_and_functions():
     assert (start.min_ratings, start.newcomers, start.fill, start.lists) == (0, "unserved", "none", "full")
     assert start.metrics == ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
     assert (start.threshold, start.undefined, start.average, start.coverage) == ("auto", "zero", "mean", "full")
-    assert (start.significance, start.correction) == ("permutation", "holm")
+    assert (start.significance, start.correction) == ("permutation", "max_t")
 
 
 @given(some, some)
@@ -151,7 +151,7 @@ def test_a_spelling_has_one_form():
             "another average",
         ),
         ({"average": "median"}, "set significance='sign'"),
-        ({"significance": "tukey"}, "would correct twice; set correction='none'"),
+        ({"significance": "tukey", "correction": "bonferroni"}, "would correct twice; set correction='none'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_key_and_the_remedy(changes, said):

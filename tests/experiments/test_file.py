@@ -121,7 +121,6 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[systems]\na = { run = 'x.tsv' }", "it may have seen the test part"),
         ("[decisions]\nbaseline = 'knn'\n[systems]\nknm = 'knn'", "baseline='knn' is not one of the systems; did you"),
         ("[decisions]\naverage = 'urisk(baseline=knn)'\n[systems]\nknm = 'knn'", "names no system as its baseline"),
-        ("[decisions]\naverage = 'weighted(by=a.csv:b)'", "weighs by a column of a file, which an experiment does not"),
         ("[systems]\na = { system = 'knm' }", "systems.a: there is no system 'knm'"),
         ("[systems]\na = { system = 'knn', search = { kk = [1] } }", "knn has no parameter 'kk'; did you mean 'k'?"),
         ("[systems]\na = { system = 'knn', search = { k = [1, 0] } }", "systems.a: search: k=0 of knn is out of range"),
@@ -212,5 +211,14 @@ def test_a_table_of_opened_decisions_reads_back_as_it_was():
 def test_a_listed_average_is_called_item_mean_and_may_be_the_baseline_as_it_is_spelled(tmp_path):
     listed = _read(tmp_path, "systems = ['average', 'knn']\n[decisions]\nbaseline = 'average'")
     assert [one.name for one in listed.systems] == ["item mean", "knn"]
-    named = _read(tmp_path, "[systems]\nmine = 'average'")
-    assert [one.name for one in named.systems] == ["mine"]
+    named = _read(tmp_path, "[systems]\nmine = 'average'\naverage = 'average'\n[decisions]\nbaseline = 'average'")
+    assert [one.name for one in named.systems] == ["mine", "item mean"]
+
+
+def test_tukeys_test_needs_no_correction_and_refuses_one_as_compare_does(tmp_path):
+    path = tmp_path / "tukey.toml"
+    path.write_text('[decisions]\nsignificance = "tukey"\n')
+    assert read_experiment(path).decisions.comparing.correction == "none"
+    path.write_text('[decisions]\nsignificance = "tukey"\ncorrection = "holm"\n')
+    with pytest.raises(CranfieldError, match="correction='holm' would correct twice; set correction='none', or leave"):
+        read_experiment(path)

@@ -158,8 +158,7 @@ def test_own_code_cannot_fill(tmp_path):
         read_experiment(path)
 
 
-def test_allow_code_with_a_dry_run_is_refused(file, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["run", str(file), "--dry-run", "--allow-code"])
-    assert stop.value.code == 2
-    assert "--allow-code does nothing with --dry-run" in capsys.readouterr().err
+def test_a_dry_run_takes_allow_code_and_imports_nothing(file, capsys):
+    main(["run", str(file), "--dry-run", "--allow-code"])
+    assert "models" in capsys.readouterr().out
+    assert not (file.parent / "imported").exists()

@@ -14,9 +14,11 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
+from cranfield.cli import main
 from cranfield.data import simulate
 from cranfield.experiments import Decisions, Source, System, plan, run
 from cranfield.experiments.presets import PRESETS
+from cranfield.experiments.store import Store
 from cranfield.splits import apply
 
 
@@ -147,7 +149,7 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
         ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
         ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
         ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
-        ({"significance": "student"}, {"experiment", "results", "card"}),
+        ({"significance": "sign"}, {"experiment", "results", "card"}),
         ({"coverage": "reduced"}, {"experiment", "results", "card"}),
         ({"undefined": "leave out"}, {"experiment", "results", "card"}),
         ({"correction": "none"}, {"experiment", "results", "card"}),
@@ -171,17 +173,17 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
         ),
     ],
 )
-def test_a_change_makes_only_what_depends_on_it(tiny, tiny_folder, changes, made):
+def test_a_change_makes_only_what_depends_on_it(tiny, student_folder, changes, made):
     own = {key: value for key, value in changes.items() if key in ("title", "seed")}
     decisions = {key: value for key, value in changes.items() if key not in own}
-    changed = tiny(**own, decisions=Decisions(**decisions))
-    planned = plan(changed, tiny_folder)
+    changed = tiny(**own, decisions=Decisions(**{"significance": "student", **decisions}))
+    planned = plan(changed, student_folder)
     assert {task.stage for task in planned.tasks if task.state != "kept"} == made
-    run(changed, tiny_folder)
+    run(changed, student_folder)
     # What comes out the same is not gone on with.
-    assert _stages(tiny_folder) <= made
-    assert ("models" in _stages(tiny_folder)) == ("models" in made)
-    assert all(task.state == "kept" for task in plan(changed, tiny_folder).tasks)
+    assert _stages(student_folder) <= made
+    assert ("models" in _stages(student_folder)) == ("models" in made)
+    assert all(task.state == "kept" for task in plan(changed, student_folder).tasks)
 
 
 def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
@@ -306,6 +308,30 @@ def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided
     lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "twin.tsv", separator="\t")
     with pytest.raises(InputError, match=r"twin.tsv: no item of this run is in the test set.* they differ by a prefix"):
         run(divided / "e.toml")
+
+
+@pytest.mark.parametrize("way", [run, plan])
+def test_lists_from_a_file_are_looked_at_before_anything_is_trained(divided, way):
+    lists = pl.read_csv(divided / "mine.tsv", separator="\t")
+    lists.with_columns(item=pl.format("item_{}", "item")).write_csv(divided / "mine.tsv", separator="\t")
+    with pytest.raises(InputError, match=r"mine.tsv: no item of this run is in the test set"):
+        way(divided / "e.toml")
+    assert not list(divided.glob("e/models/*"))
+    assert "models/films/popularity" not in Store(divided / "e").took()
+
+
+@pytest.mark.parametrize("way", [run, plan])
+def test_strict_makes_warnings_of_lists_from_a_file_errors_before_training(divided, way, monkeypatch):
+    copy = "\ntwin = { run = 'mine.tsv' }\n"
+    (divided / "e.toml").write_text((divided / "e.toml").read_text() + copy)
+    monkeypatch.chdir(divided)
+    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; mend it, or leave --strict"):
+        way("e.toml", strict=True)
+    assert "models/films/popularity" not in Store(divided / "e").took()
+    way("e.toml")
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "e.toml", "--strict", *(["--dry-run"] if way is plan else [])])
+    assert stop.value.code == 2
 
 
 def test_a_changed_file_is_noticed(divided):
@@ -452,6 +478,14 @@ def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
     assert results.comparisons().is_empty()
     assert results.sentences("tiny")[0].startswith("P@10: popularity has 0.")
     assert "a statistical test" in results.missing()
+
+
+def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("cranfield.comparisons.comparing.coverage_shortfall", lambda *given: calls.append(given) or ())
+    run(tiny(decisions=Decisions(split="k_fold(k=2)", significance="student")), tmp_path)
+    # Before anything is trained, a rehearsal compares as well.
+    assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
 
 
 def test_several_data_sets_are_kept_apart(tiny, tmp_path):

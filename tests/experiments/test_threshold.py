@@ -48,6 +48,13 @@ def test_a_threshold_above_every_rating_is_an_error_before_any_training(tiny, tm
     assert not list(tmp_path.glob("out/models/*"))
 
 
+def test_a_dry_run_says_which_metrics_have_no_value(tiny, tmp_path):
+    said = str(plan(tiny(decisions=Decisions(threshold=6, metrics=("P@10", "nDCG@10"))), tmp_path / "out"))
+    assert said.splitlines()[-1] == (
+        "tiny: P@10: nothing can be said, since no test rating is 6 or more; the highest is 5"
+    )
+
+
 def test_a_metric_with_a_value_all_the_same_is_measured_and_nobody_is_best_by_the_others(tiny, tmp_path):
     results = run(tiny(decisions=Decisions(threshold=6, metrics=("P@10", "nDCG@10"))), tmp_path / "out")
     first, second, once = results.sentences("tiny")

@@ -306,3 +306,15 @@ def test_judged_lists_measured_without_a_threshold_record_their_own():
     assert (scores.step.settings["threshold"], scores.values.item()) == (4.0, 0.0)
     lower = cf.measure(judged, None, "P@1", threshold=3)
     assert (lower.step.settings["threshold"], lower.values.item()) == (3.0, 1.0)
+
+
+def test_the_usual_threshold_follows_from_training_and_test_ratings_as_in_an_experiment():
+    test = cf.Ratings.of(["ann", "bob"], ["x", "y"], [3, 2])
+    train = cf.Ratings.of(["ann", "bob"], ["y", "x"], [1, 5])
+    lists = {"mine": {"ann": ["x"], "bob": ["y"]}}
+    assert measure(lists, test, "nDCG@2").step.settings["threshold"] == 3
+    assert measure(lists, test, "nDCG@2", train=train).step.settings["threshold"] == 4
+    assert cf.judge(lists, test, train=train).judgments.threshold == 4
+    split = cf.splits.predefined(train, test)
+    with pytest.raises(cf.CranfieldError, match="no user who is served has a test rating of 4 or more"):
+        cf.recommend(split, "popularity", relevant="one")

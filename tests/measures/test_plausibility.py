@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
@@ -50,6 +51,40 @@ def test_ids_that_are_written_otherwise_are_an_error_that_says_how(user, item, f
 def test_a_run_of_other_users_is_an_error_with_three_ids_of_each_side():
     with pytest.raises(InputError, match="the run has 1000, 1001 and 1002, the test set 0, 1 and 2; give the run"):
         _warnings({"mine": _run(user=lambda u: 1000 + u)})
+
+
+@pytest.mark.parametrize("length", [10, 3])
+def test_users_and_items_in_each_others_column_are_said_although_their_ids_overlap(length):
+    rows = [(user, item) for user, items in _run(length=length).items() for item in items]
+    warning = "mine: its users seem to be the items of the test set, and its items the users"
+    turned = {"mine": [(item, user) for user, item in rows]}
+    assert _warnings(turned)[-1].startswith(warning)
+    with pytest.raises(InputError, match="its users seem to be the items"):
+        _warnings(turned, strict=True)
+    test = cf.Ratings.of(TEST.item_ids.ids(TEST.items), TEST.user_ids.ids(TEST.users), TEST.values)
+    assert _warnings({"mine": rows}, test)[-1].startswith(warning)
+
+
+def test_users_and_items_with_the_same_ids_are_told_apart_by_the_lengths_of_lists():
+    users = np.repeat(np.arange(100), 5)
+    test = cf.Ratings.of(users, (users * 7 + np.tile(np.arange(5) ** 3, 100)) % 100)
+    draw = np.random.default_rng(1)
+    rows = [(user, int(item)) for user in range(100) for item in draw.permutation(100)[:20]]
+    assert cf.measure({"mine": rows}, test, "P@5").warnings == ()
+    turned = cf.measure({"mine": [(item, user) for user, item in rows]}, test, "P@5").warnings
+    assert turned[0].startswith("mine: its users seem to be the items")
+
+
+def test_lists_of_the_whole_catalogue_in_swapped_columns_are_noticed_and_those_for_a_few_users_are_not():
+    ratings = cf.simulate.world(users=150, items=60, ratings=3000, seed=1).ratings
+    split = cf.splits.random(ratings)
+    test, (run,) = split.test, cf.recommend(split, "popularity", length=45)
+    rows = run.frame().select("user", "item", "score")
+    assert cf.measure({"mine": rows}, test, "P@5").warnings == ()
+    turned = cf.measure({"mine": rows.rename({"user": "item", "item": "user"})}, test, "P@5").warnings
+    assert any("its users seem to be the items" in warning for warning in turned)
+    few = rows.filter(pl.col("user") <= rows["user"].unique().sort()[9])
+    assert cf.measure({"mine": few}, test, "P@5").warnings == ()
 
 
 def test_items_that_the_training_set_knows_are_no_strangers():

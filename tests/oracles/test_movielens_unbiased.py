@@ -34,7 +34,8 @@ def ndcg(split):
     return of
 
 
-@pytest.mark.parametrize("name", ["puresvd", pytest.param("itemknn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["puresvd", "itemknn"])
 def test_knowing_the_user_beats_popularity_and_chance(ndcg, name):
     assert ndcg(name) > 1.2 * ndcg("popularity") > 2 * ndcg("random")
 

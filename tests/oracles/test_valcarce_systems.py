@@ -46,7 +46,8 @@ def _means(split, system):
 
 
 @pytest.mark.parametrize(
-    "system", [name if name in QUICK else pytest.param(name, marks=pytest.mark.hours) for name in PUBLISHED]
+    "system",
+    [pytest.param(name, marks=pytest.mark.slow if name in QUICK else pytest.mark.hours) for name in PUBLISHED],
 )
 def test_the_published_values_come_out(split, system):
     values, tolerance = PUBLISHED[system]

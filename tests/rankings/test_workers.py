@@ -156,11 +156,15 @@ def _limits(name, thing):
     ]
 
 
+def _threads(name, thing):
+    return cf.settings.workers
+
+
 def test_workers_share_the_threads(importable, monkeypatch):
-    for threads, each in ((1, 1), (4, 2)):
+    for threads, each, function in ((1, 1, importable._threads), (4, 2, importable._limits)):
         monkeypatch.setattr(cf.settings, "threads", threads)
-        done = list(run_in_workers(importable._limits, [("a", 0), ("b", 0)], 2))
-        assert {number for one in done for number in one.result} == {each}
+        done = list(run_in_workers(function, [("a", 0), ("b", 0)], 2))
+        assert {number for one in done for number in np.atleast_1d(one.result).tolist()} == {each}
 
 
 def test_leaving_ends_the_workers(split):

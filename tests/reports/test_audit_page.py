@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,10 +124,11 @@ def test_a_page_of_many_systems_has_the_best_and_says_so(audit, monkeypatch, und
     monkeypatch.setattr(audited, "_MOST_BYTES", 1)
     section = audit_section(audit)
     assert section.data["systems"] == list(audit.systems_at_start[:2])
+    assert "The page has the best 2 of 4 systems." in section.html
     monkeypatch.setattr(audited, "_MOST_BYTES", 3 * len(json.dumps(section.data["pairs"][0])) + 4000)
     section = audit_section(audit)
     assert len(section.data["systems"]) == 3
-    assert "The page has the best 3 of 4." in section.html
+    assert "The page has the best 3 of 4 systems." in section.html
 
 
 def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
@@ -166,6 +168,27 @@ def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
     row = re.search(r"<tr><th[^>]*>nothing is &lt;relevant&gt;</th>(.*?)</tr>", html)[1]
     assert ">1<" in row
     assert "cutoff 10, lists condensed" in row
+
+
+def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, undrawn):
+    values = np.random.default_rng(0).normal(size=(2, 2, 30))
+    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    plain = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5)
+    assert "audit-truth" not in audit_section(plain).html
+    true = dict.fromkeys(evil[:1], 0.3) | dict.fromkeys(evil[1:2], 0.2)
+    known = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5, truth=true)
+    advised = ("AP@10", "P@10")
+    rows = [
+        {"setup": metric, "metric": metric, "average": "mean", "rank": 1, "score": 0.5, "lower": 0.4, "upper": 0.6,
+         "first": 0.6, "tau": 0.2, "clear": False, "reason": None}
+        for metric in advised
+    ]  # fmt: skip
+    section = audit_section(replace(known, advised=tuple(rows)))
+    assert 'id="audit-truth"' in section.html
+    assert 'id="audit-advice"' in section.html
+    assert section.html.count("The advice on metrics is not the same") == 1
+    assert section.html.count("Under the starting point ") == 1
+    assert {"audit-truth", "audit-advice"} <= set(section.tables)
 
 
 def test_headings_do_not_skip_a_level(page):

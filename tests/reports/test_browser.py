@@ -214,6 +214,7 @@ def test_significance_follows_the_decisions_as_compare_finds_it(
     coverage = "full" if policy == "count as 0" else "reduced"
     options = {
         "significance": "student",
+        "correction": "holm",
         "baseline": best,
         "average": average,
         "coverage": coverage,
@@ -276,7 +277,7 @@ def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path
     means = dict(zip(SYSTEMS, measured.average()[:, 0]))
     assert back["average"].to_list() == pytest.approx([means[one] for one in order(page)], rel=1e-6)
     best = order(page)[0]
-    found = cf.compare(measured, significance="student", baseline=best, metrics=["P@5"]).frame()
+    found = cf.compare(measured, significance="student", correction="holm", baseline=best, metrics=["P@5"]).frame()
     p = dict(zip(found["system_a"], found["p_corrected"]))
     assert back["p_against_best"].to_list()[1:] == pytest.approx([p[one] for one in order(page)[1:]], rel=1e-6)
     assert back["metric"].unique().to_list() == ["P"]
@@ -328,6 +329,24 @@ def test_the_matrix_follows_the_chosen_metric(open_page):
     page.locator("#pairs-metric").select_option(label="RR@10")
     page.locator("#pairs-show").select_option(label="effect size d_z")
     assert page.locator(".matrix caption").inner_text().startswith("RR@10: effect size d_z")
+
+
+def test_the_matrix_shows_relative_differences_with_their_intervals_from_either_side(open_page, measured):
+    page = open_page()
+    page.locator("#pairs-show").select_option(label="relative difference, with its interval")
+    cells = page.locator(".matrix tbody td").all_inner_texts()
+    rows = cf.compare(measured).frame().filter(metric=measured.metrics[0])
+    row = rows.sort(pl.col("relative").abs()).row(-1, named=True)
+    ratios = np.array([1 + row[name] for name in ("relative", "relative_lower", "relative_upper")])
+    for value, low, high in (ratios - 1, (1 / ratios - 1)[[0, 2, 1]]):
+        value, low, high = (_percent(number) for number in (value, low, high))
+        assert any(cell.split("\n") == [f"{value} %", f"[{low}, {high}]"] for cell in cells)
+
+
+def _percent(share: float) -> str:
+    """Write a share as the page does."""
+    text = f"{abs(100 * share):.{1 if abs(share) < 0.0995 else 0}f}"
+    return f"{'−' if share < 0 else '+'}{text}"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

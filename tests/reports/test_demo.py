@@ -133,6 +133,9 @@ def test_the_first_systems_of_the_published_table_and_the_truly_best_are_audited
     assert set(found.audit.systems) == {*published[:4], truly[0]}
     assert found.audit.systems_at_start[0] == published[0]
     assert found.audit.grid.n_cells == 72
+    pairs = found.audit.truth("pairs")
+    true = dict(zip(found.systems, found.averages(TRUTH)))
+    assert pairs["true_a"].to_list() == pytest.approx([true[system] for system in pairs["system_a"]])
     assert '<section id="audit"' in page
     assert "can still be the worse system" in page
 

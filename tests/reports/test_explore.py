@@ -51,7 +51,13 @@ def test_p_values_are_those_of_a_comparison_with_the_best(explored, variants, av
     row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
     found = cf.compare(
-        scores, significance="student", baseline=best, average=average, coverage=coverage, metrics=["P@5"]
+        scores,
+        significance="student",
+        correction="holm",
+        baseline=best,
+        average=average,
+        coverage=coverage,
+        metrics=["P@5"],
     ).frame()
     expected = dict(zip(found["system_a"], found["p_corrected"]))
     for s, system in enumerate(SYSTEMS):
@@ -99,7 +105,7 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
     row = found.find(**label_of("test", scores, "Recall@5"))
     best = SYSTEMS[int(np.argmax(found.means[row]))]
-    told = cf.compare(scores, significance="student", baseline=best, undefined="leave out").frame()
+    told = cf.compare(scores, significance="student", correction="holm", baseline=best, undefined="leave out").frame()
     assert sorted(one for one in found.p[row] if one == one) == sorted(told["p_corrected"])
 
 

@@ -20,6 +20,7 @@ from cranfield._figures import look
 from cranfield.reports import figures
 
 SVG = "{http://www.w3.org/2000/svg}"
+pytestmark = pytest.mark.usefixtures("checked_charts")
 
 
 def texts(chart) -> list[str]:

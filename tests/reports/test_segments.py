@@ -14,6 +14,8 @@ def test_the_section_shows_averages_verdicts_and_interactions(make_scores, evil)
     assert "given, b (20 users): P@5:" in section.html
     assert evil[0] not in section.html
     assert set(section.tables) == {"segments-given", "segments-given-pairs", "segments-given-interactions"}
+    assert 'id="figure-segments-given"' in section.html
+    assert "the best of a group in colour." in section.html
     assert section.html.count("<tr>") == 1 + 2 * len(scores.systems)
 
 

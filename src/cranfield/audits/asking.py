@@ -22,6 +22,7 @@ from cranfield.audits.options import (
 )
 from cranfield.audits.presets import USUAL, preset_options
 from cranfield.audits.significance import OPENED, PairedTest
+from cranfield.comparisons.comparing import CORRECTION
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.recommenders import recommender
@@ -146,6 +147,13 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
     for name in OPENED:
         start = getattr(experiment.decisions, name)
         stated = _values(experiment, openable(name, experiment), options) if name in options else ()
+        if CORRECTION in stated:
+            raise SettingError(
+                f"audit.vary: correction={CORRECTION} looks at all pairs of systems at once, and an audit at one pair "
+                "at a time; open holm, bonferroni or none"
+            )
+        # In its place stands the correction of p-values that is nearest to it.
+        start = "holm" if start == CORRECTION else start
         values[name] = tuple(dict.fromkeys((start, *stated)))
         if name in options and len(values[name]) < 2:
             raise SettingError(f"audit.vary: {name} has one option, {start}; list at least two, or leave it out")

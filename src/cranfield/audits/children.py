@@ -96,6 +96,7 @@ class Children:
             parts,
             [places.of(data, _ids(part[0])) for part in parts],
             None if isinstance(start.length, str) else start.length,
+            windows=[part.fold for part in line.units("part")] if line.decisions.has_windows else None,
         )
         line.forget()
         return given_lists(lists, _given(line), condensed=line.decisions.measuring.lists == "condensed")

@@ -44,7 +44,7 @@ class GivenLists(SetupLists):
 def given_lists(lists: SetupLists, given: Sequence[bool], *, condensed: bool) -> SetupLists:
     """Return the lists of a set-up, condensed or not, with a check of those that are given."""
     parts = [[judged.condensed() for judged in part] for part in lists.parts] if condensed else lists.parts
-    return GivenLists(parts, lists.users, lists.length, given)
+    return GivenLists(parts, lists.users, lists.length, lists.windows, given)
 
 
 def _check(parts: Sequence[Judged], cutoff: int | None) -> None:

@@ -35,7 +35,8 @@ class Leads:
     lead
         1 where the first system is better, −1 where the second is, 0 where they are equal.
     significant
-        Whether p is below α.
+        Whether the leader is significantly better: p is below α, and the sign of d_z is that of the lead. They can
+        differ where the average is not a sum over users, such as a median, since p is that of the mean difference.
     """
 
     difference: Floats
@@ -59,7 +60,7 @@ def leads_of(
     # Sums in another order may differ in their last digits, and that is not a lead.
     equal = np.abs(difference) <= _ROUNDING * np.abs(averages).max(axis=0)
     lead = np.where(equal, 0, np.sign(np.where(lower_is_better, -difference, difference))).astype(np.int8)
-    return Leads(difference, relative, z, d_z, p, lead, p < alpha)
+    return Leads(difference, relative, z, d_z, p, lead, (p < alpha) & (np.sign(d_z) == lead))
 
 
 def z_of(x: Singles) -> Floats:

@@ -145,5 +145,6 @@ def measurement_of(menu: Menu, values: Mapping[str, Any]) -> Measurement:
 
 def averaging_of(menu: Menu, values: Mapping[str, Any]) -> Averaging:
     """Return how the values of a universe are averaged, by the name of the decision."""
-    start = menu.experiment.decisions.averaging
+    # As it is stated: whether windows count equally depends on the split of the universe.
+    start = menu.experiment.decisions.group(Averaging)
     return start.with_(**{name: value for name, value in values.items() if name in AVERAGED})

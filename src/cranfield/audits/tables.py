@@ -24,7 +24,7 @@ STATISTICS_IN_WORDS = {
     "median": "median z, absolute",
     "net": "share significant for one minus share significant for the other, absolute",
     "either": "share significant, one way or the other",
-    "largest": "largest z, absolute",
+    "largest": "largest z, absolute, less where few users decide",
 }
 """What each statistic of the joint test is."""
 
@@ -41,6 +41,7 @@ def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
         "shares": shares(audit, view),
         "joint": joint(audit, view),
         "joint-by-question": joint_by_question(audit, view),
+        "tests": tests(audit, view),
         "influence": influence(view),
         "interactions": interactions(view),
         "flips": flips(view),
@@ -56,6 +57,9 @@ def audit_tables(audit: Audit) -> dict[str, Table]:
         "pairs": pairs(audit),
         "seeds": seeds(audit),
         "left-out": left_out(audit.grid),
+        "truth": truth(audit),
+        "truth-pairs": truth_pairs(audit),
+        "advice": advice(audit),
     }
 
 
@@ -118,6 +122,30 @@ def joint_by_question(audit: Audit, view: View) -> Table:
     caption = (
         f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
         "the pairs of systems, by statistic"
+    )
+    return Table(header, rows, caption)
+
+
+def tests(audit: Audit, view: View) -> Table:
+    """Return what other tests and corrections say of a pair, over all universes to which they apply."""
+    names = ["leads_significantly", "trails_significantly"]
+    rows = [
+        [
+            row["significance"],
+            row["correction"],
+            f"{row['universes']:,}",
+            *(share_text(row[name]) for name in (names if view.sign > 0 else reversed(names))),
+            p_text(row["start_p"]),
+            p_text(row["start_p_corrected"]),
+        ]
+        for row in audit.tests
+        if (row["system_a"], row["system_b"]) == view.pair.systems and row["question"] is None
+    ]
+    header = ["test", "correction", "universes", f"{view.first} significantly", f"{view.second} significantly",
+              "p at the start", "corrected"]  # fmt: skip
+    caption = (
+        f"Other tests and corrections, {view.first} against {view.second}: share of the cells where one is "
+        "significantly better, of the universes to which the test applies, and p under the starting point"
     )
     return Table(header, rows, caption)
 
@@ -298,6 +326,65 @@ def left_out(grid: Grid) -> Table:
     total = sum(map(len, by_reason.values()))
     caption = f"The {total:,} combinations that are left out, with the reason and the options that all of them have"
     return Table(["reason", "combinations", "options"], rows, caption)
+
+
+def truth(audit: Audit) -> Table:
+    """Return which options bring the measured order nearest to the true one; none where no truth is known."""
+    rows = [
+        [
+            row["decision"] or "all cells",
+            row["option"] or DASH,
+            f"{row['cells']:,}",
+            f"{number_text(row['tau'], 2)} [{number_text(row['lower'], 2)}, {number_text(row['upper'], 2)}]",
+        ]
+        for row in (audit.known.options if audit.known else ())
+    ]
+    caption = (
+        "Mean of Kendall's tau between the measured and the true order of the systems over the cells with an option, "
+        f"with 95 % intervals over resampled users. True values: {audit.known.source if audit.known else ''}"
+    )
+    return Table(["decision", "option", "cells", "tau"], rows, caption)
+
+
+def truth_pairs(audit: Audit) -> Table:
+    """Return how often the truly better system of each pair leads; none where no truth is known."""
+    rows = [
+        [
+            row["system_a"],
+            row["system_b"],
+            number_text(row["true_a"]),
+            number_text(row["true_b"]),
+            row["truly_better"] or "neither",
+            DASH if row["right"] is None else interval_text(row["right"], row["lower"], row["upper"]),
+            share_text(row["right_significantly"]),
+            share_text(row["wrong_significantly"]),
+        ]
+        for row in (audit.known.pairs if audit.known else ())
+    ]
+    header = ["system", "against", "true value", "of the other", "truly better", "it leads", "significantly",
+              "the other significantly"]  # fmt: skip
+    caption = "Shares of the cells in which the truly better system leads, and in which either leads significantly"
+    return Table(header, rows, caption)
+
+
+def advice(audit: Audit) -> Table:
+    """Return the metric that scores highest under each split and target design; none where none was assessed."""
+    rows = [
+        [
+            row["setup"],
+            row["reason"] if row["rank"] is None else f"{row['metric']} ({row['average']})",
+            number_text(row["score"], 3),
+            {True: "yes", False: "no", None: DASH}[row["clear"]],
+            number_text(row["tau"], 2),
+        ]
+        for row in audit.advised
+        if row["rank"] in (1, None)
+    ]
+    caption = (
+        "The metric that scores highest in the advice under each split and target design, whether the choice is clear, "
+        "and tau between the scores of all metrics and those under the starting point"
+    )
+    return Table(["set-up", "metric", "score", "clear", "tau"], rows, caption)
 
 
 def _cells(grid: Grid) -> str:

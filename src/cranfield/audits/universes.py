@@ -16,7 +16,7 @@ from cranfield.audits.all_systems import rescaled
 from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
 from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging
+from cranfield.measures.averaging import OF_GROUPS, Averaging
 from cranfield.measures.counting import counted, over_groups
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
@@ -39,11 +39,14 @@ class SetupLists:
         Of each part, the place of each list's user among all users of the audit.
     length
         The length that lists have where a metric states no cut-off; None for all of it.
+    windows
+        The window of time of each part, where there are several: each counts the same in every average.
     """
 
     parts: Sequence[Part]
     users: Sequence[NDArray[np.int64]]
     length: int | None = None
+    windows: Sequence[int] | None = None
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -108,6 +111,8 @@ class SetupLists:
     @cached_property
     def groups(self) -> NDArray[np.int16] | None:
         """The group of each list; None if the lists are not grouped."""
+        if self.windows is not None:
+            return np.repeat(np.array(self.windows, dtype=np.int16), [len(users) for users in self.users])
         groups = [part[0].groups for part in self.parts]
         known = [group for group in groups if group is not None]
         return np.concatenate(known) if len(known) == len(groups) else None
@@ -172,7 +177,12 @@ class MeasuredLists:
         values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
         kind = averaging.kind
         own = self._weights(kind)
-        if averaging.groups == "equal":
+        if self.lists.windows is not None and kind.spelling.name not in OF_GROUPS:
+            raise SettingError(
+                f"windows of time are averaged each and then together, and average='{kind}' is not a mean; use "
+                "average='mean' or 'weighted'"
+            )
+        if averaging.groups == "equal" or self.lists.windows is not None:
             return self._over_groups(averaging, values, kept, own)
         covered = self.lists.covered & kept if averaging.coverage == "reduced" else kept[None]
         per_user, counts = self.lists.by_user(values, np.broadcast_to(covered, values.shape).astype(np.float64))

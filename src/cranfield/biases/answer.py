@@ -139,7 +139,7 @@ class Bias:
         best = rows[order[0]]
         times = self.times.frame().filter(system=order[0])["times_random"][0]
         beside = f", {times:,.1f} times what a random ranking scores" if times is not None else ""
-        said = [
+        sentences = [
             f"{best['system']} has the best {self.metric} of the systems beside popularity, "
             f"{number_text(best['mean'])}{beside}. Ranking by popularity alone reaches "
             f"{percent_text(best['reached'], ' %')} of it."
@@ -150,23 +150,23 @@ class Bias:
             if rows[name]["partial_correlation"] is not None and not np.isnan(rows[name]["partial_correlation"])
         ]
         if correlated:
-            said.append(
+            sentences.append(
                 "Over users, given how many relevant items each has, the scores correlate with those of popularity by "
                 f"{', '.join(correlated)}."
             )
         known = [row for row in (rows[name] for name in order) if not np.isnan(row["recommended"])]
         if known:
-            said.append(
+            sentences.append(
                 f"What {known[0]['system']} recommends is {known[0]['recommended']:.1f} times as popular as an item of "
                 f"the catalogue; {percent_text(known[0]['head'], ' %')} of it is in the head, the most popular items "
                 "with a fifth of all ratings."
             )
-        return said
+        return sentences
 
     def _on_orders(self) -> list[str]:
         if len(self.protocols) == 1:
-            return ["No neutral protocol is possible with these ratings, so that nothing is said about the order."]
-        said = []
+            return ["No neutral protocol is possible with these ratings, so that nothing is sentences about the order."]
+        sentences = []
         places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
         for name, tau in self.agreement.items():
             before, after = places[CHOSEN, self.popularity], places[name, self.popularity]
@@ -176,8 +176,8 @@ class Bias:
                 else f"popularity goes from place {before} to {after}"
             )
             agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(tau, 2)}"
-            said.append(f"Under {name} ({SAYS[name]}) {agrees}: {moved}.")
-        return said
+            sentences.append(f"Under {name} ({SAYS[name]}) {agrees}: {moved}.")
+        return sentences
 
     def _on_changes(self) -> list[str]:
         if len(self.protocols) == 1:
@@ -188,8 +188,9 @@ class Bias:
         firm = sum(better is not None for *_, better in self._better(CHOSEN))
         if changed.height == 0:
             return [f"All {firm} significant differences under {CHOSEN} stand under every neutral protocol."]
-        said = [
-            f"{pairs} of {every} pairs of systems have another conclusion under a neutral protocol; {firm} differ "
+        have = "has" if pairs == 1 else "have"
+        sentences = [
+            f"{pairs} of {every} pairs of systems {have} another conclusion under a neutral protocol; {firm} differ "
             f"significantly under {CHOSEN}."
         ]
         kinds = changed.sort(pl.col("change") == "is lost").group_by(
@@ -197,13 +198,13 @@ class Bias:
         )
         for place, ((a, b, chosen, change), rows) in enumerate(kinds):
             if place == _SPELLED:
-                said.append("More changes are in the table of conclusions.")
+                sentences.append("More changes are in the table of conclusions.")
                 break
             other = b if chosen == a else a
             where = listed(rows["protocol"].to_list())
             ending = "it is the other way round" if change == "turns round" else "that is not significant"
-            said.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
-        return said
+            sentences.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
+        return sentences
 
     def tables(self) -> dict[str, Table]:
         """Return the tables by name: what popularity explains, the orders, the conclusions that change, and others."""
@@ -257,8 +258,8 @@ class Bias:
         cells = {(row["protocol"], row["system"]): row for row in self.orders.iter_rows(named=True)}
         rows = []
         for system in self.protocols[0].scores.systems:
-            found = [cells[name, system] for name in names]
-            rows.append([system, *(f"{number_text(row['mean'])} ({row['place']})" for row in found)])
+            measured = [cells[name, system] for name in names]
+            rows.append([system, *(f"{number_text(row['mean'])} ({row['place']})" for row in measured)])
         notes = [f"{name}: {SAYS[name]}." for name in names]
         return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
 
@@ -311,8 +312,8 @@ class Bias:
         return f"{verdict}\n\n{tables}\n\n{unknown}"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in [*self.verdict, *self.caveats])
-        return said + "".join(table.html() for table in self.tables().values())
+        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in [*self.verdict, *self.caveats])
+        return sentences + "".join(table.html() for table in self.tables().values())
 
 
 def _change(before: str | None, after: str | None) -> str:

@@ -19,7 +19,7 @@ from cranfield.biases.precision_formulas import expected_precision
 from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
 from cranfield.biases.random_rankings import RandomTargets, times_random_of
 from cranfield.comparisons import compare
-from cranfield.data import Ratings
+from cranfield.data import UNKNOWN, Ratings
 from cranfield.data.relevance import AUTO, threshold_on
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.context import Context
@@ -30,8 +30,9 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
 from cranfield.recommenders.adapters import named_systems
+from cranfield.splits.split import Split
 
-SYSTEMS = ("popularity", "random", "average", "knn", "wrmf")
+SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
 """The systems that are trained where none are named."""
 
 POPULARITY = "popularity"
@@ -79,7 +80,7 @@ def bias(
     ties
         How runs that are read here order items of equal score.
     alpha
-        The level of significance of the tests, which are permutation tests of all pairs with Holm's correction.
+        The level of significance of the tests, which are permutation tests of all pairs, corrected by max-|t|.
     propensities, clip
         Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
     seed, jobs
@@ -89,29 +90,37 @@ def bias(
     --------
     >>> import cranfield as cf
     >>> world = cf.simulate.world(120, 80, 3_000, seed=1)
-    >>> found = cf.bias(world.ratings, ["popularity", "random"], groups=4, nonrelevant=10)
-    >>> [protocol.name for protocol in found.protocols]
+    >>> answer = cf.bias(world.ratings, ["popularity", "random"], groups=4, nonrelevant=10)
+    >>> [protocol.name for protocol in answer.protocols]
     ['AR', 'P1R', 'U1R', 'UAR']
     """
     measured = _metric(metric)
     alpha, seed = check.share("alpha", alpha), check.whole("seed", seed, at_least=0)
     groups, nonrelevant = check.whole("groups", groups, at_least=2), check.whole("nonrelevant", nonrelevant)
+    if propensities is None and clip != 0:
+        raise SettingError(f"clip={clip} does nothing without propensities; leave it out, or give propensities=...")
     if (data is None) == (runs is None):
         raise SettingError("give ratings to train systems on, or runs=... with test=... and train=...; one of the two")
     if data is not None:
-        found = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
+        protocols = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
         level = threshold_on(data, threshold)
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
-        found, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed)
-    answer = _answer(found, measured, level, alpha, seed, given=data is None)
+        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed)
+    answer = _answer(protocols, measured, level, alpha, seed, given=data is None)
     if propensities is None:
         return answer
     estimates = estimate(
-        list(found.runs), found.split.test, train=found.split.train, n=measured.cutoff or 10, threshold=level,
-        propensities=propensities, clip=clip, seed=seed,
-    )  # fmt: skip
+        list(protocols.runs),
+        protocols.split.test,
+        train=protocols.split.train,
+        n=measured.cutoff or 10,
+        threshold=level,
+        propensities=propensities,
+        clip=clip,
+        seed=seed,
+    )
     return replace(answer, estimates=estimates)
 
 
@@ -170,83 +179,93 @@ def _of_lists(
     return protocols_of_lists(lists, split, metric, level, groups=groups, seed=seed), level
 
 
-def _answer(found: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
+def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
     """Put together what was measured, what popularity explains of it, and what the tests say."""
     cutoff = metric.cutoff
     assert cutoff is not None
-    scores, runs = found.protocols[0].scores, list(found.runs)
+    scores, runs = protocols.every[0].scores, list(protocols.runs)
     scores.check_measured()
     comparisons = {}
-    for protocol in found.protocols:
+    for protocol in protocols.every:
         decisions = protocol.averaging
         comparisons[protocol.name] = compare(
             protocol.scores, alpha=alpha, seed=seed, by=decisions.by, groups=decisions.groups
         )
     measuring = Measuring(metrics=[str(metric)], threshold=level)
-    judged = as_judged(runs, found.split.test, level, Context(found.split.train))
+    judged = as_judged(runs, protocols.split.test, level, Context(protocols.split.train))
     baseline = RandomTargets.of(judged)
-    targets = density(found.split, threshold=level)
-    predicted, departures = _predicted(found, targets, level, cutoff)
+    targets = density(protocols.split, threshold=level)
+    predicted, departures = _predicted(protocols, targets, level, cutoff)
     return Bias(
         metric=str(metric),
         threshold=level,
         popularity=POPULARITY,
-        shares=popularity_shares(scores, POPULARITY, runs, found.split, cutoff),
-        groups=by_popularity_group(runs, found.split, cutoff, level),
-        protocols=found.protocols,
+        shares=popularity_shares(scores, POPULARITY, runs, protocols.split, cutoff),
+        groups=by_popularity_group(runs, protocols.split, cutoff, level),
+        protocols=protocols.every,
         comparisons=comparisons,
         times=times_random_of(scores, baseline, measuring, PLAIN, seed),
         density=targets,
         predicted=predicted,
         departures=departures,
-        notes=found.notes,
-        caveats=_caveats(found, runs, level, given=given),
+        notes=protocols.notes,
+        caveats=_caveats(protocols, runs, level, given=given),
     )
 
 
-def _predicted(found: Protocols, targets: Density, level: float, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _predicted(protocols: Protocols, targets: Density, level: float, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the precision of random ranking and of popularity as predicted and as measured, and why they differ."""
-    run = next(run for run in found.runs if run.name == POPULARITY)
-    measured = measure(run, found.split.test, f"P@{n}", threshold=level).average().item()
-    ours = run if run.item_ids == found.split.train.item_ids and run.user_ids == found.split.train.user_ids else None
+    run = next(run for run in protocols.runs if run.name == POPULARITY)
+    measured = measure(run, protocols.split.test, f"P@{n}", threshold=level).average().item()
+    ours = _in_codes_of(protocols.split, run)
     rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
     departures: tuple[str, ...] = ()
     if ours is not None:
-        expected = expected_precision(ours, found.split, targets, n)
+        expected = expected_precision(ours, protocols.split, targets, n)
         departures = expected.departures
         rows.append((POPULARITY, expected.equation, expected.low, measured))
     names = {"system": pl.String, "equation": pl.String, "predicted": pl.Float64, "measured": pl.Float64}
     return pl.DataFrame(rows, schema=names, orient="row"), departures
 
 
-def _caveats(found: Protocols, runs: Sequence[Run], level: float, *, given: bool) -> tuple[str, ...]:
+def _in_codes_of(split: Split, run: Run) -> Run | None:
+    """Return a run over the vocabularies of a split; None if it holds what the split does not know."""
+    users, items = (getattr(split.train, name).translation(getattr(run, name)) for name in ("user_ids", "item_ids"))
+    users = run.users if users is None else users[run.users]
+    items = run.items if items is None else items[run.items]
+    if (users == UNKNOWN).any() or (items == UNKNOWN).any() or (np.diff(users) <= 0).any():
+        return None
+    return replace(run, user_ids=split.train.user_ids, item_ids=split.train.item_ids, users=users, items=items)
+
+
+def _caveats(protocols: Protocols, runs: Sequence[Run], level: float, *, given: bool) -> tuple[str, ...]:
     """Return what cannot be known from these ratings, in sentences."""
-    test, train = found.split.test, found.split.train
-    said = [
+    test, train = protocols.split.test, protocols.split.train
+    sentences = [
         "Whether popular items are liked more, or only met more often, cannot be seen from ratings that people chose "
         "to give. A neutral protocol takes both away. Judgments of items chosen at random can tell."
     ]
     if not ((test.values < level).any() or (train.values < level).any()):
-        said.append(
+        sentences.append(
             "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
             "uniform test ratings (U1R, UAR) popularity falls to random whatever it is worth (Bellogín et al. 2017, "
             "section 6.2)."
         )
-    if given and len(found.protocols) > 1:
+    if given and len(protocols.every) > 1:
         longest = max(int(run.list_lengths.max(initial=0)) for run in runs)
-        outside = 1.0 - _listed(found)
+        outside = 1.0 - _listed(protocols)
         if outside > 0:
-            neutral = ", ".join(protocol.name for protocol in found.protocols[1:])
-            said.append(
+            neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
+            sentences.append(
                 f"The lists end at {longest:,} items, and {outside:.0%} of the relevant test items are outside them on "
                 f"average. Under {neutral} what is outside follows in random order, so that a system that would rank "
                 "rare items well looks worse than it is: rank more items to see it."
             )
-    return tuple(said)
+    return tuple(sentences)
 
 
-def _listed(found: Protocols) -> float:
+def _listed(protocols: Protocols) -> float:
     """Return the share of relevant test items that a system's lists hold, on average over systems."""
-    runs, test = found.runs, found.split.test
-    judged = as_judged(list(runs), test, found.protocols[0].scores.step.settings["threshold"], Context())
+    runs, test = protocols.runs, protocols.split.test
+    judged = as_judged(list(runs), test, protocols.every[0].scores.step.settings["threshold"], Context())
     return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in judged]))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data.relevance import AUTO
+from cranfield.data.relevance import AUTO, threshold_on
 from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.targets import Targets
 from cranfield.splits.split import Split
@@ -141,23 +141,21 @@ def density(
 
 def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Density:
     """Return how dense relevance is in these targets, for every user with a test rating."""
-    from cranfield.data.relevance import threshold_on
-
     test, train = targets.test, targets.train
     if test is None:
         raise SettingError("the density of relevance needs test ratings; give targets of a split")
     level = threshold_on(test, threshold)
     users = np.flatnonzero(test.user_counts).astype(np.int32)
     targets = targets if targets.drawn is not None else targets.drawn_for(users)
-    one = targets.ranking.one_relevant
+    is_one_relevant = targets.ranking.one_relevant
     sizes: list[NDArray[Any]] = []
     relevant: list[NDArray[Any]] = []
     block = max(1, _CELLS // max(train.n_items, 1))
     for start in range(0, len(users), block):
-        some = users[start : start + block]
-        found = _one_relevant_sizes(targets, some) if one else _sizes(targets, some, level)
-        sizes.append(found[0])
-        relevant.append(found[1])
+        part = users[start : start + block]
+        counts = _one_relevant_sizes(targets, part) if is_one_relevant else _sizes(targets, part, level)
+        sizes.append(counts[0])
+        relevant.append(counts[1])
     candidates = int(np.count_nonzero(test.item_counts)) if targets.ranking.candidates == "test" else train.n_items
     positive = sum(int(np.count_nonzero(part.values >= level)) for part in (train, test))
     return Density(
@@ -168,7 +166,7 @@ def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Densit
         n_ratings=len(train) + len(test),
         n_test=len(test),
         n_positive=positive,
-        one_relevant=one,
+        one_relevant=is_one_relevant,
         threshold=level,
     )
 

@@ -103,7 +103,7 @@ def expected_over_draws(
     if relevant == "one":
         scores = _one_relevant_scores(draws, measuring, train)
     else:
-        values = [[_expected(metric, one) for metric in measuring.wanted] for one in draws]
+        values = [[_expected(metric, system) for metric in measuring.wanted] for system in draws]
         scores = replace(measure_judged(judged, measuring), values=np.array(values))
     name = "nonrelevant" if unrated is None else "unrated"
     step = Step("measure", {**scores.step.settings, name: number, "relevant": relevant, "over": "all draws"})
@@ -195,8 +195,8 @@ def mean_weight(
 
     Examples
     --------
-    >>> one = np.array([1])
-    >>> mean_weight(np.array([1.0]), 0 * one, one, 3 * one, 2 * one).round(4).tolist()
+    >>> unit = np.array([1])
+    >>> mean_weight(np.array([1.0]), 0 * unit, unit, 3 * unit, 2 * unit).round(4).tolist()
     [0.3333]
     """
     logs = np.append(0.0, np.cumsum(np.log(np.arange(1, int(others.max(initial=0)) + 1))))
@@ -282,8 +282,8 @@ def _one_relevant_scores(draws: Sequence[_DrawnLists], measuring: Measuring, tra
     relevant = np.flatnonzero(judgments.relevant)
     owner = judgments.lists[relevant]
     singles, values = [], []
-    for one in draws:
-        judged = one.judged
+    for system in draws:
+        judged = system.judged
         ranks = np.zeros(len(judgments), dtype=np.int64)
         ranks[judged.pointers] = judged.ranks
         above_it = np.zeros(len(judgments), dtype=np.int64)
@@ -297,13 +297,13 @@ def _one_relevant_scores(draws: Sequence[_DrawnLists], measuring: Measuring, tra
             users=judgments.users[owner],
             indptr=np.arange(len(relevant) + 1, dtype=np.int64),
             items=judgments.items[relevant],
-            ranks=np.minimum(rank, one.drawn[owner] + 1).astype(np.int32),
-            lengths=(one.drawn[owner] + 1).astype(np.int32),
+            ranks=np.minimum(rank, system.drawn[owner] + 1).astype(np.int32),
+            lengths=(system.drawn[owner] + 1).astype(np.int32),
             one_relevant=True,
         )
         single = judged_by(run, judgments, Context(train))
         singles.append(single)
-        chance = _OneRelevant(single, rank > 0, above, one.others[owner], one.drawn[owner])
+        chance = _OneRelevant(single, rank > 0, above, system.others[owner], system.drawn[owner])
         values.append([chance.expected(metric) for metric in measuring.wanted])
     first = singles[0]
     same = [first, *(single.fresh(judgments=first.judgments) for single in singles[1:])]

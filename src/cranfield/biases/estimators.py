@@ -16,8 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import MissingExtraError, SettingError
 from cranfield._random import stream
+from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import UNKNOWN, Ratings
@@ -168,10 +169,11 @@ def estimate(
     chances = _propensities(propensities, split, exponent, seed)
     has_others = bool((~judged[0].judgments.relevant).any())
     names = _imputations(imputations, has_others)
-    imputed = {name: _imputed(name, split.train, level_of_relevance, seed) for name in names}
-    notes = [] if has_others else [
-        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
-    ]  # fmt: skip
+    imputed, notes = _fitted(names, split.train, level_of_relevance, seed, chosen=imputations is not None)
+    if not has_others:
+        notes.append(
+            "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+        )
     counts = _resampled_users(judged[0].n_lists, resamples, seed)
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
@@ -185,12 +187,17 @@ def estimate(
 
 
 def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where an estimate of precision is above 1, which no precision is."""
-    above = [row for row in rows if row["system"] == system and row["estimator"] == "IPS" and row["estimate"] > 1]
+    """Say where an estimate is above 1, which neither precision nor recall is."""
+    above = [
+        f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
+        for row in rows
+        if row["system"] == system and row["estimate"] > 1
+    ]
+    if not above:
+        return []
     return [
-        f"{system}: the IPS estimate of {row['metric']} is {row['estimate']:.2f}, above 1: the propensities of what it "
-        "recommends are too low"
-        for row in above
+        f"{system}: {', '.join(above)} is above 1: what it recommends is observed more often than its propensities "
+        "say, as where users meet what suits them; look at SNIPS"
     ]
 
 
@@ -210,8 +217,6 @@ def _checked_clip(clip: float) -> float:
 def as_split(train: Ratings, test: Ratings) -> Split:
     """Return training and test ratings over one vocabulary."""
     if train.user_ids == test.user_ids and train.item_ids == test.item_ids:
-        from cranfield._record import Step
-
         return Split(train, test, Step("split.predefined"))
     return predefined(train, test, overlap="test")
 
@@ -237,6 +242,21 @@ def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]
             "threshold; leave imputations out, or raise the threshold"
         )
     return names
+
+
+def _fitted(
+    names: Sequence[str], train: Ratings, threshold: float, seed: int, *, chosen: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the imputations by name, and which one is left out because a library is missing, unless it was chosen."""
+    imputed, notes = {}, []
+    for name in names:
+        try:
+            imputed[name] = _imputed(name, train, threshold, seed)
+        except MissingExtraError as error:
+            if chosen:
+                raise
+            notes.append(f"DR ({name}) is left out: {error}")
+    return imputed, notes
 
 
 def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
@@ -334,45 +354,45 @@ class _UserSums:
     def rows(
         self, system: str, n: int, counts: NDArray[np.float32], level: float, has_others: bool
     ) -> list[dict[str, Any]]:
-        """Return a row for each estimator."""
-        users = len(self.hits)
-        found: list[tuple[str, str, float, Floats, float | None]] = []
+        """Return a row for each estimator; ``counts`` says how often each resample has each user."""
+        values = self._estimates(np.ones((1, len(self.hits))), n, has_others)
+        drawn = self._estimates(counts, n, has_others)
+        rows = []
+        for (metric, estimator), value in values.items():
+            known = drawn[metric, estimator][~np.isnan(drawn[metric, estimator])]
+            ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
+            rows.append(
+                {
+                    "system": system,
+                    "metric": metric,
+                    "estimator": estimator,
+                    "estimate": float(value[0]),
+                    "lower": float(ends[0]),
+                    "upper": float(ends[1]),
+                    "observed": int(self.hits.sum()),
+                    "effective": float(self.hits.sum()) if estimator == "observed" else effective_size(self.weights),
+                    "clip_bias": self.clip_bias if (metric, estimator) == (f"P@{n}", "IPS") else None,
+                }
+            )
+        return rows
 
-        def drawn(values: Floats) -> Floats:
-            return np.asarray(counts @ values.astype(np.float32), dtype=np.float64)
+    def _estimates(self, counts: NDArray[Any], n: int, has_others: bool) -> dict[tuple[str, str], Floats]:
+        """Return each estimate for each row of ``counts``: how often every user is in it."""
 
-        scale = 1.0 if self.expected_ratings is None else drawn(self.test_ratings) / drawn(self.expected_ratings)
-        observed = drawn(self.hits)
-        found.append((f"P@{n}", "observed", self.hits.sum() / (n * users), observed / (n * users), None))
-        weighted = drawn(self.weighted_hits)
-        value = self.weighted_hits.sum() / (n * users)
-        found.append((f"P@{n}", "IPS", value, weighted / scale / (n * users), self.clip_bias))
+        def total(values: Floats) -> Floats:
+            return np.asarray(counts @ values.astype(counts.dtype), dtype=np.float64)
+
+        # The propensities of a resample sum to its own number of test ratings.
+        scale = 1.0 if self.expected_ratings is None else total(self.test_ratings) / total(self.expected_ratings)
+        users, hits, weighted = len(self.hits), total(self.hits), total(self.weighted_hits)
+        estimates = {(f"P@{n}", "observed"): hits / (n * users), (f"P@{n}", "IPS"): weighted / scale / (n * users)}
         if has_others:
-            value = _over(self.weighted_hits.sum(), self.weighted_judged.sum())
-            found.append((f"P@{n}", "SNIPS", value, _over(weighted, drawn(self.weighted_judged)), None))
+            estimates[f"P@{n}", "SNIPS"] = _over(weighted, total(self.weighted_judged))
         for name, direct in self.direct.items():
-            value = (direct.sum() + self.corrections[name].sum()) / users
-            values = (drawn(direct) + drawn(self.corrections[name]) / scale) / users
-            found.append((f"P@{n}", f"DR ({name})", value, values, None))
-        value = _over(self.hits.sum(), self.relevant.sum())
-        found.append((f"Recall@{n}", "observed", value, _over(observed, drawn(self.relevant)), None))
-        value = _over(self.weighted_hits.sum(), self.weighted_relevant.sum())
-        found.append((f"Recall@{n}", "IPS", value, _over(weighted, drawn(self.weighted_relevant)), None))
-        ends = ((1 - level) / 2, (1 + level) / 2)
-        return [
-            {
-                "system": system,
-                "metric": metric,
-                "estimator": estimator,
-                "estimate": float(value),
-                "lower": float(np.nanquantile(values, ends[0])) if not np.isnan(values).all() else np.nan,
-                "upper": float(np.nanquantile(values, ends[1])) if not np.isnan(values).all() else np.nan,
-                "observed": int(self.hits.sum()),
-                "effective": float(self.hits.sum()) if estimator == "observed" else effective_size(self.weights),
-                "clip_bias": bias,
-            }
-            for metric, estimator, value, values, bias in found
-        ]
+            estimates[f"P@{n}", f"DR ({name})"] = (total(direct) + total(self.corrections[name]) / scale) / users
+        estimates[f"Recall@{n}", "observed"] = _over(hits, total(self.relevant))
+        estimates[f"Recall@{n}", "IPS"] = _over(weighted, total(self.weighted_relevant))
+        return estimates
 
     def warnings(self, system: str) -> list[str]:
         """Say where a few weights carry everything."""
@@ -401,9 +421,8 @@ def effective_size(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _over(numerator: Any, denominator: Any) -> Any:
+def _over(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; NaN where there is nothing to divide by."""
-    numerator, denominator = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
 
 

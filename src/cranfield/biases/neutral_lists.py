@@ -179,21 +179,21 @@ def each_relevant_alone(
     ranks = np.zeros(len(test), dtype=np.int64)
     held = liked & (group >= 0)
     ranks[lists.places[held]] = above[held] + 1
-    made = np.flatnonzero(kept & relevant & (group_of_item[test.items] >= 0))
-    owner, own_group = test.users[made], group_of_item[test.items[made]]
+    chosen = np.flatnonzero(kept & relevant & (group_of_item[test.items] >= 0))
+    owner, own_group = test.users[chosen], group_of_item[test.items[chosen]]
     n_groups = int(group_of_item.max(initial=0)) + 1
     counted = (group >= 0) & ~liked & (lists.users != UNKNOWN)
     cells = lists.users[counted] * n_groups + group[counted]
     listed = np.bincount(cells, minlength=test.n_users * n_groups)[owner * np.int64(n_groups) + own_group]
     open_items = candidates_by_group(split, group_of_item, relevant | ~kept)[owner, own_group]
     last = np.maximum(open_items, listed) + 1
-    rank = ranks[made]
+    rank = ranks[chosen]
     served = lists.has_list[owner]
     lengths = np.where(served, last, 0).astype(np.int32)
     hits = np.flatnonzero(served)
     first = np.where(rank > 0, rank, listed + 1)[hits].astype(np.int32)
     return Judged(
-        judgments=one_relevant(judgments, made),
+        judgments=one_relevant(judgments, chosen),
         lists=hits.astype(np.int32),
         ranks=first,
         pointers=hits,

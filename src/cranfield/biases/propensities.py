@@ -171,8 +171,8 @@ def _looked_up(given: Ratings, users: NDArray[Any], items: NDArray[Any]) -> Floa
     keys = given.users.astype(np.int64) * width + given.items
     wanted = np.asarray(users, dtype=np.int64) * width + items
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    found = (keys[place] == wanted) & (np.asarray(items) != UNKNOWN)
-    return np.where(found, np.asarray(given.values, dtype=np.float64)[place], np.nan)
+    is_given = (keys[place] == wanted) & (np.asarray(items) != UNKNOWN)
+    return np.where(is_given, np.asarray(given.values, dtype=np.float64)[place], np.nan)
 
 
 def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[float, float]:
@@ -182,37 +182,52 @@ def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[flo
     items, users = _groups(kept_items), _groups(kept_users)
     pairs = np.outer(users.counts, items.counts).astype(np.float64)
     np.subtract.at(pairs, (users.of[train.users[~held_out]], items.of[train.items[~held_out]]), 1.0)
-    found = np.zeros_like(pairs)
-    np.add.at(found, (users.of[train.users[held_out]], items.of[train.items[held_out]]), 1.0)
+    events = np.zeros_like(pairs)
+    np.add.at(events, (users.of[train.users[held_out]], items.of[train.items[held_out]]), 1.0)
     item, user = np.log(items.values + _SMOOTH), np.log(users.values + _SMOOTH)
     ones = np.ones_like(pairs)
     design = np.stack([ones, ones * item[None, :], ones * user[:, None]], axis=-1).reshape(-1, 3)
     open_cells = pairs.reshape(-1) > 0
-    coefficients = _regression(design[open_cells], found.reshape(-1)[open_cells], pairs.reshape(-1)[open_cells], kind)
+    coefficients = _regression(design[open_cells], events.reshape(-1)[open_cells], pairs.reshape(-1)[open_cells], kind)
     return float(coefficients[1]), float(coefficients[2])
 
 
-def _regression(design: Floats, found: Floats, pairs: Floats, kind: str) -> Floats:
-    """Fit found ~ pairs · link(design · θ) by Newton's method: Poisson with a log link, or logistic."""
+def _regression(design: Floats, events: Floats, pairs: Floats, kind: str) -> Floats:
+    """Fit events ~ pairs · link(design · θ) by Newton's method: Poisson with a log link, or logistic."""
     # A covariate without spread, as where all counts are equal, says nothing, and its coefficient stays 0.
     spread = design.max(axis=0) > design.min(axis=0)
-    spread[0] = True
-    part = design[:, spread]
+    # Centred, so that the constant and the coefficients do not pull at each other.
+    centre = np.average(design, axis=0, weights=pairs)
+    part = np.column_stack([np.ones(len(design)), (design - centre)[:, spread]])
     theta = np.zeros(part.shape[1])
-    theta[0] = np.log(max(found.sum(), 0.5) / pairs.sum())
+    share = max(float(events.sum()), 0.5) / float(pairs.sum())
+    theta[0] = np.log(share) if kind == "popularity" else np.log(share / (1.0 - share))
+    likelihood = _log_likelihood(part @ theta, events, pairs, kind)
     for _ in range(_STEPS):
-        linear = np.clip(part @ theta, -50.0, 50.0)
+        linear = part @ theta
         mean = np.exp(linear) if kind == "popularity" else _logistic(linear)
         weight = pairs * (mean if kind == "popularity" else mean * (1.0 - mean))
-        gradient = part.T @ (found - pairs * mean)
         hessian = (part * weight[:, None]).T @ part + 1e-9 * np.eye(part.shape[1])
-        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
-        theta = theta + step
-        if np.abs(step).max() < 1e-10:
+        step = np.linalg.solve(hessian, part.T @ (events - pairs * mean))
+        # Half a step at a time until it is one uphill: a whole one may lead beyond the top.
+        while (new := _log_likelihood(part @ (theta + step), events, pairs, kind)) < likelihood and np.abs(
+            step
+        ).max() > 1e-12:
+            step = step / 2.0
+        theta, likelihood = theta + step, new
+        if np.abs(step).max() < 1e-9:
             break
     coefficients = np.zeros(design.shape[1])
-    coefficients[spread] = theta
+    coefficients[spread] = theta[1:]
     return coefficients
+
+
+def _log_likelihood(linear: Floats, events: Floats, pairs: Floats, kind: str) -> float:
+    """Return the logarithm of the likelihood, but for a constant."""
+    with np.errstate(over="ignore"):
+        if kind == "popularity":
+            return float(events @ linear - pairs @ np.exp(linear))
+        return float(events @ linear - pairs @ np.logaddexp(0.0, linear))
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,15 @@ class Protocols:
 
     Parameters
     ----------
-    protocols
-        The chosen one first.
+    every
+        The protocols, the chosen one first.
     split, runs
         The split and the lists of the chosen one.
     notes
         Which protocols are not possible, and why.
     """
 
-    protocols: tuple[Protocol, ...]
+    every: tuple[Protocol, ...]
     split: Split
     runs: tuple[Run, ...]
     notes: tuple[str, ...]
@@ -90,7 +90,7 @@ def protocols_of_lists(
     if not measuring.wanted[0].definition.averages_ties:
         note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
         return Protocols((chosen,), split, tuple(runs), (note,))
-    found, notes = [chosen], []
+    protocols, notes = [chosen], []
     lists = [CodedLists.of(run, split, threshold) for run in runs]
     try:
         percentile = popularity_groups(split.train, groups).astype(np.int64)
@@ -100,20 +100,22 @@ def protocols_of_lists(
         names = [str(group) for group in range(groups)]
         every = np.ones(len(test), dtype=np.bool_)
         alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
-        found.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
+        protocols.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
     thin = thinned_uniformly(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
-        return Protocols(tuple(found), split, tuple(runs), tuple(notes))
+        return Protocols(tuple(protocols), split, tuple(runs), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
-    found.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
-    found.append(Protocol("UAR", measure_judged([among_targets(given, thin) for given in lists], measuring), _PLAIN))
+    protocols.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
+    protocols.append(
+        Protocol("UAR", measure_judged([among_targets(given, thin) for given in lists], measuring), _PLAIN)
+    )
     notes.append(
         f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
         f"{int(thin.kept.sum()):,} of {len(test):,} in all"
     )
-    return Protocols(tuple(found), split, tuple(runs), tuple(notes))
+    return Protocols(tuple(protocols), split, tuple(runs), tuple(notes))
 
 
 def protocols_of_data(
@@ -160,17 +162,19 @@ def protocols_of_data(
         lists |= _ranked(uniform, systems, wanted, seed, jobs)
         tests |= dict.fromkeys(wanted, uniform.test)
         notes += [f"U1R and UAR: {note}" for note in uniform.notes]
-    found = []
-    for name, made in lists.items():
+    protocols = []
+    for name, runs_under in lists.items():
         averaging = _BY_GROUP if name == "P1R" else _PLAIN
         known = split.train if name == CHOSEN else None
         try:
-            found.append(Protocol(name, measure(made, tests[name], metric, threshold=level, train=known), averaging))
+            protocols.append(
+                Protocol(name, measure(runs_under, tests[name], metric, threshold=level, train=known), averaging)
+            )
         except CranfieldError as error:
             if name == CHOSEN:
                 raise
             notes.append(f"{name} is left out: {error}")
-    return Protocols(tuple(found), split, tuple(lists[CHOSEN]), tuple(notes))
+    return Protocols(tuple(protocols), split, tuple(lists[CHOSEN]), tuple(notes))
 
 
 def _ranked(
@@ -178,9 +182,11 @@ def _ranked(
 ) -> dict[str, list[Run]]:
     """Train each system once, and rank under each of the rankings."""
     names = list(named_systems(systems, seed))
-    made: dict[int, list[Run]] = {}
+    by_place: dict[int, list[Run]] = {}
     for done in fit_each(split.train, systems, seed=seed, jobs=jobs):
-        made[done.place] = rank_under(done.result, split, list(rankings.values()), seed=seed, name=names[done.place])
-    if not made:
+        by_place[done.place] = rank_under(
+            done.result, split, list(rankings.values()), seed=seed, name=names[done.place]
+        )
+    if not by_place:
         raise SettingError("no system is given; name at least one, such as popularity")
-    return {name: [made[place][k] for place in sorted(made)] for k, name in enumerate(rankings)}
+    return {name: [by_place[place][k] for place in sorted(by_place)] for k, name in enumerate(rankings)}

@@ -30,6 +30,7 @@ from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_test
 from cranfield.measures.judged import Judged
+from cranfield.measures.judging import judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
 from cranfield.measures.ranked import Ranked
@@ -332,8 +333,6 @@ class RandomTargets:
                 "lists hold items that the test set does not know, so that whole random lists of them cannot be drawn; "
                 "make lists and test set of one split"
             )
-        from cranfield.measures.judging import judged_by
-
         rows = []
         block = max(1, (1 << 23) // max(len(items), 1))
         for start in range(0, judgments.n_lists, block):
@@ -459,9 +458,9 @@ def _of_targets(targets: Targets, judgments: Judgments) -> tuple[NDArray[np.int6
     if test is None or test.item_ids != judgments.item_ids or test.user_ids != judgments.user_ids:
         raise SettingError("the targets are not of the split of this test set; make both of one split")
     targets = targets if targets.drawn is not None else targets.drawn_for(judgments.users)
-    found = density_of(targets, judgments.threshold)
+    relevance = density_of(targets, judgments.threshold)
     inside = np.zeros(len(judgments), dtype=np.bool_)
     for place, user in enumerate(judgments.users):
         held = slice(judgments.indptr[place], judgments.indptr[place + 1])
         inside[held] = targets.contain(np.array([user]), judgments.items[held][None, :])[0]
-    return found.sizes, inside
+    return relevance.sizes, inside

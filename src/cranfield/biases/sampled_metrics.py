@@ -71,9 +71,9 @@ class CorrectedMetrics:
             for row in self.frame.iter_rows(named=True)
         ]
         header = ["metric", "among sampled", "whole catalogue", f"{self.level:.0%} interval"]
-        notes = ["Not identified: values in the whole interval agree with the sampled ranks. Rank all candidates."]
-        told = notes if not self.frame["identified"].all() else []
-        return Table(header, rows, f"Sampled metrics corrected, {self.n_ranks:,} ranks", told)
+        unclear = "Not identified: values in the whole interval agree with the sampled ranks. Rank all candidates."
+        notes = [] if self.frame["identified"].all() else [unclear]
+        return Table(header, rows, f"Sampled metrics corrected, {self.n_ranks:,} ranks", notes)
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -136,7 +136,7 @@ def correct_sampled(
     grid = _grid(int(rows.candidates.max()) + 1)
     mixture = _Mixture.of(rows, grid, replacement)
     explained = mixture.most_likely()
-    found = []
+    results = []
     for metric in wanted:
         worth = _worth(metric, grid)
         among = float(_worth(metric, np.arange(1, int(rows.ranks.max()) + 1))[rows.ranks - 1].mean())
@@ -146,9 +146,9 @@ def correct_sampled(
             value = mixture.corrected(worth, _gamma(gamma))
         value = float(np.clip(value, low, high))
         identified = high - low <= _WIDE * value
-        found.append((str(metric), among, value, low, high, bool(identified)))
+        results.append((str(metric), among, value, low, high, bool(identified)))
     schema = {"metric": pl.String, "sampled": pl.Float64, "estimate": pl.Float64, "lower": pl.Float64}
-    frame = pl.DataFrame(found, schema={**schema, "upper": pl.Float64, "identified": pl.Boolean}, orient="row")
+    frame = pl.DataFrame(results, schema={**schema, "upper": pl.Float64, "identified": pl.Boolean}, orient="row")
     return CorrectedMetrics(frame, len(rows.ranks), estimator, level)
 
 
@@ -210,7 +210,7 @@ class _Rows:
             elif frame is not None and name in frame.columns:
                 columns[name] = _whole_numbers(name, frame[name].to_numpy())
             else:
-                raise SettingError(f"how many items are {name} is not said; give {name}=..., or a column of that name")
+                raise SettingError(f"{name} is missing: give {name}=..., or a column of that name")
         rows = cls(values, columns["sampled"], columns["candidates"])
         wrong = np.flatnonzero((rows.ranks < 1) | (rows.ranks > rows.sampled + 1))
         if len(wrong):
@@ -294,7 +294,7 @@ class _Mixture:
             low, high = self._limits(level, wider)
             ends = []
             for sign in (1.0, -1.0):
-                found = linprog(
+                solution = linprog(
                     sign * worth,
                     A_ub=np.concatenate([matrix, -matrix]),
                     b_ub=np.concatenate([high, -low]),
@@ -303,7 +303,7 @@ class _Mixture:
                     bounds=(0, None),
                     method="highs",
                 )
-                ends.append(sign * float(found.fun) if found.success else np.nan)
+                ends.append(sign * float(solution.fun) if solution.success else np.nan)
             if not np.isnan(ends).any():
                 return ends[0], max(ends[0], ends[1])
         return float(worth.min()), float(worth.max())  # nothing explains the sampled ranks, so that they say nothing

@@ -21,6 +21,7 @@ from cranfield.cli._notes import printed_notes
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
     "split": "Divide ratings into training and test files.",
+    "check-split": "Examine a split, whatever tool made it: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
@@ -32,6 +33,7 @@ _COMMANDS = {
     "new": "Write a commented experiment file to start from.",
     "run": "Run an experiment file from data to report; stop and go on at will.",
     "show": "Say what is in an experiment's folder.",
+    "checklist": "Say what a reviewer looks for, with what is reported of it.",
     "diff": "Say how two experiments differ, and how the results moved.",
     "clean": "Say what an experiment's folder holds beside it, and free it.",
     "replicate": "Run the study of a paper again, on any ratings.",

@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
         """Import and return a command."""
         if cmd_name not in self._commands_help:
             return None
-        command: click.Command = importlib.import_module(f"{self._package}.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -65,6 +65,11 @@ class MeasuringOptions:
         columns.check()
         return loaded
 
+    @property
+    def reading_of_test(self) -> dict[str, Any]:
+        """How the test file is read, for a column of it that groups users or items."""
+        return self._how(self.test, self.reading, [self.test])
+
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
         from cranfield.rankings.read import check_names
 
@@ -106,13 +111,14 @@ class Loaded:
     train: Ratings | None
     options: MeasuringOptions
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
         return measure(
             self.runs, self.test, metrics, threshold=self.options.threshold, lists=self.options.lists,
             train=self.train, negative_grades=self.options.negative_grades, bounds=bounds, strict=self.options.strict,
+            catalogue=catalogue,
         )  # fmt: skip
 
 
@@ -122,6 +128,13 @@ negative_grades_option = click.option(
     default="judged",
     show_default=True,
     help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+)
+
+catalogue_option = click.option(
+    "--catalogue",
+    metavar="FILE|train",
+    help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
+    "Recommended items outside it are counted apart from unjudged ones.",
 )
 
 _OPTIONS = (

@@ -33,10 +33,12 @@ def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str]) -> li
     from cranfield.measures import Segmenting, measure_segments
 
     options = loaded.options
+    reading = options.reading_of_test
     return [
         measure_segments(
             loaded.runs, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
             train=loaded.train, negative_grades=options.negative_grades, data=options.test,
+            reading=reading,
         )
         for segment in Segmenting(by).segment
     ]  # fmt: skip

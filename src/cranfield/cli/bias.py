@@ -39,7 +39,7 @@ Examples:
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, wrmf]",
+    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, puresvd]",
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="The training ratings, in which popularity is counted; with --test.")
@@ -114,19 +114,19 @@ def command(
     if data is not None:
         refuse_idle("with --data", "test", "train", "runs")
         chosen = list(systems) or None
-        found = bias(_read(data, reading, [data]), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
+        answer = bias(_read(data, reading, [data]), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
-        found = _of_lists(runs, test, train, reading, options)
-    _put(found, format, out)
+        answer = _of_lists(runs, test, train, reading, options)
+    _put(answer, format, out)
     if not settings.quiet:
-        tell(found.notes)
+        tell(answer.notes)
     if report is not None:
         from cranfield.reports.page import page
         from cranfield.reports.reporting import write_page
         from cranfield.reports.sections.bias import bias_sections
 
-        write_page(report, page("How much of it is popularity?", bias_sections(found)))
+        write_page(report, page("How much of it is popularity?", bias_sections(answer)))
 
 
 def _propensities(given: str | None) -> Any:
@@ -165,13 +165,13 @@ def _of_lists(
     )
 
 
-def _put(found: Bias, format: str, out: str | None) -> None:
+def _put(answer: Bias, format: str, out: str | None) -> None:
     if format == "json":
-        put(json.dumps(_plain(found.as_dict()), indent=1, ensure_ascii=False), out)
+        put(json.dumps(_plain(answer.as_dict()), indent=1, ensure_ascii=False), out)
     elif format == "table":
-        put_text(found, out)
+        put_text(answer, out)
     else:
-        put_tables(list(found.tables().values()), format, out)
+        put_tables(list(answer.tables().values()), format, out)
 
 
 def _plain(value: Any) -> Any:

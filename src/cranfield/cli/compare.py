@@ -17,6 +17,7 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
     averaging_options,
+    catalogue_option,
     measuring_options,
     metric_option,
     tell,
@@ -63,8 +64,9 @@ Examples:
     },
     correction={
         "default": None,
-        "type": click.Choice(["none", "bonferroni", "holm", "benjamini_hochberg"]),
-        "help": "For many comparisons, within each metric.  [default: holm; none for tukey]",
+        "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
+        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign "
+        "and log_student]",
     },
     baseline={
         "default": None,
@@ -103,6 +105,7 @@ Examples:
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@catalogue_option
 @tipping_options
 @judgments_option
 @segment_option
@@ -116,6 +119,7 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
+    catalogue: str | None,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,
@@ -139,10 +143,11 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
     loaded = with_judgments(measuring.load(), judgments)
-    scores = loaded.measure(metrics)
+    scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
     segments = [
         compare_segments(segment, significance=significance, **options)

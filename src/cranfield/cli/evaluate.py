@@ -15,6 +15,7 @@ from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
     averaging_options,
+    catalogue_option,
     measuring_options,
     metric_option,
     tell,
@@ -63,6 +64,7 @@ Examples:
     help="The confidence of the interval; those of a report are analytic.",
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
+@catalogue_option
 @click.option(
     "--times-random",
     is_flag=True,
@@ -99,6 +101,7 @@ def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     bounds: bool,
+    catalogue: str | None,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
@@ -122,9 +125,10 @@ def command(
         refuse_idle("without --over-draws", "relevant")
         if not times_random:
             refuse_idle("without --times-random or --over-draws", "candidates")
-        scores = loaded.measure(metrics, bounds=bounds)
+        scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     else:
-        extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report}
+        extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
+                  "--catalogue": catalogue}  # fmt: skip
         scores = _over_draws(
             loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
         )

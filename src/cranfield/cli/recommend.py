@@ -54,6 +54,12 @@ Examples:
 @click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
 @click.option(
+    "--profiles",
+    metavar="FILE",
+    help="The input of users who are held out whole, as split --method strong_generalisation writes it: lists are made "
+    "for these users, from it.",
+)
+@click.option(
     "--system",
     "-s",
     "systems",
@@ -89,6 +95,7 @@ Examples:
 def command(
     train: str,
     test: str | None,
+    profiles: str | None,
     systems: tuple[str, ...],
     out: str,
     format: str,
@@ -105,6 +112,8 @@ def command(
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
+    if profiles is not None and test is None:
+        raise SettingError("--profiles goes with --test; give the test set of the same split")
     if test is None:
         refuse_idle("without --test, which names the newcomers", "newcomers")
     if asking["relevant"] == "all":
@@ -113,13 +122,13 @@ def command(
         raise SettingError("--candidates group needs the popularity groups of the items; give --item-groups FILE")
     if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
-    given_files = [Path(file).resolve() for file in (train, test) if file is not None]
+    given_files = [Path(file).resolve() for file in (train, test, profiles) if file is not None]
     for path in files.values():
         if path.resolve() in given_files:
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
-    sources = [train, *([] if test is None else [test])]
+    sources = [path for path in (train, test, profiles) if path is not None]
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
-    data = parts[0] if test is None else predefined(*parts, overlap=overlap or "error")
+    data = parts[0] if test is None else _divided(*parts, overlap=overlap or "error")
     if isinstance(data, Split) and item_groups is not None:
         data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
     recorded = {name: _asked(data, name, asking) for name in files}
@@ -139,6 +148,22 @@ def command(
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
 
 
+def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, overlap: str) -> Split:
+    """Return the split of these parts; held-out users must not be in training, whatever else is."""
+    if profiles is None:
+        return predefined(train, test, overlap=overlap)
+    # As a validation part the input comes under the same vocabularies, and pairs that it shares are refused.
+    split = predefined(train, test, validation=profiles, overlap=overlap)
+    assert split.validation is not None
+    learned = int(np.count_nonzero((split.validation.user_counts > 0) & (split.train.user_counts > 0)))
+    if learned:
+        raise SettingError(
+            f"{learned:,} users of --profiles are in the training part too, so they are not held out; leave --profiles "
+            "out, or train without them"
+        )
+    return replace(split, validation=None, profiles=split.validation)
+
+
 def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that the lists of a system depend on, as JSON holds it."""
     train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
@@ -147,6 +172,7 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
         "version": __version__,
         "training ratings": _identity(train),
         "test ratings": None if test is None else _identity(test),
+        **({"profiles": _identity(data.profiles)} if isinstance(data, Split) and data.profiles is not None else {}),
         "system": system,
         "parameters": _parameters(system, seed),
         **{name: value for name, value in asking.items() if name != "jobs"},

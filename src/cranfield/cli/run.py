@@ -32,6 +32,9 @@ Examples:
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@click.option(
+    "--strict", is_flag=True, help="Take given lists that can hardly be meant for errors, instead of warning of them."
+)
 @jobs_option
 @unpack_option
 @common_options
@@ -43,6 +46,7 @@ def command(
     wanted: bool,
     show: bool,
     allow_code: bool,
+    strict: bool,
     jobs: int | None,
     seed: int,
 ) -> None:
@@ -54,8 +58,7 @@ def command(
         refuse_idle("with --no-report", "show")
     given_seed = seed if is_given("seed") else None
     if dry_run:
-        refuse_idle("with --dry-run", "allow_code")
-        say(plan(experiment, out, seed=given_seed, further=(AUDITED,), report=wanted))
+        say(plan(experiment, out, seed=given_seed, further=(AUDITED,), report=wanted, strict=strict))
         return
     results = run(
         experiment,
@@ -66,6 +69,7 @@ def command(
         further=(AUDITED,),
         report=experiment_report(wanted),
         allow_code=allow_code,
+        strict=strict,
     )
     say(results)
     if results.experiment.audit is not None:

@@ -75,7 +75,7 @@ class SegmentComparison:
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None
-                else comparison.sentences(1)
+                else replace(comparison, spread=(), repetitions=1, warnings=()).sentences(1)
             )
             said.append(f"{group}: {' '.join(sentences)}")
         return said + self.turned
@@ -118,7 +118,19 @@ class SegmentComparison:
             *self.segments.notes,
             "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
             "pairs of a metric (Holm)",
+            *self._on_repetitions,
         )
+
+    @property
+    def _on_repetitions(self) -> list[str]:
+        """Say whether the spread between repetitions is in the tests of groups, where there are any."""
+        compared = next((comparison for comparison in self.comparisons.values() if comparison is not None), None)
+        if compared is None or self.segments.scores.repetitions is None:
+            return []
+        times = int(self.segments.scores.repetitions.max()) + 1
+        if compared.is_crossed:
+            return [f"intervals and tests include the spread between {times} repetitions (users crossed with them)"]
+        return [f"the {compared.significance} test within groups is over users alone, not over {times} repetitions"]
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""

@@ -24,7 +24,7 @@ from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.comparisons.shortfall import shortfall_sentences
-from cranfield.comparisons.simultaneous import pair_level
+from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
@@ -52,8 +52,49 @@ def _baseline(name: str, value: Any) -> str:
     return value
 
 
+def usual_correction(significance: str) -> str:
+    """Return the correction that goes with a test where nobody says another.
+
+    ``max_t`` for tests of averages, whose intervals and corrected p-values are of one family then; ``holm`` for others;
+    ``none`` for Tukey's test, which corrects by itself.
+
+    Examples
+    --------
+    >>> [usual_correction(test) for test in ("permutation", "wilcoxon(zeros=pratt)", "tukey")]
+    ['max_t', 'holm', 'none']
+    """
+    name = parse(significance).name
+    return "none" if name == "tukey" else CORRECTION if name in _WITH_INTERVALS else "holm"
+
+
+def check_correction(significance: str, correction: str) -> None:
+    """Refuse to correct the p-values of a test that corrects them by itself, or in a way that is not for the test.
+
+    Examples
+    --------
+    >>> check_correction("student", "holm")
+    """
+    name = parse(significance).name
+    if name == "tukey" and correction != "none":
+        raise SettingError(
+            f"significance='tukey' looks at all systems at once, so correction='{correction}' would correct twice; set "
+            "correction='none', or leave it out"
+        )
+    if correction == CORRECTION and usual_correction(significance) != CORRECTION:
+        raise SettingError(
+            f"correction='{CORRECTION}' is for tests of averages ({', '.join(_WITH_INTERVALS)}), and "
+            f"significance='{name}' is not one; set correction='holm', or leave it out"
+        )
+
+
 NO_BASELINE = "none"
 """What stands for comparing every pair."""
+
+CORRECTION = "max_t"
+"""The correction where nobody says another, of the tests that have it; see `usual_correction`."""
+
+# Tests of the averages whose intervals are shown.
+_WITH_INTERVALS = ("permutation", "student", "bootstrap")
 
 
 @dataclass(frozen=True)
@@ -65,7 +106,8 @@ class Comparing(Decided):
     significance
         The paired test, as it is spelled: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
     correction
-        ``none``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric.
+        ``none``, ``max_t``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric. The
+        default is that of the test: see `usual_correction`.
     alpha
         The level of significance.
     baseline
@@ -77,6 +119,8 @@ class Comparing(Decided):
     --------
     >>> Comparing(significance="t").significance, Comparing().significance
     ('student', 'permutation')
+    >>> Comparing(significance="tukey").correction
+    'none'
     """
 
     significance: Any = decision(
@@ -88,10 +132,10 @@ class Comparing(Decided):
     )
     correction: Any = decision(
         "D",
-        "holm",
-        "for many pairs: none, bonferroni, holm or benjamini_hochberg",
+        CORRECTION,
+        "for many pairs: max_t, holm, bonferroni, benjamini_hochberg or none",
         check=_correction,
-        phrase=unless("holm", "correction {}"),
+        phrase=unless(CORRECTION, "correction {}"),
     )
     alpha: Any = decision(
         "D", 0.05, "the level of significance", check=_checks.share, phrase=unless(0.05, "alpha {!r}")
@@ -105,6 +149,11 @@ class Comparing(Decided):
     )
     subsets: Any = borrowed(0, partial(_checks.whole, at_least=0))
     subset_size: Any = borrowed(0.5, _checks.share)
+
+    def _check_together(self) -> None:
+        if self.correction == CORRECTION:
+            object.__setattr__(self, "correction", usual_correction(self.significance))
+        check_correction(self.significance, self.correction)
 
     @property
     def base(self) -> str | None:
@@ -156,8 +205,10 @@ def compare(
     baseline
         A system that each of the others is compared with. Without it every pair is.
     correction
-        ``none``, ``bonferroni``, ``holm`` (the default) or ``benjamini_hochberg``, over the pairs of each metric.
-        Tukey's test is corrected by itself, so its default is ``none``.
+        ``max_t``, ``holm``, ``bonferroni``, ``benjamini_hochberg`` or ``none``, over the pairs of each metric. The
+        default is ``max_t`` for ``permutation``, ``student`` and ``bootstrap``: its p-values and the intervals, which
+        hold for all pairs at once, agree. It is ``none`` for Tukey's test, which corrects by itself, and ``holm`` for
+        the others.
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
@@ -196,9 +247,10 @@ def compare(
     """
     comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
     significance = spelled_test(significance, method, resamples)
-    name = parse(significance).name
-    usual_correction = "none" if name == "tukey" else Comparing.correction
-    comparing = comparing.with_(significance=significance, correction=correction or usual_correction, baseline=baseline)
+    comparing = comparing.with_(significance=significance, baseline=baseline)
+    if correction is not None:
+        comparing = comparing.with_(correction=correction)
+        check_correction(significance, _correction("correction", correction))
     averaging = averaging.with_(average=average)
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
@@ -253,7 +305,10 @@ def compare_scores(
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        shortfall=coverage_shortfall(scores, comparing, averaging, metrics, seed) if among_served else (),
+        shortfall=(
+            *(coverage_shortfall(scores, comparing, averaging, metrics, seed) if among_served else ()),
+            *scores.made_for,
+        ),
         warnings=scores.warnings,
         step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
     )
@@ -298,12 +353,15 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
 def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
     together = comparing.correction != "none"
-    effect = effects(sample, comparing.alpha, pair_level(sample, comparing.alpha, seed) if together else None)
+    largest = largest_statistics(sample, seed) if together else None
+    effect = effects(sample, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
     by_the_test = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
     lower, upper = (verdict.lower, verdict.upper) if by_the_test else (None, None)
     relative = relative.widened(effect.widened)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
+    if largest is not None and comparing.correction == CORRECTION:
+        corrected = largest.corrected(verdict.p, effect.p_of_t)
     significant = corrected < comparing.alpha
     direction = effect.difference if verdict.direction is None else verdict.direction
     a_better = (direction > 0) != sample.lower_is_better

@@ -27,14 +27,15 @@ from cranfield.comparisons.power import smallest_effect, users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import (
     MetricFacts,
+    at_odds,
     not_crossed,
     p_text,
     repeated,
-    significant_beside_zero,
     trained_once,
     verdict,
 )
 from cranfield.measures.phrases import averaging_phrases
+from cranfield.recommenders.registry import system_among
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system and not by pair.
@@ -114,8 +115,8 @@ class Comparison:
         (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
         significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
         ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
-        intervals of a metric's pairs hold together (`pair_level`), else each holds for its pair alone. With repetitions
-        the test and the intervals are over users crossed with repetitions (`crossed`).
+        intervals of a metric's pairs hold together (`largest_statistics`), else each holds for its pair alone. With
+        repetitions the test and the intervals are over users crossed with repetitions (`crossed`).
         """
         return self.rows
 
@@ -288,10 +289,9 @@ class Comparison:
         base = than or self.baseline
         if base is None:
             raise SettingError("a gate needs the system to measure against; name it, as in than='old'")
+        base = self._named(base)
         systems = [known for known in self.systems if known != base] if system is None else _listed(system)
-        for compared in (*systems, base):
-            if compared not in self.systems:
-                raise SettingError(f"there is no system {compared!r}{nearest(str(compared), self.systems)}")
+        systems = [self._named(name) for name in systems]
         if base in systems or not systems:
             raise SettingError(f"{base!r} cannot be measured against itself; name another system")
         names = self.metrics if metrics is None else _listed(metrics)
@@ -302,8 +302,20 @@ class Comparison:
         data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
         # Student's test of the logarithms is that of the values of a sample that has logarithms already.
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
+        if self.spread and not self.is_crossed:
+            raise SettingError(
+                f"a gate over {self.repetitions} repetitions needs a test that includes the spread between them, and "
+                f"significance='{self.significance}' does not; use significance='permutation' or 'student'"
+            )
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
         return gate(data, test, spelling, self.alpha, margin)
+
+    def _named(self, name: str) -> str:
+        """Return the system that a name means, be it spelled or displayed."""
+        system = system_among(name, self.systems) if isinstance(name, str) else None
+        if system is None:
+            raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
+        return system
 
     @cached_property
     def verdict(self) -> list[str]:
@@ -333,7 +345,7 @@ class Comparison:
             spread = dict(zip(self.systems, self.spread[0]))
             is_tukey = parse(self.significance).name == "tukey"
             remarks.append(
-                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self._crossed)
+                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self.is_crossed)
             )
         elif self.repetitions > 1:
             remarks.append(not_crossed(self.repetitions))
@@ -341,13 +353,18 @@ class Comparison:
 
     @property
     def _disagreements(self) -> list[str]:
-        """Say why a difference is significant although its interval includes 0, where there is one."""
-        rows = self.rows.filter(pl.col("significant") & (pl.col("lower") <= 0) & (pl.col("upper") >= 0))
-        pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
-        if not pairs:
-            return []
-        together = self.correction != "none" and len(self.rows) > len(self.metrics)
-        return [significant_beside_zero(pairs, self.significance, self.correction if together else "")]
+        """Say why a difference is significant although its interval includes 0, or is not although it does not."""
+        included = (pl.col("lower") <= 0) & (pl.col("upper") >= 0)
+        of_its_own = self.correction not in ("none", "max_t") and len(self.rows) > len(self.metrics)
+        remarks = []
+        for significant in (True, False):
+            rows = self.rows.filter(pl.col("significant") == significant, included == significant)
+            rows = rows.filter(pl.col("lower").is_not_nan(), pl.col("p").is_not_nan())
+            pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
+            if pairs:
+                correction = self.correction if of_its_own else ""
+                remarks.append(at_odds(pairs, significant=significant, test=self.significance, correction=correction))
+        return remarks
 
     def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
         nothing = ""
@@ -384,15 +401,17 @@ class Comparison:
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
         test = self.significance
-        if self.spread and self._crossed:
+        if self.spread and self.is_crossed:
             test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
+        elif self.spread:
+            test = f"{test}, over users alone, not over the {self.repetitions} repetitions"
         said = [f"test: {test}", correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
         if self.relevance:
             said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
 
     @property
-    def _crossed(self) -> bool:
+    def is_crossed(self) -> bool:
         """Whether the test is over users crossed with repetitions, where there are some."""
         return parse(self.significance).name in OF_AVERAGES
 
@@ -404,8 +423,12 @@ class Comparison:
             return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
         if self.correction == "none":
             return f"{level}, each for its pair alone"
-        several = len(self.rows) > len(self.metrics)
-        return f"{level}{' that hold for all pairs of a metric at once, as corrected p-values do' if several else ''}"
+        if len(self.rows) <= len(self.metrics):
+            return level
+        same = (
+            ", as corrected p-values do" if self.correction == "max_t" else f" (max-|t|; p-values: {self.correction})"
+        )
+        return f"{level} that hold for all pairs of a metric at once{same}"
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
@@ -419,8 +442,8 @@ class Comparison:
                     number_text(row["mean_a"]),
                     number_text(row["mean_b"]),
                     number_text(row["difference"], sign="+"),
-                    percent_text(row["relative"], " %", sign="+"),
-                    f"[{number_text(row['lower'], sign='+')}, {number_text(row['upper'], sign='+')}]",
+                    _ends(row["lower"], row["upper"]),
+                    _relative(row),
                     number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
@@ -436,8 +459,8 @@ class Comparison:
             "mean a",
             "mean b",
             "a - b",
-            "relative",
             interval,
+            "relative",
             "d_z",
             "better/equal/worse",
             "p",
@@ -515,6 +538,20 @@ class Comparison:
         if self._is_long:
             return said + self.summary().html()
         return said + self.table().html()
+
+
+def _ends(lower: float, upper: float, digits: int = 4) -> str:
+    """Return an interval in brackets; a dash where there is none."""
+    if np.isnan([lower, upper]).any():
+        return DASH
+    return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
+
+
+def _relative(row: dict[str, Any]) -> str:
+    """Return a relative difference with its interval, in percent."""
+    share = percent_text(row["relative"], " %", sign="+")
+    ends = _ends(100 * row["relative_lower"], 100 * row["relative_upper"], 1)
+    return share if ends == DASH else f"{share} {ends}"
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

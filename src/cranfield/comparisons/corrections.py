@@ -46,6 +46,21 @@ def holm(p: Floats) -> Floats:
 
 
 @corrections.register
+def max_t(p: Floats) -> Floats:
+    """Westfall and Young's single-step max-|t| procedure (1993): the same control, with intervals that agree.
+
+    `compare` knows the users' values, and so how the pairs depend on each other: see `LargestStatistics.corrected`.
+    p-values alone do not say that, and are corrected as Bonferroni does, which is the most that it can be.
+
+    Examples
+    --------
+    >>> max_t(np.array([0.01, 0.5])).tolist()
+    [0.02, 1.0]
+    """
+    return bonferroni(p)
+
+
+@corrections.register
 def benjamini_hochberg(p: Floats) -> Floats:
     """Benjamini and Hochberg's step-up procedure (1995): controls the share of false ones among the findings.
 

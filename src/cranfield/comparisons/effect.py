@@ -53,11 +53,20 @@ class Effects:
     losses: Floats
     superiority: Floats
 
+    @property
+    def p_of_t(self) -> Floats:
+        """The two-sided p-value of difference / standard error; NaN where there is no standard error."""
+        from scipy.special import stdtr
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(self.difference == 0, 0.0, np.abs(self.difference) / self.standard_error)
+        return np.where(np.isnan(self.standard_error), np.nan, 2 * stdtr(self.degrees, -t))
+
 
 def effects(sample: Sample, alpha: float, level: float | None = None) -> Effects:
     """Return the effect sizes of every pair; NaN where there are too few users to say.
 
-    ``level`` is that of each pair's interval, where it is not α: see `pair_level`.
+    ``level`` is that of each pair's interval, where it is not α: see `LargestStatistics.level`.
     """
     from scipy.special import stdtrit
 

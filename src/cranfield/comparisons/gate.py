@@ -50,7 +50,7 @@ class Margin:
         text = str(value).strip()
         relative = text.endswith("%")
         try:
-            size = float(text.rstrip("% ")) / (100 if relative else 1)
+            size = float(text.removesuffix("%")) / (100 if relative else 1)
         except ValueError:
             size = float("nan")
         if isinstance(value, bool) or not 0 < size < (1 if relative else float("inf")):

@@ -15,9 +15,11 @@ from cranfield.comparisons.samples import make_samples
 from cranfield.comparisons.student import moments, p_of_t
 from cranfield.measures import Scores, Segments
 from cranfield.measures.averaging import Averaging
+from cranfield.measures.crossed import crossed
 
 # A difference of averages that is smaller than this is rounding, and has no sign.
 _ROUNDING = 1e-12
+_CROSSED = ", users crossed with repetitions"
 
 _SCHEMA: Mapping[str, Any] = {
     **dict.fromkeys(("metric", "system_a", "system_b", "group"), pl.String),
@@ -42,7 +44,8 @@ def interactions(
     Where no user is on both sides, as in groups of users, the test is Welch's of two independent samples (1947), with
     the degrees of freedom of Welch and Satterthwaite. Where users are on both sides, as in groups of items, it is
     Student's paired test of the difference inside minus the difference outside, over the users who are on both. The
-    values of users are those that belong to the average (`Sample.influences`). p-values are corrected by Holm's
+    values of users are those that belong to the average (`Sample.influences`). Where users were measured in several
+    repetitions, the error has the spread between these in it (`crossed`). p-values are corrected by Holm's
     procedure over all groups and pairs of a metric; of two groups, each of which is what is outside the other, one is
     counted.
 
@@ -91,6 +94,10 @@ def _rows(
             error, degrees = sd / np.sqrt(np.maximum(n, 1)), n - 1
         else:
             difference, (error, degrees) = mean_in - mean_out, _welch(n_in, sd_in, n_out, sd_out)
+        if inside.cells is not None and outside.cells is not None:
+            cells = _cells(inside.cell_influences(pairs), outside.cell_influences(pairs), place_in, place_out)
+            over_both = crossed(cells)
+            error, degrees = over_both.error, np.where(degrees > 0, over_both.degrees, 0.0)
         p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p_of_t(difference, error, degrees + 1))
         parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
     mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
@@ -110,10 +117,37 @@ def _rows(
             "standard_error": error,
             "p": p,
             "turns": signs[0] * signs[1] < 0,
-            "test": ["paired t" if len(both) else "Welch's t"] * len(p),
+            "test": [("paired t" if len(both) else "Welch's t") + _CROSSED * (inside.cells is not None)] * len(p),
         },
         schema=_SCHEMA,
     )
+
+
+def _cells(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> Floats:
+    """Return pairs × users × repetitions: values whose mean is the interaction and whose spread gives its error.
+
+    For users on both sides, their differences inside minus outside. Else, with n of N users inside, N/n times how far a
+    user inside lies from the mean inside, minus the same outside, plus the difference of the means.
+    """
+    times = max(inside.shape[2], outside.shape[2])
+    inside, outside = (
+        np.pad(cells, ((0, 0), (0, 0), (0, times - cells.shape[2])), constant_values=np.nan)
+        for cells in (inside, outside)
+    )
+    if len(place_in):
+        return inside[:, place_in] - outside[:, place_out]
+    parts = []
+    for cells in (inside, outside):
+        present = ~np.isnan(cells)
+        per_user = np.where(present, cells, 0.0).sum(axis=2) / np.maximum(present.sum(axis=2), 1)
+        counted = present.any(axis=2)
+        n = np.maximum(counted.sum(axis=1), 1)
+        parts.append((cells, np.where(counted, per_user, 0.0).sum(axis=1) / n, n))
+    (x, mean_in, n_in), (y, mean_out, n_out) = parts
+    total, middle = (n_in + n_out)[:, None, None], (mean_in - mean_out)[:, None, None]
+    spread_in = total / n_in[:, None, None] * (x - mean_in[:, None, None])
+    spread_out = total / n_out[:, None, None] * (y - mean_out[:, None, None])
+    return np.concatenate([spread_in, -spread_out], axis=1) + middle
 
 
 def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[Floats, Floats]:

@@ -80,8 +80,16 @@ class Labelling:
         return (
             f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {sure}, if the "
             f"{rest} are liked as the test ratings of their items are (difference {self.contest.difference:+.4f}, "
-            f"between {low:+.4f} and {high:+.4f})."
+            f"between {low:+.4f} and {high:+.4f}).{self._otherwise}"
         )
+
+    @property
+    def _otherwise(self) -> str:
+        """That the judged items alone say the opposite, where they do."""
+        judged = self.contest.difference
+        if judged == 0 or (judged > 0) == (self.contest.ahead == 0):
+            return ""
+        return f" By the judged items alone {self.contest.names[1 - self.contest.ahead]} is ahead."
 
     def frame(self) -> pl.DataFrame:
         """Return the pairs to ask about."""
@@ -144,7 +152,7 @@ def label(
     >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
     >>> lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
     >>> label(lists, test, "P@2", budget=2, threshold=4).ask.select("user", "item", "listed_by").rows()
-    [('bob', 'p', 'a'), ('ann', 'z', 'b')]
+    [('ann', 'z', 'b'), ('bob', 'q', 'b')]
     """
     systems = _two(runs, test, threshold)
     wanted = as_metrics(metric)

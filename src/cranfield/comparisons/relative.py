@@ -17,13 +17,16 @@ _MOST_BLOCKS = 10_000
 _PAIRS_AT_ONCE = 256
 # More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
+# An interval that reaches so many times the other average says nothing.
+_MOST_TIMES = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Relative:
     """(mean_a − mean_b) / mean_b of every pair of a sample, and its interval.
 
-    NaN where it says nothing: where the second average is 0, or a value is negative.
+    NaN where it says nothing: where the second average is 0, or a value is negative; the interval, too, where it
+    reaches a hundred times the second average.
     """
 
     difference: Floats
@@ -38,7 +41,9 @@ class Relative:
                 np.where(times == 1, end, np.expm1(middle + times * (np.log1p(end) - middle)))
                 for end in (self.lower, self.upper)
             )
-        return Relative(self.difference, *(np.where(np.isfinite(end), end, np.nan) for end in (lower, upper)))
+        # Two repetitions may widen the interval of a share beyond all sense.
+        says = np.isfinite(lower) & np.isfinite(upper) & (upper < _MOST_TIMES)
+        return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
 
 def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:

@@ -15,7 +15,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.counting import over_groups
+from cranfield.measures.counting import defined_for_all, over_groups
 from cranfield.measures.crossed import cells_of
 from cranfield.measures.folds import join_folds
 from cranfield.measures.phrases import all_systems
@@ -55,6 +55,9 @@ def make_samples(
             values[missing] = 0.0
         if averaging.coverage == "reduced":
             values[:, ~scores.covered.all(axis=0)] = np.nan
+        if not zero:
+            # A user's lists, where they are several, are the same ones for every system.
+            values[:, ~defined_for_all(values)] = np.nan
         notes.see(scores.metrics[place], missing, zero)
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)

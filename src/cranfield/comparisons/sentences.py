@@ -94,7 +94,15 @@ class Lead:
         share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
         if np.isnan(self.interval).any():
             return f"{self.short} (too few users for an interval)"
-        return f"{self.gain:.4f} [{', '.join(number_text(end) for end in self.interval)}]{share}"
+        return f"{self.gain:.4f} {_brackets(self.interval)}{share}"
+
+    @property
+    def ends(self) -> str:
+        """The intervals of the lead alone, absolute and relative."""
+        if np.isnan(self.interval).any():
+            return "too few users for an interval"
+        share = "" if np.isnan(self.share) else _percents(self.share_interval)
+        return f"interval {_brackets(self.interval)}{f',{share} %' if share else ''}"
 
     @property
     def short(self) -> str:
@@ -173,28 +181,28 @@ def not_crossed(times: int) -> str:
     )
 
 
-def significant_beside_zero(pairs: Sequence[str], test: str, correction: str) -> str:
-    """Return why differences are significant although their intervals include 0.
+def at_odds(pairs: Sequence[str], *, significant: bool, test: str, correction: str) -> str:
+    """Return why differences are significant although their intervals include 0, or the other way round.
 
-    ``correction`` is that of the p-values where intervals hold for all pairs at once, else empty.
+    ``correction`` is that of the p-values where it is another than that of the intervals, else empty.
 
     Examples
     --------
-    >>> significant_beside_zero(["P@10: a and b"], "permutation", "holm")
-    'P@10: a and b differ significantly although the interval includes 0: it holds for all pairs at once, which is \
-stricter than the correction (holm) of p-values.'
+    >>> at_odds(["P@10: a and b"], significant=True, test="permutation", correction="holm")
+    'P@10: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm.'
+    >>> at_odds(["P@10: a and b"], significant=False, test="sign", correction="")
+    "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the \
+p-value by the sign test."
     """
     named, single = "; ".join(pairs[:_MOST_NAMES]), len(pairs) == 1
     if len(pairs) > _MOST_NAMES:
         named += f"; {len(pairs) - _MOST_NAMES} more"
-    why = f"{'it is' if single else 'they are'} by Student's t, the p-value by the {test} test"
-    if correction:
-        why = (
-            f"{'it holds' if single else 'they hold'} for all pairs at once, which is stricter than the correction "
-            f"({correction}) of p-values"
-        )
+    ends = ("the interval", "includes", "it is") if single else ("the intervals", "include", "they are")
+    holds = ends[1] if significant else f"{'does' if single else 'do'} not include"
+    by, p_by = ("max-|t|", correction) if correction else ("Student's t", f"the {test} test")
     return (
-        f"{named} differ significantly although the {'interval includes' if single else 'intervals include'} 0: {why}."
+        f"{named} {'' if significant else 'do not '}differ significantly although {ends[0]} {holds} 0: {ends[2]} by "
+        f"{by}, the p-value{'' if single else 's'} by {p_by}."
     )
 
 
@@ -238,8 +246,8 @@ def _of_many(metric: MetricFacts) -> str:
     if len(standing.top) == 1:
         return text
     largest = _largest(metric, standing.top)
-    between = f"between {' and '.join(largest.systems)}: {largest}"
-    return f"{text} The largest difference, {between} ({_p(largest.row)}; {largest.could_show})."
+    between = f"between {' and '.join(largest.systems)}: {largest.ends}"
+    return f"{text} The largest difference is {between} ({_p(largest.row)}; {largest.could_show})."
 
 
 def _top(metric: MetricFacts, standing: Tiers) -> str:
@@ -301,6 +309,8 @@ def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
     if alone[best] == len(metrics):
         return f"{best} is best by {_all(metrics)}."
     said = [f"{best} is first by {alone[best]} of {len(metrics)} metrics"]
+    if not alone[best]:
+        said = [f"by none of {len(metrics)} metrics is a system first alone: {best} is"]
     with_whom: dict[tuple[str, ...], list[str]] = {}
     for name, top in tops.items():
         if best in top and len(top) > 1:
@@ -309,7 +319,7 @@ def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
     behind = [name for name, top in tops.items() if best not in top]
     if behind:
         said.append(f"and not at the top by {_names(behind)}")
-    return ", ".join(said) + "."
+    return (", " if alone[best] else " ").join((said[0], ", ".join(said[1:]))) + "."
 
 
 def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
@@ -336,6 +346,10 @@ def _percents(ends: Sequence[float]) -> str:
         return ""
     digits = 0 if max(abs(end) for end in ends) >= 0.0995 else 1
     return f" [{', '.join(f'{100 * end:.{digits}f}' for end in ends)}]"
+
+
+def _brackets(interval: Sequence[float]) -> str:
+    return f"[{', '.join(number_text(end) for end in interval)}]"
 
 
 def _names(names: Sequence[Any]) -> str:

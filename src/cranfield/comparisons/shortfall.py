@@ -38,7 +38,7 @@ def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str,
     if common is None:
         return (f"{who}; there is no user that {all_systems(len(scores.systems))} serve.",)
     among = f"among the {common.population.removeprefix('over the ')}"
-    findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=())
+    findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
     first, *others = findings.sentences(most=1)
     return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
 

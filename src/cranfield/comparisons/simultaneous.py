@@ -1,8 +1,9 @@
-"""Simultaneous intervals: the level of each pair at which the intervals of all pairs hold together."""
+"""The max-|t| method: intervals of all pairs that hold together, and the p-values that belong to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,30 +20,82 @@ _MOST_BLOCKS = 10_000
 _BLOCK = 1 << 22
 # Of so many pairs at once, where the users differ from pair to pair.
 _LARGE = 1e9
+_DIGITS = 6
 _PAIRS_AT_ONCE = 256
 
 
-def pair_level(sample: Sample, alpha: float, seed: int) -> float:
-    """Return the level of each pair's interval at which all of them hold together with probability 1 − α.
+@dataclass(frozen=True, eq=False)
+class LargestStatistics:
+    """The largest |t| over all pairs when the users' differences are flipped at random (`largest_statistics`).
+
+    Intervals and corrected p-values are of these alone, so that they agree: a p-value is below α exactly if the
+    interval at level 1 − α does not include 0.
+
+    Parameters
+    ----------
+    values
+        The largest |t| of each flip, ascending.
+    degrees
+        The degrees of freedom of a pair.
+    pairs
+        How many pairs there are.
+    """
+
+    values: Floats
+    degrees: int
+    pairs: int
+
+    def level(self, alpha: float) -> float:
+        """Return the level of each pair's interval at which all of them hold together with probability 1 − α.
+
+        With c the largest |t| that no more than a share α of the flips exceed, the intervals
+        difference ± c · standard error hold for all pairs at once. Returned is the level of a t interval of that
+        reach. It lies between α / pairs (Bonferroni) and α (a pair alone).
+        """
+        from scipy.special import stdtr
+
+        if self.pairs < 2:
+            return alpha
+        beyond = int(np.ceil(alpha * (len(self.values) + 1) - 1))
+        critical = float(self.values[-beyond]) if beyond > 0 else np.inf
+        return float(np.clip(2 * float(stdtr(self.degrees, -critical)), alpha / self.pairs, alpha))
+
+    def corrected(self, p: Floats, p_of_t: Floats) -> Floats:
+        """Return corrected p-values of pairs: the share of flips whose largest |t| reaches that of the pair.
+
+        ``p_of_t`` are the p-values of difference / standard error, from which |t| follows. The share is that of the
+        flips and the data, (1 + reached) / (1 + flips). It lies between the p-value of the pair alone and Bonferroni's,
+        both with ``p``, that of the chosen test, where it is the larger one.
+        """
+        from scipy.special import stdtrit
+
+        if self.pairs < 2:
+            return p.copy()
+        known = np.where(np.isnan(p_of_t), p, p_of_t)
+        with np.errstate(invalid="ignore"):
+            t = np.round(-stdtrit(self.degrees, known / 2), _DIGITS)
+        reached = len(self.values) - np.searchsorted(self.values, t, side="left")
+        share = np.maximum((1 + reached) / (1 + len(self.values)), known)
+        either = np.maximum(known, p)
+        corrected: Floats = np.minimum(np.maximum(np.minimum(share, self.pairs * either), p), 1.0)
+        return np.where(np.isnan(p), np.nan, corrected)
+
+
+def largest_statistics(sample: Sample, seed: int) -> LargestStatistics:
+    """Return the largest |t| over the pairs of a sample in each of 5,000 flips.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
-    pair (`Sample.influences`) are centred, and 5,000 sign patterns, the same for all pairs, flip them: each gives a
-    |t| for every pair and the largest of these. With c the 1 − α quantile of the largest |t|, the intervals
-    difference ± c · standard error hold for all pairs at once. Returned is the level α' of a t interval of that
-    reach. It lies between α / pairs (Bonferroni) and α (a pair alone), and does not depend on the number of threads.
+    pair (`Sample.influences`) are centred, and sign patterns, the same for all pairs, flip them: each gives a |t| for
+    every pair and the largest of these. It does not depend on the number of threads.
     """
-    from scipy.special import stdtr
-
-    if sample.n_pairs < 2:
-        return alpha
     largest = np.zeros(_FLIPS)
-    for largest_of_pairs in _largest(sample, seed):
-        np.maximum(largest, largest_of_pairs, out=largest)
+    if sample.n_pairs > 1:
+        for largest_of_pairs in _largest(sample, seed):
+            np.maximum(largest, largest_of_pairs, out=largest)
     np.minimum(largest, _LARGE, out=largest)  # among few users a flip may leave no spread, and |t| is infinite
     # Sums of matrices on several threads may differ in their last digits.
-    critical = round(float(np.quantile(largest, 1 - alpha)), 6)
-    level = 2 * float(stdtr(max(int(sample.n.max()) - 1, 1), -critical))
-    return float(np.clip(level, alpha / sample.n_pairs, alpha))
+    ascending = np.sort(np.round(largest, _DIGITS))
+    return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
 
 
 def _largest(sample: Sample, seed: int) -> Iterator[Floats]:

@@ -141,15 +141,15 @@ class TippingPoints:
 
     def figure(self) -> Any:
         """Return the difference against the assumed relevance of unjudged items, as an Altair chart."""
-        from cranfield._figures import altair, data_of, themed, tips
+        from cranfield._figures import altair, data_of, series, themed, tips
 
         alt = altair()
         rows = self.curves().with_columns(pair=pl.format("{}: {} − {}", "metric", "winner", "loser"))
         base = alt.Chart(data_of(rows))
         line = base.mark_line(point={"size": 18, "filled": True}).encode(
-            x=alt.X("assumed:Q", title="share of unjudged items that are liked", axis=alt.Axis(format="%")),
+            x=alt.X("assumed:Q", title="unjudged, liked", axis=alt.Axis(format="%")),
             y=alt.Y("difference:Q", title="difference"),
-            color=alt.Color("system:N", title="whose items"),
+            **series("system", list(dict.fromkeys(rows["system"]))),
             tooltip=tips(
                 pair="pair", group="items", system="whose", assumed=("liked", ".0%"), difference=("difference", ".4f")
             ),

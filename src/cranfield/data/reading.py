@@ -120,8 +120,10 @@ def read(
     return celma(ratings) if counts == "celma" else ratings
 
 
-def column_names(source: Any) -> tuple[str, ...] | None:
+def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a file or a dataframe, as `read` takes it; None if they have none.
+
+    ``reading`` says how a text is written: ``separator``, ``header``, ``quote`` and ``encoding``.
 
     Examples
     --------
@@ -129,7 +131,8 @@ def column_names(source: Any) -> tuple[str, ...] | None:
     ('user', 'age')
     """
     unchosen: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
-    return _table(source, unchosen, None, None, '"', "utf-8").names
+    written = {"separator": None, "header": None, "quote": '"', "encoding": "utf-8", **reading}
+    return _table(source, unchosen, **written).names
 
 
 def _table(

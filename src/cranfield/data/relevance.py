@@ -44,24 +44,31 @@ def usual_threshold(lowest: float, highest: float) -> float:
     return min(float(math.ceil(bottom + 0.75 * (highest - bottom))), highest)
 
 
-def threshold_of(ratings: Ratings) -> float:
+def threshold_of(test: Ratings, train: Ratings | None = None) -> float:
     """Return the lowest relevant rating of a test set; 1 for relevance judgments (TREC qrels), as in trec_eval.
+
+    The scale is that of the test and the training ratings together, as far as these are given: a small test set may
+    lack the ends of the scale. An experiment has both.
 
     Examples
     --------
     >>> threshold_of(Ratings.of(["ann", "bob"], ["x", "y"], [2, 5])), threshold_of(Ratings.of(["ann"], ["x"]))
     (4.0, 1.0)
+    >>> test, train = Ratings.of(["ann"], ["x"], [3]), Ratings.of(["ann", "bob"], ["y", "y"], [1, 5])
+    >>> threshold_of(test), threshold_of(test, train)
+    (3.0, 4.0)
     """
-    judgments = bool(ratings.history) and ratings.history[-1].settings.get("format") == "qrels"
-    if judgments or len(ratings) == 0:
+    judgments = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
+    if judgments or len(test) == 0:
         return ANY
-    return usual_threshold(float(ratings.values.min()), float(ratings.values.max()))
+    values = [part.values for part in (test, train) if isinstance(part, Ratings) and len(part)]
+    return usual_threshold(min(float(part.min()) for part in values), max(float(part.max()) for part in values))
 
 
-def threshold_on(ratings: Ratings, threshold: Any) -> float:
+def threshold_on(test: Ratings, threshold: Any, train: Ratings | None = None) -> float:
     """Return a threshold as a number: what ``auto`` is for these ratings, 1 for None, or the number that is given."""
     if threshold == AUTO:
-        return threshold_of(ratings)
+        return threshold_of(test, train)
     return ANY if threshold is None else check.number("threshold", threshold)
 
 

@@ -8,6 +8,7 @@ from cranfield.experiments.file import new_experiment, read_experiment
 from cranfield.experiments.json_schema import schema
 from cranfield.experiments.planning import Plan, plan
 from cranfield.experiments.results import Results
+from cranfield.experiments.reviewing import Review, review
 from cranfield.experiments.running import run
 from cranfield.experiments.searching import Range, Search, Trial, search
 from cranfield.experiments.showing import Shown, show
@@ -22,6 +23,7 @@ __all__ = [
     "Plan",
     "Range",
     "Results",
+    "Review",
     "Search",
     "Shown",
     "Source",
@@ -34,6 +36,7 @@ __all__ = [
     "new_experiment",
     "plan",
     "read_experiment",
+    "review",
     "run",
     "schema",
     "search",

@@ -16,6 +16,7 @@ from cranfield.experiments.stages.data import DATA, decided
 from cranfield.experiments.stages.results import RESULTS
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
+from cranfield.experiments.stages.segments import SEGMENTS
 from cranfield.experiments.stages.splits import SPLITS
 from cranfield.experiments.system import System
 from cranfield.measures.scores_table import deepest
@@ -132,12 +133,14 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
     comparisons, assessed = line.read(RESULTS, unit).comparisons, line.made(ASSESS, unit)
+    by_group = line.made(SEGMENTS, unit)
     rows: list[dict[str, Any]] = []
     if comparisons.width:
         whole = comparisons.filter(pl.col("fold").is_null())
         rows = whole.select("metric", "system_a", "system_b", *COMPARED).to_dicts()
     return {
         "sentences": list(line.artifact(RESULTS, unit).facts["sentences"]),
+        "segments": [] if by_group is None else list(by_group.facts["sentences"]),
         "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
         "p": rows,
     }

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from cranfield._files import whole_file
 from cranfield._polars import read_parquet
 from cranfield._record import Step
-from cranfield.comparisons import Comparison
+from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings, Vocabulary
 from cranfield.data.writing import write_table
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.rankings import Run
 from cranfield.splits import Split
 
-PARTS = ("train", "validation", "test")
+PARTS = ("train", "validation", "test", "profiles")
 """The parts of a split; a rating's part is its place here."""
 
 _NO_PART = 255
@@ -161,6 +161,7 @@ def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]
         fold,
         len(records),
         read_parquet(groups)[name].to_numpy() if groups.exists() else None,
+        parts.get("profiles"),
     )
 
 
@@ -226,7 +227,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
-_SOME = ("groups", "recommended", "trained")
+_SOME = ("groups", "recommended", "trained", "repetitions")
 _TABLES = ("overall", "filled", "unjudged", "item_coverage")
 
 
@@ -241,6 +242,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "notes": list(scores.notes),
         "warnings": list(scores.warnings),
+        "made_for": list(scores.made_for),
         "group_names": list(scores.group_names),
         "longest": scores.longest,
         "catalogue": scores.catalogue,
@@ -257,6 +259,7 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
     tables: dict[str, Any] = {
         name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
     }
+    arrays: dict[str, Any] = dict(read_arrays(path))
     return Scores(
         systems=tuple(facts["systems"]),
         metrics=tuple(facts["metrics"]),
@@ -266,13 +269,14 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         counts=facts["counts"],
         notes=tuple(facts["notes"]),
         warnings=tuple(facts["warnings"]),
+        made_for=tuple(facts.get("made_for", ())),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
         catalogue=facts["catalogue"],
         trained_once=tuple(facts["trained_once"]),
         highest_rating=facts["highest_rating"],
         zero_if_undefined=tuple(facts["zero_if_undefined"]),
-        **read_arrays(path),
+        **arrays,
         **tables,
     )
 
@@ -317,6 +321,47 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
     named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
     return Comparison(rows=read_parquet(path), **named)
+
+
+# segments
+
+
+def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str) -> tuple[list[Path], dict[str, Any]]:
+    """Write the results by a grouping to files that begin with a stem; return these and what else there is to know."""
+    segments = segment.segments if isinstance(segment, SegmentComparison) else segment
+    scores, facts = save_scores(segments.scores, folder / f"{stem}-scores.npz")
+    about: dict[str, Any] = {
+        "name": segments.name,
+        "of": segments.of,
+        "notes": list(segments.notes),
+        "scores": facts,
+        "comparisons": None,
+    }
+    if segments is segment:
+        return [scores], about
+    assert isinstance(segment, SegmentComparison)
+    paths = [scores, write_table(segment.interactions, folder / f"{stem}-interactions.parquet")]
+    about |= {"comparisons": {}, "averaging": segment.averaging.as_dict(), "alpha": segment.alpha}
+    for place, (group, comparison) in enumerate(segment.comparisons.items()):
+        about["comparisons"][group] = None
+        if comparison is not None:
+            path, about["comparisons"][group] = save_comparison(comparison, folder / f"{stem}-{place}.parquet")
+            paths.append(path)
+    return paths, about
+
+
+def read_segments(folder: Path, stem: str, about: Mapping[str, Any], users: Vocabulary) -> Segments | SegmentComparison:
+    """Return the results by a grouping that `save_segments` wrote."""
+    scores = read_scores(folder / f"{stem}-scores.npz", about["scores"], users)
+    segments = Segments(about["name"], about["of"], scores, tuple(about["notes"]))
+    if about["comparisons"] is None:
+        return segments
+    comparisons = {
+        group: None if facts is None else read_comparison(folder / f"{stem}-{place}.parquet", facts)
+        for place, (group, facts) in enumerate(about["comparisons"].items())
+    }
+    interactions = read_parquet(folder / f"{stem}-interactions.parquet")
+    return SegmentComparison(segments, comparisons, interactions, Averaging(**about["averaging"]), about["alpha"])
 
 
 # arrays

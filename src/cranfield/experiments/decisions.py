@@ -22,6 +22,7 @@ from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
+from cranfield.measures.averaging import OF_GROUPS
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
@@ -60,6 +61,8 @@ class _Decisions(Decided):
             )
         for group in GROUPS:
             self.group(group)
+        # The usual correction is that of the test.
+        object.__setattr__(self, "correction", self.group(Comparing).correction)
         _consistent(self)  # type: ignore[arg-type]
 
     def _of(self, name: str) -> Any:
@@ -111,6 +114,16 @@ class _Decisions(Decided):
         return self.group(Splitting).overlap
 
     @property
+    def apart(self) -> tuple[str, ...]:
+        """The segments that the split is to show apart; see `Splitting.apart`."""
+        return self.group(Splitting).apart
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the split makes windows that follow each other in time."""
+        return self.group(Splitting).has_windows
+
+    @property
     def one_relevant(self) -> bool:
         """Whether there is a list for each relevant item."""
         return self.ranking.one_relevant
@@ -134,8 +147,12 @@ class _Decisions(Decided):
 
     @property
     def averaging(self) -> Averaging:
-        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first."""
-        return self.group(Averaging)
+        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first.
+
+        Windows of time count equally, whatever number of users each has.
+        """
+        averaging = self.group(Averaging)
+        return averaging.with_(groups="equal") if self.has_windows else averaging
 
     @property
     def tested(self) -> Averaging:
@@ -319,6 +336,11 @@ def _consistent(decisions: Decisions) -> None:
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
         )
+    if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
+        raise SettingError(
+            f"split='{decisions.split}' averages each window and then the windows, and average='{decisions.average}' "
+            f"is not a mean; set average='mean' or 'weighted'"
+        )
     deep = [
         metric
         for metric in decisions.metrics
@@ -328,11 +350,6 @@ def _consistent(decisions: Decisions) -> None:
         raise SettingError(
             f"length={decisions.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
             "smaller cut-off"
-        )
-    if parse(decisions.significance).name == "tukey" and decisions.correction != "none":
-        raise SettingError(
-            f"significance='tukey' looks at all systems at once, so correction='{decisions.correction}' would correct "
-            "twice; set correction='none'"
         )
     _consistent_test(parse(decisions.average), parse(decisions.significance))
 

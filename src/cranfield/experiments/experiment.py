@@ -10,12 +10,14 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._own_code import names_code
 from cranfield._phrases import listed
 from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
-from cranfield.recommenders.registry import system_among
+from cranfield.recommenders.profiles import from_profiles
+from cranfield.recommenders.registry import recommender, system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
@@ -23,7 +25,7 @@ ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", 
 AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "truth")
 """The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
 
-NOTES = ("data", "tuning")
+NOTES = ("data", "tuning", "code", "hardware")
 """What an experiment may say beside, for the card."""
 
 
@@ -58,8 +60,8 @@ class Experiment:
     audit
         The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
-        What the card should say beside: where the ``data`` can be had, and how hyper-parameters were chosen
-        (``tuning``).
+        What the card and the reviewer's list should say beside: where the ``data`` and the ``code`` can be had, how
+        hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, where the log does not say it right.
     base
         The folder that file names start from.
 
@@ -121,13 +123,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     average = dict(parse(decisions.average).parameters)
-    if "baseline" in average and average["baseline"] not in names:
+    if "baseline" in average and system_among(str(average["baseline"]), names) is None:
         yield f"average='{decisions.average}' names no system as its baseline{nearest(str(average['baseline']), names)}"
-    if ":" in str(average.get("by", "")):
-        yield (
-            f"average='{decisions.average}' weighs by a column of a file, which an experiment does not keep; set "
-            "average='weighted(by=train)', or use cranfield compare"
-        )
     for source in experiment.data:
         if decisions.overlap is not None and not source.divided:
             yield (
@@ -136,11 +133,18 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
             )
         if decisions.overlap is None and source.train is not None:
             yield f"data.{source.name} comes as train and test; set split='predefined', or give it as one file"
-        times = split.name == "temporal" or dict(split.parameters).get("which") == "last"
+        times = split.name in ("temporal", "rolling") or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
     if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
+    if split.name == "cold_users" and not dict(split.parameters).get("left") and decisions.newcomers == "unserved":
+        yield (
+            f"split='{split}' holds out users whole, and newcomers='unserved' gives them no list; set "
+            "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
+        )
+    if split.name == "strong_generalisation":
+        yield from _unable(experiment)
     yield from _unmeasurable(experiment)
     for system in experiment.systems:
         if system.run is None:
@@ -160,6 +164,17 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
                 f"systems.{system.name} is a file of whole lists; unrated={decisions.unrated} needs systems that are "
                 "trained here"
             )
+
+
+def _unable(experiment: Experiment) -> Iterator[str]:
+    """Give the systems that cannot score from a profile alone; of code of the user's own that is seen in the run."""
+    for system in experiment.systems:
+        if system.spelling is None or names_code(system.spelling):
+            continue
+        try:
+            from_profiles(f"systems.{system.name}", recommender(system.spelling))
+        except SettingError as error:
+            yield str(error)
 
 
 def _unmeasurable(experiment: Experiment) -> Iterator[str]:

@@ -15,6 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
+from cranfield.comparisons.comparing import check_correction
 from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
@@ -79,6 +80,8 @@ _NOTES = """
 # What only you know, for the card:
 #   data = "..."                                    where the data can be had
 #   tuning = "..."                                  how the hyper-parameters were chosen
+#   code = "..."                                    where code of your own can be had
+#   hardware = "..."                                what it ran on, if not as the log says
 """
 
 
@@ -105,7 +108,13 @@ def read_experiment(path: str | Path) -> Experiment:
     except (ValueError, RecursionError) as error:  # tomllib lets slip numbers that are too long and tables too deep
         raise InputError(f"it is not TOML: {error}", source=path, remedy="mend that line") from error
     try:
-        return experiment_of(table, base=path.parent)
+        experiment = experiment_of(table, base=path.parent)
+        # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
+        systems = [
+            replace(system, name=displayed_name(system.name)) if system.name == system.spelling else system
+            for system in experiment.systems
+        ]
+        return replace(experiment, systems=tuple(systems))
     except SettingError as error:
         raise SettingError(f"{path}, {error}") from error
 
@@ -144,7 +153,10 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
         stated: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
         }
-        return Decisions(**stated)
+        decisions = Decisions(**stated)
+        if "correction" in stated:
+            check_correction(decisions.significance, stated["correction"])
+        return decisions
     except SettingError as error:
         raise SettingError(f"decisions: {error}") from error
 

@@ -16,9 +16,11 @@ from cranfield._files import write_text
 from cranfield._table import Table
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.comparing import compare_scores, tested_average
+from cranfield.comparisons.windows import window_leads
 from cranfield.data.writing import write_table
 from cranfield.experiments.decisions import Decisions
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
 from cranfield.measures.folds import join_folds
 
 
@@ -36,6 +38,8 @@ class Findings:
         What the test says of these; None for a single system, or where no metric has a value for each user.
     averages, comparisons
         Tidy frames, with columns data, repetition and fold; these two are null where all are together.
+    averaging
+        How lists are averaged.
     """
 
     data: str
@@ -43,12 +47,13 @@ class Findings:
     comparison: Comparison | None
     averages: pl.DataFrame
     comparisons: pl.DataFrame
+    averaging: Averaging = PLAIN
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What a person would say: the verdict, a sentence a metric."""
+        """What a person would say: the verdict, a sentence a metric, and how stable it is over windows of time."""
         if self.comparison is not None:
-            return self.comparison.sentences()
+            return [*self.comparison.sentences(), *self.window_sentences]
         why = self.scores.nothing_relevant or "it is undefined for every user"
         return [
             f"{row['metric']}: nothing can be said, since {why}."
@@ -56,6 +61,12 @@ class Findings:
             else f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
             for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
         ]
+
+    @property
+    def window_sentences(self) -> list[str]:
+        """Whether the winner is stable over windows of time, a sentence a metric; nothing without windows."""
+        scores = _averaged(self.scores, self.comparison)
+        return [lead.sentence() for lead in window_leads(scores, self.averaging)]
 
     def table(self, decisions: Decisions) -> Table:
         """Return the averages as a table for people."""
@@ -138,6 +149,7 @@ def findings(
             ]
             or [pl.DataFrame()]
         ),
+        decisions.averaging,
     )
 
 

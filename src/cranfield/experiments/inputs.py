@@ -64,11 +64,14 @@ def check_segments(experiment: Experiment) -> None:
                 if parse(text).name == "period" and source.timeless:
                     raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
                 continue
-            file, column = file_and_column(text, experiment.path) or (segment_data(experiment, source), text)
+            own_file = file_and_column(text, experiment.path)
             with named("segment"):
-                if column == text:
-                    check_column(file, text)
-                given_groups(file, column)
+                if own_file is not None:
+                    given_groups(*own_file)
+                else:
+                    data = segment_data(experiment, source)
+                    check_column(data, text, source.reading)
+                    given_groups(data, text, source.reading)
 
 
 def input_checksum(path: Path) -> str:

@@ -27,6 +27,8 @@ def markdown(card: Mapping[str, Any]) -> str:
             *(f"- {markdown_text(sentence)}" for sentence in result["sentences"]),
             "",
         ]
+        if result["segments"]:
+            lines += ["By group:", "", *(f"- {markdown_text(sentence)}" for sentence in result["segments"]), ""]
         if result["assessed"]:
             lines += ["Of the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
     for heading, build in _TABLES.items():

@@ -25,6 +25,7 @@ _CORRECTIONS = {
     "none": "without correction for multiple comparisons",
     "bonferroni": "with Bonferroni's correction",
     "holm": "with Holm's correction",
+    "max_t": "with the max-|t| correction of Westfall and Young",
     "benjamini_hochberg": "with the correction of Benjamini and Hochberg",
 }
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from cranfield import _checks as check
-from cranfield._spelling import parse
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.exports import Exports
 from cranfield.experiments.inputs import named
@@ -17,7 +15,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.store import Artifact, Store
 from cranfield.experiments.system import System
-from cranfield.splits import registry as split_registry
+from cranfield.splits.splitting import Splitting
 
 T = TypeVar("T")
 Level = Literal["experiment", "source", "division", "part", "cell"]
@@ -96,6 +94,8 @@ class Pipeline:
         How many systems are trained at a time; see `recommend`.
     within
         What the names of its artifacts begin with, for an experiment inside another one. Nothing of it is exported.
+    strict
+        Whether files of ranked lists that can hardly be meant are an error, not a warning.
     """
 
     def __init__(
@@ -106,8 +106,10 @@ class Pipeline:
         jobs: int | None = None,
         *,
         within: str = "",
+        strict: bool = False,
     ) -> None:
         self.experiment, self.store, self.stages, self.jobs = experiment, store, stages, jobs
+        self.strict = strict
         self.within = within
         self.decisions = experiment.decisions
         self.exports = Exports(store)
@@ -119,12 +121,8 @@ class Pipeline:
     @cached_property
     def folds(self) -> int:
         """How many folds the split makes."""
-        spelling = parse(self.decisions.split)
-        if spelling.name != "k_fold":
-            return 1
-        usual = next(signature for signature in map(parse, split_registry.signatures()) if signature.name == "k_fold")
-        with named(f"split='{spelling}'"):
-            return check.whole("k", {**dict(usual.parameters), **dict(spelling.parameters)}["k"], at_least=2)
+        with named(f"split='{self.decisions.split}'"):
+            return self.decisions.group(Splitting).folds
 
     @cached_property
     def _units(self) -> list[Unit]:

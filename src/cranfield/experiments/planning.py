@@ -11,6 +11,7 @@ from typing import Any
 from cranfield._spelling import parse
 from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.given_runs import check_given_runs
 from cranfield.experiments.inputs import (
     about_ratings,
     check_inputs,
@@ -28,6 +29,7 @@ from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.store import Artifact, State, Store, check_folder
+from cranfield.experiments.weights import check_weights
 from cranfield.measures.measuring import check_relevance
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined
@@ -58,9 +60,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would do, in order."""
+    """What a run would do, in order, and what is known of its results already: metrics without any value."""
 
     tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -86,7 +89,7 @@ class Plan:
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
-        return "\n".join([*lines, f"roughly {about(self.seconds)}"])
+        return "\n".join([*lines, f"roughly {about(self.seconds)}", *self.notes])
 
 
 class _Rehearsal(Store):
@@ -97,6 +100,7 @@ class _Rehearsal(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.seen: dict[str, State] = {}
+        self.notes: list[str] = []
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
         """Note what would become of an artifact, and let it be."""
@@ -111,8 +115,11 @@ def plan(
     seed: int | None = None,
     further: Sequence[Stage[Any]] = (),
     report: bool = False,
+    strict: bool = False,
 ) -> Plan:
     """Say what `run` would do, with ``further`` stages and a ``report`` or without; nothing is written.
+
+    Files of ranked lists are looked at as `run` does, ``strict`` or not.
 
     What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
     folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
@@ -128,11 +135,13 @@ def plan(
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     check_inputs(experiment)
+    check_weights(experiment)
     for stage in further:
         stage.check_experiment(experiment)
     check_folder(out)
     store = _Rehearsal(out)
-    line = Pipeline(experiment, store, (*STAGES, *further, *((Report(),) if report else ())))
+    last = (Report(),) if report else ()
+    line = Pipeline(experiment, store, (*STAGES, *further, *last), strict=strict)
     rehearse(line)
     line.go()
     for stage in line.stages:
@@ -140,7 +149,7 @@ def plan(
             name = stage.name_for(unit)
             if stage.exported and store.seen[name] == "kept" and line.exports.damaged(line.artifacts[name]):
                 store.seen[name] = "damaged"
-    return Plan(tuple(_tasks(line, store)))
+    return Plan(tuple(_tasks(line, store)), tuple(store.notes))
 
 
 def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
@@ -171,7 +180,8 @@ def _sizes(line: Pipeline, store: _Rehearsal) -> dict[str, Size]:
     sizes = {}
     for unit in line.units("source"):
         divisions = [SPLITS.name_for(division) for division in line.units("division", unit)]
-        sizes[unit.place] = _size(line, unit, kept=all(store.seen[name] == "kept" for name in divisions))
+        kept = all(store.seen[name] == "kept" for name in divisions)
+        sizes[unit.place] = _size(line, unit, store.notes, kept=kept)
     return sizes
 
 
@@ -179,10 +189,11 @@ def _sum(sizes: Mapping[str, Size]) -> Size:
     return Size(*(sum(column) for column in zip(*sizes.values())))
 
 
-def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
+def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
     """Return the users, items and ratings of a source, as far as can be known soon.
 
-    Unless they are ``kept`` as they were divided, what the ratings do not admit is told now, if they are few.
+    Unless they are ``kept`` as they were divided, what the ratings do not admit is found out now, if they are few:
+    it is an error, or one of the ``notes``.
     """
     source, data = unit.source, line.artifact(DATA, unit)
     if kept and data.home is not None:
@@ -197,12 +208,17 @@ def _size(line: Pipeline, unit: Unit, *, kept: bool) -> Size:
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
     scale = float(whole.values.min()), float(whole.values.max())
-    check_relevance(_tests(line, there, whole), line.decisions.on(*scale).measuring)
+    tests = (test for test, _ in _measured(line, there, whole))
+    if without := check_relevance(tests, line.decisions.on(*scale).measuring):
+        notes.append(f"{source.name}: {without}")
+    if any(system.run is not None for system in line.experiment.systems):
+        for test, train in _measured(line, there, whole):
+            check_given_runs(line, unit, test, train)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 
-def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[Ratings]:
-    """Yield the test ratings of the users who are served, of each repetition and fold."""
+def _measured(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
+    """Yield the test ratings of the users who are served, and the training ratings, of each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             splits = divided(line.experiment, whole, seed)
@@ -210,7 +226,7 @@ def _tests(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iter
             splits = predefined(parts["train"], parts["test"])
         for split in [splits] if isinstance(splits, Split) else splits:
             with named("min_ratings, sample"):
-                yield measured_ratings(split, line.decisions.serving, seed)
+                yield measured_ratings(split, line.decisions.serving, seed), split.train
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:

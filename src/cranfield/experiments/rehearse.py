@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from cranfield import _checks as check
 from cranfield import splits
@@ -21,6 +22,7 @@ from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.searching import Range, search
 from cranfield.experiments.stages.assess import options_of
 from cranfield.measures import Scores, measure
+from cranfield.measures.averages import Average
 from cranfield.rankings import recommend
 from cranfield.splits import Split, random
 
@@ -73,14 +75,19 @@ def _two(decisions: Decisions) -> Scores:
     """Return the scores of two systems, one of them the baseline of the average, if that has one."""
     base = str(dict(parse(decisions.average).parameters).get("baseline", "a"))
     scores = as_scores({base: [0.1, 0.5, 0.3, 0.2], f"not {base}": [0.2, 0.1, 0.4, 0.3]})
-    groups = np.zeros(scores.n_lists, dtype=np.int16) if _has_groups(decisions) else None
-    names = () if groups is None else ("0",)
-    return replace(scores, trained=np.ones(scores.n_lists, dtype=np.int64), groups=groups, group_names=names)
+    groups = np.arange(scores.n_lists, dtype=np.int16) % 2 if _has_groups(decisions) else None
+    names = () if groups is None else ("0", "1")
+    column = pl.DataFrame({"user": [str(user) for user in range(scores.n_lists)], "value": [1.0] * scores.n_lists})
+    weights = Average.of(decisions.average).weights or ""
+    trained = np.ones(scores.n_lists, dtype=np.int64)
+    return replace(scores, trained=trained, groups=groups, group_names=names, user_columns={weights: column})
 
 
 def _has_groups(decisions: Decisions) -> bool:
-    """Return whether lists may be in popularity groups: those for one item, of a split that has such groups."""
+    """Return whether lists may be in groups: windows, or popularity groups of lists for one item."""
     split = parse(decisions.split).name
+    if split == "rolling":
+        return True
     return decisions.relevant == "one" and (split == "percentiles" or split not in splits.__all__)
 
 

@@ -49,6 +49,8 @@ class Measured(NamedTuple):
     judged: tuple[Judged, ...]
     test: Ratings
     train: Ratings
+    window: str | None = None
+    """When its window of time starts, where there are several."""
 
 
 class Results:
@@ -107,7 +109,7 @@ class Results:
         """Return the verdict on a set of ratings, then that of each group, then what was found about the metrics."""
         source = self._source(data)
         said = list(self._whole(RESULTS, source).facts["sentences"])
-        if self.experiment.decisions.segment:
+        if self._has_segments:
             said += self._whole(SEGMENTS, source).facts["sentences"]
         if self.experiment.assess is not None:
             said += self._whole(ASSESS, source).facts["sentences"]
@@ -145,11 +147,15 @@ class Results:
 
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
-        if not self.experiment.decisions.segment:
+        if not self._has_segments:
             return ()
         source = self._source(data)
         self._whole(SEGMENTS, source)
         return self.line.read(SEGMENTS, source)
+
+    @property
+    def _has_segments(self) -> bool:
+        return bool(self.experiment.decisions.segment or self.experiment.decisions.apart)
 
     def assessment(self, data: str) -> Assessment | None:
         """Return what was found out about the metrics on a set of ratings; None if the experiment did not ask."""
@@ -169,7 +175,9 @@ class Results:
                 self._whole(JUDGED, cell)
                 if RUNS.wants(line, cell):
                     self._whole(RUNS, cell)
-            yield Measured(tuple(judged_of(line, part)), measured_test(line, part), split_of(line, part).train)
+            split = split_of(line, part)
+            window = split.step.effect["cut"] if line.decisions.has_windows else None
+            yield Measured(tuple(judged_of(line, part)), measured_test(line, part), split.train, window)
 
     def steps(self, data: str) -> list[tuple[str, Step]]:
         """Return what was done to a set of ratings before it was measured, by the name of the stage."""

@@ -22,6 +22,7 @@ from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
 from cranfield.experiments.store import open_store
 from cranfield.experiments.user_code import allowed_code
+from cranfield.experiments.weights import check_weights
 
 
 def run(
@@ -34,6 +35,7 @@ def run(
     further: Sequence[Stage[Any]] = (),
     report: Callable[[Results, Path], list[Path]] | None = None,
     allow_code: bool = False,
+    strict: bool = False,
 ) -> Results:
     """Run an experiment from data to results.
 
@@ -60,6 +62,8 @@ def run(
     allow_code
         Whether code that the experiment names (``mine = "my_module:Mine(k=5)"``) may be imported and run. It can do
         anything that you can: look at it first if it is not yours.
+    strict
+        Make each warning about given files of ranked lists that can hardly be meant an error, before training.
 
     Returns
     -------
@@ -78,6 +82,7 @@ def run(
     if jobs is not None:
         check.whole("jobs", jobs)
     check_inputs(experiment)
+    check_weights(experiment)
     if experiment.audit is not None and not further:
         warnings.warn(
             "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2
@@ -85,7 +90,7 @@ def run(
     with allowed_code(experiment, check.flag("allow_code", allow_code)):
         for stage in further:
             stage.check_experiment(experiment)
-        return _run(experiment, out, jobs, stages, further, report)
+        return _run(experiment, out, jobs, stages, further, report, check.flag("strict", strict))
 
 
 def _run(
@@ -95,11 +100,12 @@ def _run(
     stages: Stages,
     further: Sequence[Stage[Any]],
     report: Callable[[Results, Path], list[Path]] | None,
+    strict: bool,
 ) -> Results:
     """Take an experiment that is checked through its stages."""
     with open_store(out) as store:
         last = () if report is None else (Report(report),)
-        line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs)
+        line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs, strict=strict)
         store.begin(experiment.title, stated(line))
         rehearse(line)
         line.go(stages)

@@ -170,7 +170,7 @@ def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
 def _validation(data: Split | Ratings, seed: int) -> Split:
     """Return what to learn from, with the validation part in the place of the test part."""
     if isinstance(data, Split) and data.validation is not None:
-        return Split(data.train, data.validation, data.step, item_groups=data.item_groups)
+        return Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
     if not isinstance(data, Split | Ratings):
         raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
     train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)

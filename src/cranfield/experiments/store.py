@@ -33,6 +33,7 @@ from cranfield._checksums import file_checksum
 from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield._files import UnwrittenError, sweep, temporaries_in, write_text
 from cranfield._version import __version__
+from cranfield.experiments.machine import machine
 from cranfield.experiments.roots import Root, Roots
 from cranfield.experiments.versions import versions
 
@@ -242,7 +243,7 @@ class Store:
         """Say which experiment is run from now on: what is asked for belongs to its root."""
         with self.writing():
             self.root = self.roots.begin(title, text)
-        self.log(did="started")
+        self.log(did="started", machine=machine())
 
     def finish(self) -> None:
         """Say that the experiment is finished, and uses what was asked for and nothing else."""

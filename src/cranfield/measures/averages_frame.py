@@ -46,7 +46,8 @@ def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interv
         for s, system in enumerate(scores.systems)
         for m, metric in enumerate(scores.metrics)
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA if scores.bounds is None else {**_SCHEMA, **_BOUNDS_SCHEMA})
+    further = {} if scores.nonexistent is None else {"nonexistent": pl.Float64}
+    return pl.DataFrame(rows, schema={**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)})
 
 
 def _row(
@@ -58,10 +59,12 @@ def _row(
         "item_coverage": None if scores.item_coverage is None else float(scores.item_coverage[s]),
         "unjudged": None if scores.unjudged is None else float(scores.unjudged[s, m]),
     }
+    if scores.nonexistent is not None:
+        row["nonexistent"] = float(scores.nonexistent[s, m])
     if scores.overall is not None and not np.isnan(scores.overall[s, m]):
         name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
         return {**row, "mean": float(scores.overall[s, m]), "average": name, "lists": scores.n_lists}
-    kind, values, weights, missing = scores.counted(scores.values[s, m], s, m, averaging)
+    kind, values, weights, missing = scores.counted(scores.values_of(s, m, averaging), s, m, averaging)
     method = kind.method
     if interval == "bootstrap":
         lower, upper = kind.bootstrap(values, weights, level, seed)
@@ -97,12 +100,12 @@ def _over_repetitions(
     is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
     if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
         parts = [scores.of_lists(scores.repetitions == r) for r in range(int(scores.repetitions.max()) + 1)]
-        means = [part.counted(part.values[s, m], s, m, averaging).mean for part in parts]
+        means = [part.counted(part.values_of(s, m, averaging), s, m, averaging).mean for part in parts]
         return float(np.std(means, ddof=1)), None
     kept = _kept(scores, s, m, averaging)
     values = np.where(kept, np.nan_to_num(scores.values[s, m]), np.nan)
     estimate = crossed(cells_of(values[None], scores.users, scores.repetitions))
-    middle = scores.counted(scores.values[s, m], s, m, averaging).mean
+    middle = scores.counted(scores.values_of(s, m, averaging), s, m, averaging).mean
     reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
     return float(estimate.spread[0]), (middle - reach, middle + reach)
 
@@ -111,7 +114,7 @@ def _kept(scores: Scores, s: int, m: int, averaging: Averaging) -> NDArray[np.bo
     """Return which lists count in the average of a system."""
     covered = scores.covered[s] if scores.reduced_to is None else scores.reduced_to
     kept = covered if averaging.coverage == "reduced" else np.ones(scores.n_lists, dtype=np.bool_)
-    return kept if scores.counts_zero(m, averaging.undefined) else kept & ~np.isnan(scores.values[s, m])
+    return kept if scores.counts_zero(m, averaging.undefined) else kept & ~np.isnan(scores.values_of(s, m, averaging))
 
 
 def _bounds(scores: Scores, s: int, m: int, averaging: Averaging) -> dict[str, float]:

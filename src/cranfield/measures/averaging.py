@@ -18,7 +18,7 @@ Undefined = Literal["zero", "leave out"]
 By = Literal["list", "user"]
 GroupPolicy = Literal["pooled", "equal"]
 
-_OF_GROUPS = ("mean", "weighted")
+OF_GROUPS = ("mean", "weighted")
 """The averages that can be taken within each group and then over the groups."""
 
 
@@ -87,7 +87,7 @@ class Averaging(Decided):
     by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
 
     def _check_together(self) -> None:
-        if self.groups == "equal" and self.kind.spelling.name not in _OF_GROUPS:
+        if self.groups == "equal" and self.kind.spelling.name not in OF_GROUPS:
             raise SettingError(
                 f"groups='equal' is an average of means, and average='{self.average}' is not one; use average='mean' "
                 "or 'weighted', or groups='pooled'"

@@ -78,6 +78,19 @@ def counted(
     return Counted(averaging.kind, values, kept_weights, missing)
 
 
+def defined_for_all(values: Values) -> NDArray[np.bool_]:
+    """Return for which lists every system has a value, from systems × lists; a system without any does not count.
+
+    Examples
+    --------
+    >>> defined_for_all(np.array([[0.1, np.nan, 0.3], [0.2, 0.5, np.nan], [np.nan] * 3])).tolist()
+    [True, False, False]
+    """
+    defined = ~np.isnan(values)
+    measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
+    return np.asarray(measured.all(axis=0), dtype=np.bool_)
+
+
 def over_groups(
     values: Values, groups: NDArray[Any], weights: Values | None, users: NDArray[Any] | None
 ) -> tuple[Values, Values]:

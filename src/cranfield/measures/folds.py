@@ -27,7 +27,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         return first
     return replace(
         first,
-        **{**lists_of(folds), "repetitions": _repetition_of_lists(folds, repetitions)},
+        **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
         notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
@@ -35,12 +35,14 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
+        nonexistent=_averaged([fold.nonexistent for fold in folds]),
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
     )
 
 
-def _repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+    """Return of which repetition each list is; None if there are not several."""
     if repetitions is None or len(set(repetitions)) < 2:
         return None
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])

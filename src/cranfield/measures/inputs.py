@@ -66,13 +66,21 @@ def as_test(test: Any) -> Ratings:
     return read_test(test)
 
 
-def as_judgments(test: Any, threshold: float | str | None, negative_grades: NegativeGrades = "judged") -> Judgments:
-    """Return the judgments of a test set: the same for the same ratings, and a view of them under each threshold."""
+def as_judgments(
+    test: Any,
+    threshold: float | str | None,
+    negative_grades: NegativeGrades = "judged",
+    train: Ratings | None = None,
+) -> Judgments:
+    """Return the judgments of a test set: the same for the same ratings, and a view of them under each threshold.
+
+    The training ratings, where they are known, say with the test set what a threshold of ``auto`` is.
+    """
     test = as_test(test)
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
     one_of("negative_grades", negative_grades, get_args(NegativeGrades))
-    return _judgments_of(test, negative_grades).at(threshold_on(test, threshold))
+    return _judgments_of(test, negative_grades).at(threshold_on(test, threshold, train))
 
 
 # A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)

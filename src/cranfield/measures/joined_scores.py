@@ -56,6 +56,7 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
         **_services(parts),
         overall=first.overall,
         item_coverage=None,
+        nonexistent=None,
         counts=_summed(parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         warnings=tuple(dict.fromkeys(note for part in parts for note in part.warnings)),

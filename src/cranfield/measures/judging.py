@@ -71,13 +71,15 @@ def judge(
     runs = as_runs(run, ties)
     if len(runs) > 1:
         raise SettingError(f"judge takes one run, and {len(runs)} were given; judge each by itself")
-    judgments = _judgments(test, threshold, negative_grades)
+    judgments = _judgments(test, threshold, negative_grades, train)
     return judged_by(runs[0], judgments, Context(train, similarity), groups)
 
 
-def _judgments(test: Any, threshold: float | str | None, negative_grades: NegativeGrades) -> Judgments:
+def _judgments(
+    test: Any, threshold: float | str | None, negative_grades: NegativeGrades, train: Ratings | None
+) -> Judgments:
     if not isinstance(test, Judgments):
-        return as_judgments(test, threshold, negative_grades)
+        return as_judgments(test, threshold, negative_grades, train)
     if negative_grades != "judged":
         raise SettingError(
             f"negative_grades={negative_grades!r} was decided when these judgments were made; leave it out here"

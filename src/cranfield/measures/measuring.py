@@ -16,13 +16,14 @@ from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
+from cranfield.measures.catalogue import catalogue_ids, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.notes import notes_on
+from cranfield.measures.notes import notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.ranked import Ranked
@@ -49,22 +50,25 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     return tuple(metric if isinstance(metric, Metric) else name for name, metric in distinct.items())
 
 
-def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> None:
+def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
     """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
 
-    All test sets are looked at, so that what is wrong with one of them is found out too.
+    All test sets are looked at, so that what is wrong with one of them is found out too. Returned is which metrics have
+    no value, and why, in a sentence; it is empty where something is relevant.
     """
     any_relevant, test = False, None
     for test in tests:
         any_relevant = any_relevant or bool((test.values >= threshold_on(test, measuring.threshold)).any())
     if any_relevant or test is None:
-        return
+        return ""
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
     try:
         scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
     except CranfieldError:  # a metric needs more than this list, and may well have a value
-        return
+        return ""
     scores.check_measured()
+    without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
+    return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
+    catalogue: Any = None,
     strict: bool = False,
     **renamed: Any,
 ) -> Scores:
@@ -145,9 +150,9 @@ def measure(
         As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
         once.
     threshold
-        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings: 4 of 5, the upper quarter
-        of other scales up to 10, and 1 for clicks, counts and TREC qrels; see
-        `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
+        where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
+        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -163,6 +168,10 @@ def measure(
         trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
+    catalogue
+        The items that exist, beside those with a test rating: ``"train"`` for those with training ratings, a file or
+        frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
+        ones (`Scores.nonexistent`).
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
@@ -182,7 +191,8 @@ def measure(
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
     warnings = check_inputs(judged, test, strict=strict)
-    return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    return scores if catalogue is None else with_catalogue(scores, judged, catalogue_ids(catalogue, train))
 
 
 def as_judged(
@@ -203,7 +213,7 @@ def as_judged(
         runs = as_runs(runs, ties)
         if len({run.one_relevant for run in runs}) > 1:
             raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
-        judgments = as_judgments(test, threshold, negative_grades)
+        judgments = as_judgments(test, threshold, negative_grades, context.train)
         judged = [judged_by(run, judgments, context, groups) for run in runs]
     first = judged[0]
     for lists in judged[1:]:
@@ -268,6 +278,7 @@ def measure_judged(
     measured = [_measure_system(view, wanted, bounds, longest) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
+    covered = np.stack([system.covered for system in measured])
     settings = {
         **measuring.as_dict(),
         "threshold": judgments.threshold,
@@ -279,7 +290,7 @@ def measure_judged(
         systems=tuple(system.name for system in systems),
         metrics=tuple(str(metric) for metric in wanted),
         values=np.stack([system.values for system in measured]),
-        covered=np.stack([system.covered for system in measured]),
+        covered=covered,
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
@@ -301,6 +312,7 @@ def measure_judged(
         highest_rating=judgments.top_grade,
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
+        made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
         notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
         warnings=warnings,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from cranfield._phrases import listed
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
 from cranfield.measures.judgments import Judgments, NegativeGrades
@@ -57,6 +58,26 @@ def notes_on(
         *_on_scale(judgments.top_grade, metrics),
         *_on_judgments(judgments),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
+    )
+
+
+def notes_on_whom(systems: Sequence[Ranked]) -> tuple[str, ...]:
+    """Return for whom lists were made, where their records say that users were left out; a sentence for each group.
+
+    Examples
+    --------
+    >>> notes_on_whom([Ranked("knn", made_for="100 users, drawn at random"), Ranked("mine")])
+    ('The lists of knn were made for 100 users, drawn at random; the other users of the test set count as users \
+without a list, unless coverage is reduced.',)
+    """
+    names: dict[str, list[str]] = {}
+    for system in systems:
+        names.setdefault(system.made_for, []).append(system.name)
+    return tuple(
+        f"The lists of {listed(who)} were made for {users}; the other users of the test set count as users without a "
+        "list, unless coverage is reduced."
+        for users, who in names.items()
+        if users
     )
 
 

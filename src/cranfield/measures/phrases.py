@@ -83,6 +83,7 @@ _COLUMNS = {
     "places": "share of the places in the lists that hold an item",
     "items": "share of these items that is recommended to anyone",
     "unjudged": "share of the recommended items that have no test rating",
+    "nonexistent": "share of the recommended items that are not in the catalogue",
 }
 """What stands below the columns beside the averages, by the word that their heads begin with."""
 

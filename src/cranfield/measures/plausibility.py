@@ -25,6 +25,8 @@ FEW = 0.1
 has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
 # Columns are swapped if this share of the ids of each is in the other column of the test set.
 _MANY = 0.5
+# Lists are of one length, as those of a system are, if this share of them is as long as the longest.
+_EVEN = 0.5
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
 # A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
@@ -132,6 +134,7 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
         )
         raise _strangers(run, problem, run.item_ids, items, remedy)
     yield from _on_share("items", known_items, run.item_ids, items)
+    yield from _on_turned_columns(run, users, items)
 
 
 def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
@@ -143,14 +146,54 @@ def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
 def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
     """Refuse a run whose users are items of the test set, and whose items are users."""
     users, items = judged.judgments.user_ids, judged.judgments.item_ids
-    if (items.codes(run.user_ids.all) != UNKNOWN).mean() < _MANY:
-        return
-    if (users.codes(run.item_ids.all) != UNKNOWN).mean() >= _MANY:
+    if min(_share(run.user_ids, items), _share(run.item_ids, users)) >= _MANY:
         raise InputError(
             f"the users of {_called(run)} are items of the test set, and its items are users",
             source=_file(run.history),
             remedy="name the columns: user=... and item=... (--run-user, --run-item)",
         )
+
+
+def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterator[str]:
+    """Say that users and items seem to stand in each other's column, where the ids of both overlap.
+
+    Two things speak for it: lists are of one length far more often if users and items change places, or the ids of
+    both sides fit the other column better by half.
+    """
+    if not run.history or run.history[-1].action != "read_run":
+        return
+    if min(_share(run.user_ids, items), _share(run.item_ids, users)) < _MANY:
+        return
+    as_read = min(_fit(run.user_ids, users), _fit(run.item_ids, items))
+    turned = min(_fit(run.user_ids, items), _fit(run.item_ids, users))
+    even, even_if_turned = _evenness(run.list_lengths), _evenness(np.bincount(run.items))
+    if not _is_far_above(even_if_turned, even) and turned - as_read < _MANY:
+        return
+    yield (
+        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
+        "lists look like lists only if users and items change places; name the columns of the run (--run-user, "
+        "--run-item) or of the test set (--user, --item)"
+    )
+
+
+def _share(ids: Vocabulary, others: Vocabulary) -> float:
+    """Return the share of ids that another vocabulary holds too."""
+    return float((others.codes(ids.all) != UNKNOWN).mean()) if len(ids) else 0.0
+
+
+def _fit(ids: Vocabulary, others: Vocabulary) -> float:
+    """Return the share of the ids of either vocabulary that the other one holds too, the smaller of the two."""
+    return min(_share(ids, others), _share(others, ids))
+
+
+def _evenness(lengths: NDArray[Any]) -> float:
+    """Return the share of the lists that hold anything which are as long as the longest."""
+    lengths = lengths[lengths > 0]
+    return float((lengths == lengths.max()).mean()) if len(lengths) else 1.0
+
+
+def _is_far_above(share: float, other: float) -> bool:
+    return share >= _EVEN and other < share / 2
 
 
 def _called(run: Run) -> str:

@@ -21,7 +21,7 @@ class Ranked:
 
     Parameters
     ----------
-    name, ties, one_relevant, group_names, draws
+    name, ties, one_relevant, group_names, draws, made_for
         As in `Run`.
     counts
         What happened to the lists on the way in.
@@ -52,6 +52,7 @@ class Ranked:
     has_scores: bool = False
     has_predictions: bool = False
     draws: bool = False
+    made_for: str = ""
 
     @classmethod
     def of(cls, run: Run, item_ids: Vocabulary) -> Ranked:
@@ -74,6 +75,7 @@ class Ranked:
             has_scores=run.scores is not None,
             has_predictions=run.predictions is not None,
             draws=run.draws,
+            made_for=run.made_for,
         )
 
     def share_tied_across(self, n: int) -> float:

@@ -20,7 +20,7 @@ from cranfield._table import Table
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.counting import Counted, counted
+from cranfield.measures.counting import Counted, counted, defined_for_all
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
@@ -63,6 +63,9 @@ class Scores:
         the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    nonexistent
+        systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
+        not in it. They are not among the unjudged ones.
     item_coverage, catalogue
         For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
@@ -85,10 +88,15 @@ class Scores:
         systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
         system. `Scores.join` needs them.
     reduced_to
-        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`. None: those
-        count that a system gives.
+        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`, which has
+        undefined values left out of the averages of all systems, too. None: those count that a system gives.
     trained_once
         Systems that draw at random and were trained once, where that is known.
+    made_for
+        For whom lists were made, in sentences, where the record of a run says that users were left out.
+    user_columns
+        Columns of files with one row per user that were read for weights, by ``FILE:COLUMN``; others are read when an
+        average needs them.
     highest_rating
         The highest rating of the test set, where it is known.
     repetitions
@@ -126,6 +134,9 @@ class Scores:
     trained: NDArray[np.int64] | None = None
     trained_once: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    made_for: tuple[str, ...] = ()
+    user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    nonexistent: NDArray[np.float64] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -150,10 +161,11 @@ class Scores:
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
 
     def over_common_lists(self) -> Scores:
-        """Return the same scores with reduced averages over the lists that every system gives.
+        """Return the same scores with averages over the same lists for every system.
 
-        Averages of different systems are compared over the same users, or not at all; what a system reaches over the
-        users that it serves itself is another question. Full averages stay as they are.
+        Reduced averages are over the lists that every system gives, and averages that leave undefined values out over
+        the lists for which the metric is defined for every system: as `compare` does. What a system reaches over the
+        users that it serves itself is another question. Other averages stay as they are.
         """
         return replace(self, reduced_to=np.logical_and.reduce(self.covered, axis=0))
 
@@ -217,7 +229,7 @@ class Scores:
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = scores.counted(scores.values[s, m], s, m, averaging).mean
+                result[s, m] = scores.counted(scores.values_of(s, m, averaging), s, m, averaging).mean
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
 
     def on_scale(self, averaging: Averaging) -> Scores:
@@ -261,6 +273,28 @@ class Scores:
         averaging = Averaging.of(average, **decisions).with_kind()
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
+    def values_of(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
+        """Return the values of a system, NaN where its lists do not count: see `over_common_lists`."""
+        values: NDArray[np.float64] = self.values[s, m]
+        if self.reduced_to is None or self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
+            return values
+        return np.where(self._common(m, averaging.coverage == "reduced"), values, np.nan)
+
+    def _common(self, m: int, is_reduced: bool) -> NDArray[np.bool_]:
+        """Return for which of the lists that count a metric is defined for every system."""
+        key = m, is_reduced
+        if key not in self._common_lists:
+            values = self.values[:, m]
+            if is_reduced and self.reduced_to is not None:
+                values = np.where(self.reduced_to, values, np.nan)
+            self._common_lists[key] = defined_for_all(values)
+        return self._common_lists[key]
+
+    @cached_property
+    def _common_lists(self) -> dict[tuple[int, bool], NDArray[np.bool_]]:
+        """What `_common` has found."""
+        return {}
+
     def counted(self, values: NDArray[np.float64], s: int, m: int, averaging: Averaging) -> Counted:
         """Return which of the lists' ``values`` an average is made of."""
         return counted(
@@ -284,10 +318,14 @@ class Scores:
             return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
         if kind.weights == "train" and self.trained is None:
             raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
-        weights = self.trained if kind.weights == "train" else column_of(kind.weights, self.user_ids.ids(self.users))
+        weights = self.trained if kind.weights == "train" else self._column(kind.weights)
         assert weights is not None
         shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]
         return shared
+
+    def _column(self, place: str) -> NDArray[np.float64]:
+        """Return what a column of a file says of each list's user."""
+        return column_of(place, self.user_ids.ids(self.users), self.user_columns)
 
     def grouped_by(self) -> NDArray[np.int16]:
         """Return the group of each list, or say that there are none."""
@@ -323,6 +361,7 @@ class Scores:
             overall=None,
             filled=None,
             unjudged=None,
+            nonexistent=None,
             item_coverage=None,
             recommended=None,
             counts={},
@@ -414,6 +453,7 @@ class Scores:
             overall=columns(self.overall),
             filled=columns(self.filled),
             unjudged=columns(self.unjudged),
+            nonexistent=columns(self.nonexistent),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
             recommended=None if self.recommended is None else self.recommended[:, places],
         )

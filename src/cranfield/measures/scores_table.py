@@ -52,8 +52,32 @@ def scores_table(
         methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
         caption += f"; interval: {', '.join(methods) or 'none'}"
     meaning = legend(header)
-    return Table(
-        header, _best_first(cells, means, lowest_first), caption, (*scores.notes, *([meaning] if meaning else []))
+    notes = (*scores.notes, *on_left_out(scores, averaging), *([meaning] if meaning else []))
+    return Table(header, _best_first(cells, means, lowest_first), caption, notes)
+
+
+def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
+    """Say over whom metrics are averaged whose undefined values are left out, where these are not all."""
+    counts: dict[tuple[int, ...], list[str]] = {}
+    for m, metric in enumerate(scores.metrics):
+        if scores.counts_zero(m, averaging.undefined) or not np.isnan(scores.values[:, m]).any():
+            continue
+        values = [scores.values_of(s, m, averaging) for s in range(len(scores.systems))]
+        parts = [scores.counted(row, s, m, averaging) for s, row in enumerate(values)]
+        if any(part.missing for part in parts) and any(len(part.values) for part in parts):
+            counts.setdefault(tuple(len(part.values) for part in parts), []).append(metric)
+    return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
+
+
+def _whom(scores: Scores, counts: Sequence[int]) -> str:
+    """Say over how many users each system is averaged."""
+    if scores.reduced_to is not None or len(scores.systems) == 1:
+        whose = "the system" if len(scores.systems) == 1 else "every system"
+        return f"over the {_units(scores, max(counts))} for whom {whose} has a value"
+    each = ", ".join(f"{system} {count:,}" for system, count in zip(scores.systems, counts))
+    return (
+        f"each system over the {scores.unit}s for whom it has a value ({each}); a comparison is over those for whom "
+        "every system has one"
     )
 
 
@@ -107,6 +131,8 @@ def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64
         shares[f"items in {scores.catalogue}"] = scores.item_coverage
     if scores.unjudged is not None:
         shares[f"unjudged{depth}"] = scores.unjudged[:, place]
+    if scores.nonexistent is not None:
+        shares[f"nonexistent{depth}"] = scores.nonexistent[:, place]
     return shares
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from cranfield.rankings.groups import named_groups
 UNKNOWN_GROUP = "unknown"
 """The group of the users or items that a grouping does not mention."""
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""No option of `cranfield.read`: all is found out."""
+
 _MOST_GROUPS = 50
 _GROUP_NAMES = ("group", "segment", "cohort")
 _KINDS: Mapping[Role, SegmentOf] = {"user": "users", "item": "items"}
 
 
-def segment_of(by: Any, basis: Basis, *, data: Any = None) -> Segment:
+def segment_of(by: Any, basis: Basis, *, data: Any = None, reading: Mapping[str, Any] = NOTHING) -> Segment:
     """Return the segment that a text, a table or a mapping stands for.
 
     Parameters
@@ -37,6 +41,8 @@ def segment_of(by: Any, basis: Basis, *, data: Any = None) -> Segment:
         The ids and ratings that are grouped.
     data
         The file or frame of the test set, whose columns can be named.
+    reading
+        How it is read: options of `cranfield.read`.
     """
     if isinstance(by, str) and is_built_in(by):
         built_in: Segment = SEGMENTS.call(by, basis)
@@ -45,8 +51,8 @@ def segment_of(by: Any, basis: Basis, *, data: Any = None) -> Segment:
         file = file_and_column(str(by))
         if file is not None:
             return _given(*file, str(by), basis)
-        check_column(data, str(by))
-        return _given(data, str(by), str(by), basis)
+        check_column(data, str(by), reading)
+        return _given(data, str(by), str(by), basis, reading)
     if isinstance(by, Mapping) and not any(isinstance(group, list | tuple | np.ndarray) for group in by.values()):
         table = {"user": list(by), "group": [str(group) for group in by.values()]}
         return _given(table, "group", "given", basis)
@@ -69,9 +75,9 @@ def file_and_column(text: str, where: Callable[[str], Path] = meant) -> tuple[Pa
     return None
 
 
-def check_column(data: Any, column: str) -> None:
+def check_column(data: Any, column: str, reading: Mapping[str, Any] = NOTHING) -> None:
     """Refuse what is not a column of the test file, and say what a segment may be."""
-    names = None if data is None else column_names(data)
+    names = None if data is None else column_names(data, **_written(reading))
     if names is None or column not in names:
         known = [*SEGMENTS, *(names or ())]
         raise SettingError(
@@ -79,27 +85,38 @@ def check_column(data: Any, column: str) -> None:
         )
 
 
-def _given(table: Any, column: str | None, name: str, basis: Basis) -> Segment:
-    role, groups = given_groups(table, column)
+def _written(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options of `read` that say how a text is written."""
+    return {name: reading[name] for name in ("separator", "header", "quote", "encoding") if name in reading}
+
+
+def _given(table: Any, column: str | None, name: str, basis: Basis, reading: Mapping[str, Any] = NOTHING) -> Segment:
+    role, groups = given_groups(table, column, reading)
     return _of_ids(role, groups, name, basis)
 
 
-def given_groups(table: Any, column: str | None) -> tuple[Role, Ratings]:
+def given_groups(table: Any, column: str | None, reading: Mapping[str, Any] = NOTHING) -> tuple[Role, Ratings]:
     """Return the groups of a table: of its users if each of them is in one group, else of its items.
 
-    The ids are the users of the ratings that are returned, and their groups the items.
+    The ids are the users of the ratings that are returned, and their groups the items. ``reading`` are options of
+    `read`, for a table that is read as ratings are.
     """
     label = str(table) if isinstance(table, str | Path) else "the segments"
-    refusal: InputError | None = None
-    for role, place in _id_columns(table, column, label):
+    in_two: list[str] = []
+    for role, place in _id_columns(table, column, label, reading):
         group = column or _group_column(table, place, label)
-        groups = read(table, user=place, item=group, rating=False, time=False, repeated="last")
+        groups = read(table, user=place, item=group, rating=False, time=False, repeated="last", **_written(reading))
         if (groups.user_counts <= 1).all():
             _check_number(groups, label)
             return role, groups
-        refusal = refusal or _in_two_groups(role, groups, label)
-    assert refusal is not None
-    raise refusal
+        in_two.append(_in_two_groups(role, groups))
+    if len(in_two) > 1:
+        raise InputError(
+            f"the column {column or 'of groups'!r} groups neither users nor items: {' and '.join(in_two)}",
+            source=label,
+            remedy="name a column that is the same in all rows of a user, or of an item",
+        )
+    raise InputError(in_two[0], source=label, remedy=f"give every {in_two[0].split()[0]} one group")
 
 
 def _check_number(groups: Ratings, label: str) -> None:
@@ -111,9 +128,11 @@ def _check_number(groups: Ratings, label: str) -> None:
         )
 
 
-def _id_columns(table: Any, column: str | None, label: str) -> Iterator[tuple[Role, str | int]]:
+def _id_columns(
+    table: Any, column: str | None, label: str, reading: Mapping[str, Any]
+) -> Iterator[tuple[Role, str | int]]:
     """Yield the columns that may hold the ids, users first."""
-    names = column_names(table)
+    names = column_names(table, **_written(reading))
     if names is None:
         yield "user", 1
         return
@@ -121,7 +140,7 @@ def _id_columns(table: Any, column: str | None, label: str) -> Iterator[tuple[Ro
         raise InputError(f"there is no column {column!r}{nearest(column, names)}", source=label)
     taken = [names.index(column)] if column is not None else []
     roles: tuple[Role, ...] = ("user", "item")
-    places = {role: place_by_name(names, role, taken=taken) for role in roles}
+    places = {role: _place(names, role, reading.get(role), taken) for role in roles}
     if all(place is None for place in places.values()):
         raise InputError(
             f"no column is known to hold users or items (columns: {', '.join(names)})",
@@ -129,6 +148,17 @@ def _id_columns(table: Any, column: str | None, label: str) -> Iterator[tuple[Ro
             remedy="name one of them user or item",
         )
     yield from ((role, names[place]) for role, place in places.items() if place is not None)
+
+
+def _place(names: Sequence[str], role: Role, given: str | int | None, taken: Sequence[int]) -> int | None:
+    """Return the place of the column of a role: that which is named, or the one that is usually called so."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given - 1
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, str) and given.isdecimal():
+        return int(given) - 1
+    return place_by_name(names, role, taken=taken)
 
 
 def _group_column(table: Any, id_column: str | int, label: str) -> str | int:
@@ -147,14 +177,10 @@ def _group_column(table: Any, id_column: str | int, label: str) -> str | int:
     )
 
 
-def _in_two_groups(role: Role, groups: Ratings, label: str) -> InputError:
+def _in_two_groups(role: Role, groups: Ratings) -> str:
     place = int(np.argmax(groups.user_counts > 1))
     first, second = groups.item_ids.ids(groups.items[groups.indptr[place] :][:2])
-    return InputError(
-        f"{role} {groups.user_ids.ids([place])[0]} is in the groups {first} and {second}",
-        source=label,
-        remedy=f"give every {role} one group",
-    )
+    return f"{role} {groups.user_ids.ids([place])[0]} is in the groups {first} and {second}"
 
 
 def _of_ids(role: Role, groups: Ratings, name: str, basis: Basis) -> Segment:

@@ -130,6 +130,29 @@ def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> S
     return Segment("period", "ratings", codes.astype(np.int16), names, (note,))
 
 
+@SEGMENTS.register
+def cold_users(basis: Basis, most: Annotated[int, Limits(low=0)] = 0) -> Segment:
+    """Warm and cold users: a cold one has at most ``most`` training ratings."""
+    train = basis.training("cold_users")
+    counts = translated(train.user_counts.astype(np.float64), train.user_ids, basis.user_ids, missing=0.0)
+    return _warm_and_cold("cold_users", "users", counts, most)
+
+
+@SEGMENTS.register
+def cold_items(basis: Basis, most: Annotated[int, Limits(low=0)] = 0) -> Segment:
+    """Test ratings of warm and of cold items: a cold one has at most ``most`` training ratings."""
+    train = basis.training("cold_items")
+    assert basis.item_ids is not None
+    counts = translated(train.item_counts.astype(np.float64), train.item_ids, basis.item_ids, missing=0.0)
+    return _warm_and_cold("cold_items", "items", counts, most)
+
+
+def _warm_and_cold(name: str, of: SegmentOf, counts: NDArray[np.float64], most: int) -> Segment:
+    few = "no training rating" if most == 0 else f"{most} training ratings or fewer"
+    codes = (counts <= most).astype(np.int16)
+    return Segment(name, of, codes, ("warm", "cold"), (f"cold {of} have {few}, warm ones more",))
+
+
 def is_built_in(text: str) -> bool:
     """Whether a text spells a built-in segment, right or wrong.
 
@@ -163,8 +186,8 @@ class Segmenting(Decided):
     Parameters
     ----------
     segment
-        ``activity``, ``popularity`` or ``period`` (with parameters); a file with a user or item column and a group,
-        ``users.csv`` or ``users.csv:age``; or a column of the test file.
+        ``activity``, ``popularity``, ``period``, ``cold_users`` or ``cold_items`` (with parameters); a file with a user
+        or item column and a group, ``users.csv`` or ``users.csv:age``; or a column of the test file.
 
     Examples
     --------
@@ -175,7 +198,8 @@ class Segmenting(Decided):
     segment: Any = decision(
         "D",
         (),
-        "groups to show results for as well: activity, popularity, period, FILE, FILE:COLUMN or a column of the data",
+        "groups to show as well: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of the "
+        "data",
         check=_segment,
         phrase=_phrase,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
@@ -19,13 +19,14 @@ from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
+from cranfield.measures.folds import repetition_of_lists
 from cranfield.measures.inputs import as_test
 from cranfield.measures.joined_scores import check_alike, lists_of
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
 from cranfield.measures.scores import LEVEL, Scores
-from cranfield.measures.segment_groups import segment_of
+from cranfield.measures.segment_groups import NOTHING, segment_of
 from cranfield.measures.segmenting import Basis, Segment, SegmentOf
 from cranfield.rankings.lists import Ties
 
@@ -118,13 +119,18 @@ class Segments:
         return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)
 
     @staticmethod
-    def join(parts: Sequence[Segments]) -> Segments:
-        """Put together the same grouping of several folds or repetitions; a user's lists stand side by side."""
+    def join(parts: Sequence[Segments], repetitions: Sequence[int] | None = None) -> Segments:
+        """Put together the same grouping of several folds or repetitions; a user's lists stand side by side.
+
+        ``repetitions`` say of which repetition each part is, counted from 0.
+        """
         first = parts[0]
         if len(parts) == 1:
             return first
         check_alike([part.scores for part in parts], "fold")
-        scores = replace(first.scores, **lists_of([part.scores for part in parts]), **_NOTHING_WHOLE)
+        lists = lists_of([part.scores for part in parts])
+        lists["repetitions"] = repetition_of_lists([part.scores for part in parts], repetitions)
+        scores = replace(first.scores, **lists, **_NOTHING_WHOLE)
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         return replace(first, scores=scores, notes=notes)
 
@@ -143,6 +149,7 @@ _NOTHING_WHOLE: dict[str, Any] = {
     "overall": None,
     "filled": None,
     "unjudged": None,
+    "nonexistent": None,
     "item_coverage": None,
     "recommended": None,
     "counts": {},
@@ -171,6 +178,7 @@ def measure_segments(
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
     data: Any = None,
+    reading: Mapping[str, Any] = NOTHING,
 ) -> Segments:
     """Measure lists by groups of users, items or test ratings.
 
@@ -188,6 +196,8 @@ def measure_segments(
         items that it does not mention are in the group ``unknown``.
     data
         The file or frame that the test set came from, if a column of it is to be named; ``test`` by default.
+    reading
+        How that is read: options of `cranfield.read`, such as ``{"user": "visitor", "separator": ";"}``.
 
     Examples
     --------
@@ -202,7 +212,7 @@ def measure_segments(
     ratings = None if test is None else as_test(test)
     judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, negative_grades=negative_grades)
     data = test if data is None and not isinstance(test, Ratings) else data
-    return judged_segments(judged, measuring, by, test=ratings, train=train, data=data)
+    return judged_segments(judged, measuring, by, test=ratings, train=train, data=data, reading=reading)
 
 
 def judged_segments(
@@ -213,6 +223,7 @@ def judged_segments(
     test: Ratings | None = None,
     train: Ratings | None = None,
     data: Any = None,
+    reading: Mapping[str, Any] = NOTHING,
     name: str | None = None,
 ) -> Segments:
     """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
@@ -220,7 +231,8 @@ def judged_segments(
     ``name`` is what the segments are called, where that is not what ``by`` says.
     """
     judgments = judged[0].judgments
-    segment = segment_of(by, Basis(judgments.user_ids, judgments.item_ids, test, train), data=data)
+    basis = Basis(judgments.user_ids, judgments.item_ids, test, train)
+    segment = segment_of(by, basis, data=data, reading=reading)
     segment = segment if name is None else replace(segment, name=name)
     if segment.of == "users":
         return _of_users(measure_judged(judged, measuring), segment)

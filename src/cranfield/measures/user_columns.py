@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,16 +16,24 @@ from cranfield._spelling import nearest
 from cranfield.data.columns import place_by_name
 
 
-def column_of(place: str, users: pl.Series) -> NDArray[np.float64]:
+def read_column(path: Path, column: str) -> pl.DataFrame:
+    """Return a column of a file with one row per user: ``user``, as text, and ``value``.
+
+    The file is CSV, TSV or Parquet.
+    """
+    if not path.is_file():
+        raise InputError("it is not a file", source=path, remedy="name a file with one row per user, as FILE:COLUMN")
+    return _read(path, column, path.stat().st_mtime_ns)
+
+
+def column_of(place: str, users: pl.Series, tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
     """Return the values of a file's column for some users, by ``FILE:COLUMN``; ids meet as text.
 
-    The file is CSV, TSV or Parquet, with one row per user. Every user must be in it, with a number of at least 0.
+    Every user must be in it, with a number of at least 0. ``tables`` are columns that were read before, by place.
     """
     name, _, column = place.rpartition(":")
     path = Path(name)
-    if not path.is_file():
-        raise InputError("it is not a file", source=path, remedy="name a file with one row per user, as FILE:COLUMN")
-    known = _read(path, column, path.stat().st_mtime_ns)
+    known = tables[place] if place in tables else read_column(path, column)
     joined = pl.DataFrame({"user": users.cast(pl.String)}).join(known, on="user", how="left", maintain_order="left")
     values = joined["value"].to_numpy().astype(np.float64)
     wrong = np.flatnonzero(~(values >= 0) | np.isinf(values))

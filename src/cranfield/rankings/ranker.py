@@ -23,6 +23,7 @@ from cranfield.rankings.targets import Targets
 from cranfield.rankings.top import TieOrder, own_top, ranks_among, ranks_among_drawn, top
 from cranfield.recommenders.adapters import checked_scores, system_name
 from cranfield.recommenders.model import Model
+from cranfield.recommenders.profiles import from_profiles
 from cranfield.recommenders.protocol import GivesLists, Recommender
 from cranfield.recommenders.work import blas_threads, blocks, each
 from cranfield.splits.split import Split
@@ -75,11 +76,16 @@ class RunColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranker:
-    """What every system is asked for: the lists of these users, of these targets."""
+    """What every system is asked for: the lists of these users, of these targets.
+
+    Systems learn from ``train``; where users are held out whole, their lists are made from ``profiles``.
+    """
 
     targets: Targets
     users: NDArray[np.int32]
     served: Step
+    train: Ratings
+    profiles: Ratings | None = None
 
     @classmethod
     def of(cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int) -> Ranker:
@@ -89,20 +95,23 @@ class Ranker:
                 f"{type(data).__name__} is neither a split nor ratings; make ratings of files and frames with cf.read, "
                 "and a split of them with cf.splits"
             )
-        train, test, groups = (
-            (data, None, None) if isinstance(data, Ratings) else (data.train, data.test, data.item_groups)
+        train, test, groups, profiles = (
+            (data, None, None, None)
+            if isinstance(data, Ratings)
+            else (data.train, data.test, data.item_groups, data.profiles)
         )
         if len(train) == 0:
             raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
         seed = check.whole("seed", seed, at_least=0)
-        targets = Targets(train, test, ranking, seed, groups)
-        users, served = served_users(train, serving, seed)
+        inputs = train if profiles is None else profiles
+        targets = Targets(inputs, test, ranking, seed, groups)
+        users, served = served_users(inputs, serving, seed)
         if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
             raise SettingError(
-                f"no user who is served has a test rating of {ranking.threshold:g} or more, so there is no list to "
-                "rank; lower the threshold"
+                f"no user who is served has a test rating of {targets.ranking.threshold:g} or more, so there is no "
+                "list to rank; lower the threshold"
             )
-        return cls(targets.drawn_for(users), users, served)
+        return cls(targets.drawn_for(users), users, served, train, profiles)
 
     @property
     def ranking(self) -> Ranking:
@@ -119,18 +128,33 @@ class Ranker:
         # What others wrote may not bear two calls at once; it has the threads to itself.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
         ties = TieOrder(self.targets.train.item_ids)
-        gives_lists = fill is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
+        gives_lists = (
+            fill is None and self.profiles is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
+        )
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]
             if gives_lists:
                 return own_top(name, system, users, self._most, self.targets, ties)
-            return self.columns(users, checked_scores(name, system.score(users), (len(users), self.width)), ties)
+            return self.columns(users, self.scores(name, system, users), ties)
 
         pieces = blocks(len(self.users), min(self._most, self.width) if gives_lists else self.width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
         return self.joined(system, parts)
+
+    def scores(self, name: str, system: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the scores of a fitted system: for users, or for their profiles where they are held out whole."""
+        if self.profiles is None:
+            scores = system.score(users)
+        else:
+            scores = from_profiles(name, system).score_profiles(self._profile_rows[users])
+        return checked_scores(name, scores, (len(users), self.width))
+
+    @cached_property
+    def _profile_rows(self) -> Any:
+        assert self.profiles is not None
+        return self.profiles.matrix()
 
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
         """Rank a block of users by their scores, which are overwritten."""
@@ -155,7 +179,7 @@ class Ranker:
         fill = fill_system(self.ranking.fill, self.targets.seed)
         if fill is not None:
             with blas_threads(1 if isinstance(fill, Model) else settings.workers):
-                fill.fit(self.targets.train)
+                fill.fit(self.train)
         return fill
 
     def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:

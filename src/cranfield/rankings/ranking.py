@@ -35,7 +35,7 @@ class Ranking(Decided):
 
     ``fill`` puts items that a system cannot score after all others, in the order of another system. The others say
     which items a list may hold, and how many of them it shows; see `Targets`. ``threshold``, the lowest test rating of
-    a relevant item, counts where lists depend on which items are relevant; ``auto`` follows from the test ratings.
+    a relevant item, counts where lists depend on which items are relevant; ``auto`` follows from the ratings.
 
     Examples
     --------

@@ -29,6 +29,7 @@ from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
+from cranfield.rankings.serving import made_for
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
 from cranfield.recommenders import displayed_name
 
@@ -183,12 +184,13 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a source holds, the name that it gives its system, what to call it, and if its system draws at random."""
+    """What a source holds, the name that it gives its system, what to call it, and what a record beside it says."""
 
     held: RunTable | Mapping[Any, Any]
     name: str | None
     word: str
     draws: bool = False
+    made_for: str = ""
 
 
 def _name_of(path: Path) -> str:
@@ -199,10 +201,10 @@ def _name_of(path: Path) -> str:
 
 
 def _content(source: Source, options: TextOptions) -> _Content:
-    name, word, draws = None, "the dictionary", False
+    name, word, draws, users = None, "the dictionary", False, ""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word, draws = _name_of(path), str(path), _draws(path)
+        name, word, draws, users = _name_of(path), str(path), _draws(path), made_for(made_of(path) or {})
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
@@ -220,7 +222,7 @@ def _content(source: Source, options: TextOptions) -> _Content:
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
-    return _Content(source, name, word, draws)
+    return _Content(source, name, word, draws, users)
 
 
 def _draws(path: Path) -> bool:
@@ -255,7 +257,7 @@ def _one_run(
             f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
         )
     chosen = name or (opened.rows.tag if tag else opened.name)
-    return replace(_run(opened, chosen or "run", ties), draws=content.draws)
+    return replace(_run(opened, chosen or "run", ties), draws=content.draws, made_for=content.made_for)
 
 
 def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:

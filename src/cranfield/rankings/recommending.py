@@ -18,6 +18,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, ServingOptions
 from cranfield.rankings.workers import Done
 from cranfield.recommenders.adapters import named_systems
+from cranfield.recommenders.profiles import from_profiles
 from cranfield.recommenders.protocol import Recommender
 from cranfield.splits.split import Split
 
@@ -122,13 +123,16 @@ def timed_each(
     """Do as `recommend_each` does, and give the place of each system and the seconds that it took with its run."""
     named = named_systems(systems, check.whole("seed", seed, at_least=0))
     ranker = Ranker.of(split, serving, ranking or Ranking(), seed)
+    if ranker.profiles is not None:
+        for name, system in named.items():
+            from_profiles(name, system)  # refused before anything is trained
     moves = [moved and _can_move(ranker.ranking.fill) for moved in movable(systems, named)]
     there = _FitAndRank(ranker)
     return each_system(
         "Training and ranking",
         named,
         moves,
-        jobs_wanted(jobs, ranker.targets.train, len(named)),
+        jobs_wanted(jobs, ranker.train, len(named)),
         here=lambda name, system: ranker.run(name, there(name, system)),
         there=there,
         back=lambda name, _, ranked: ranker.run(name, ranked),
@@ -142,7 +146,7 @@ class _FitAndRank:
     ranker: Ranker
 
     def __call__(self, name: str, system: Recommender) -> RunColumns:
-        return self.ranker.ranked(name, fitted(system, self.ranker.targets.train))
+        return self.ranker.ranked(name, fitted(system, self.ranker.train))
 
 
 def _can_move(fill: Any) -> bool:

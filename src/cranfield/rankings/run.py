@@ -61,6 +61,8 @@ class Run:
         orders of each tied group.
     draws
         Whether the system draws at random, so that another seed gives other lists; False where that is not known.
+    made_for
+        For whom the lists were made, in words, where the record of their file says that users were left out.
     counts
         What happened on the way in, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
@@ -83,6 +85,7 @@ class Run:
     made_scores: bool = False
     ties: Ties = "trec_eval"
     draws: bool = False
+    made_for: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
 

@@ -7,10 +7,11 @@ training ratings are given lists.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,24 @@ class Serving(Decided):
         return self.min_ratings == 0 and self.sample == "all"
 
 
+def made_for(record: Mapping[str, Any]) -> str:
+    """Return for whom lists were made, in words, from what a record says of it; empty where nobody was left out.
+
+    Examples
+    --------
+    >>> made_for({"min_ratings": 5, "sample": "all"}), made_for({"min_ratings": 0, "sample": 0.1}), made_for({})
+    ('users with at least 5 training ratings', '10 % of the users, drawn at random', '')
+    """
+    least, sample = record.get("min_ratings", 0), record.get("sample", "all")
+    # Users without training ratings have no list in any case.
+    enough = f" with at least {least} training ratings" if isinstance(least, int) and least > 1 else ""
+    if isinstance(sample, float):
+        return f"{100 * sample:g} % of the users{enough}, drawn at random"
+    if isinstance(sample, int):
+        return f"{sample:,} users{enough}, drawn at random"
+    return f"users{enough}" if enough else ""
+
+
 class ServingOptions(TypedDict, total=False):
     """The decisions as keyword arguments of `recommend`."""
 
@@ -164,13 +183,13 @@ def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -
     """
     test = split.test
     if not serving.everyone:
-        users, _ = _population(split.train, serving, seed)
-        measured = np.zeros(split.train.n_users, dtype=np.bool_)
+        users, _ = _population(split.inputs, serving, seed)
+        measured = np.zeros(split.inputs.n_users, dtype=np.bool_)
         measured[users] = True
         test = test.keep(measured[test.users])
     served = test.user_counts > 0
     if serving.newcomers == "unserved":
-        served &= split.train.user_counts > 0
+        served &= split.inputs.user_counts > 0
     if not served.any():
         some = "a training rating" if serving.min_ratings <= 1 else f"{serving.min_ratings} training ratings"
         raise SettingError(

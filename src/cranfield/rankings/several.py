@@ -15,7 +15,7 @@ from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving
 from cranfield.rankings.top import TieOrder
-from cranfield.recommenders.adapters import checked_scores, system_name
+from cranfield.recommenders.adapters import system_name
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import GivesLists, Recommender
 from cranfield.recommenders.work import blas_threads, blocks, each
@@ -95,7 +95,7 @@ def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | Non
 
     def make(block: slice) -> list[tuple[NDArray[Any], ...]]:
         users = first.users[block]
-        scores = checked_scores(name, system.score(users), (len(users), first.width))
+        scores = first.scores(name, system, users)
         return [ranker.columns(users, scores.copy(), ties) for ranker in rankers]
 
     pieces = blocks(len(first.users), first.width)

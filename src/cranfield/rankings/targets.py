@@ -69,7 +69,7 @@ class Targets:
         if needs and self.test is None:
             raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
         needed = self.test is not None and self.ranking.needs_relevance
-        threshold = threshold_on(self._test, self.ranking.threshold) if needed else None
+        threshold = threshold_on(self._test, self.ranking.threshold, self.train) if needed else None
         object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))
         if self.ranking.candidates == "group" and self.item_groups is None:
             raise SettingError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 
 
@@ -50,7 +51,7 @@ class Random(Model):
         return scores
 
 
-class _SameForAll(Model):
+class _SameForAll(ProfileModel):
     """A system whose score of an item is the same for every user."""
 
     _item_scores: NDArray[np.float64]
@@ -59,6 +60,9 @@ class _SameForAll(Model):
         return np.tile(self._item_scores, (len(users), 1))
 
     _score_newcomers = _score
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        return np.tile(self._item_scores, (profiles.shape[0], 1))
 
 
 @register("popularity")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,15 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import setting
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads, need_memory
 
 
 @register("ease")
 @dataclass
-class EmbarrassinglyShallow(Model):
+class EmbarrassinglyShallow(ProfileModel):
     r"""Ridge regression of every item on all others, solved at once.
 
     .. math::
@@ -67,5 +69,9 @@ class EmbarrassinglyShallow(Model):
         self._weights = inverse
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = without_rounding_errors(self._ratings[users] @ self._weights)
-        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+        return self._score_profiles(self._ratings[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        rows = ones_like(profiles) if self.binary else profiles
+        block = without_rounding_errors(rows @ self._weights)
+        return nan_for_untrained(block, self._item_counts, np.diff(rows.indptr))

@@ -18,14 +18,15 @@ from cranfield.recommenders._sparse import (
     unit_rows,
     with_data,
 )
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 
 
 @register("itemknn")
 @dataclass
-class ItemNeighbours(Model):
+class ItemNeighbours(ProfileModel):
     r"""The similarity of the target item to the user's items, over the k items nearest to each of the latter.
 
     .. math:: s(u, i) = \sum_{j \in I_u,\, i \in N_k(j)} sim(j, i)\, r_{uj}
@@ -72,7 +73,10 @@ class ItemNeighbours(Model):
         )
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return product_or_nan(self._ratings[users], self._similarity)
+        return self._score_profiles(self._ratings[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        return product_or_nan(ones_like(profiles) if self.binary else profiles, self._similarity)
 
     def _weights(self, raters: Any) -> Any:
         """Return the items × users matrix of weights."""

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import dense_product, ones_like, product_or_nan, rating_matrix, unit_rows, with_data
-from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.neighbourhood import nearest_rows
+from cranfield.recommenders.model import setting
+from cranfield.recommenders.neighbourhood import nearest_columns, nearest_rows
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
+from cranfield.recommenders.work import blocks
 
 # What sums of products may be off by, relative to the sums.
 _ROUNDING = 1e-12
@@ -22,7 +24,7 @@ _ROUNDING = 1e-12
 
 @register("knn")
 @dataclass
-class UserNeighbours(Model):
+class UserNeighbours(ProfileModel):
     r"""The ratings of the k most similar users, weighted by their similarity and not normalised.
 
     .. math:: s(u, i) = \sum_{v \in N_k(u),\, v \text{ rated } i} sim(u, v)^q\, r_{vi}
@@ -77,11 +79,22 @@ class UserNeighbours(Model):
     def _fit(self, train: Ratings) -> None:
         ratings = rating_matrix(train)
         self._ratings = ones_like(ratings) if self.binary else ratings
-        near = nearest_rows(train.n_users, self.k, self._similarity())
+        near = nearest_rows(train.n_users, self.k, self._similarity(self._ratings))
         self._neighbours = with_data(near, near.data**self.q)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        near = self._neighbours[users]
+        return self._score_by(self._neighbours[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        """Score by the training users nearest to each profile; one with the same ratings is a neighbour like others."""
+        similarity = self._similarity(ones_like(profiles) if self.binary else profiles)
+        scored = []
+        for piece in blocks(profiles.shape[0], self._ratings.shape[0]):
+            near = nearest_columns(similarity(piece), self.k)
+            scored.append(self._score_by(with_data(near, near.data**self.q)))
+        return np.concatenate(scored) if scored else np.zeros(profiles.shape)
+
+    def _score_by(self, near: Any) -> NDArray[np.float64]:
         scores = product_or_nan(near, self._summed())
         if self.normalised:
             weights = dense_product(near, ones_like(self._ratings))
@@ -96,11 +109,13 @@ class UserNeighbours(Model):
             return self._ratings
         return with_data(self._ratings, np.maximum(self._ratings.data - self.threshold + 1.0, 0.0))
 
-    def _similarity(self) -> Callable[[slice], NDArray[np.float64]]:
-        similarity = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity](self._ratings)
+    def _similarity(self, profiles: Any) -> Callable[[slice], NDArray[np.float64]]:
+        """Return what gives the similarities of a block of profiles to all training users."""
+        kind = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity]
+        similarity = kind(profiles, self._ratings)
         if not self.overlap:
             return similarity
-        common = _common(self._ratings)
+        common = _common(profiles, self._ratings)
         return lambda block: np.where(common(block) >= self.overlap, similarity(block), 0)
 
 
@@ -117,33 +132,32 @@ class _Products:
 _Similarity = Callable[[slice], NDArray[np.float64]]
 
 
-def _common(ratings: Any) -> _Similarity:
+def _common(profiles: Any, ratings: Any) -> _Similarity:
     """Count the items that both users rated."""
-    rated = ones_like(ratings)
-    return _Products(rated, rated)
+    return _Products(ones_like(profiles), ones_like(ratings))
 
 
-def _cosine(ratings: Any) -> _Similarity:
-    unit = unit_rows(ratings)
-    return _Products(unit, unit)
+def _cosine(profiles: Any, ratings: Any) -> _Similarity:
+    return _Products(unit_rows(profiles), unit_rows(ratings))
 
 
-def _jaccard(ratings: Any) -> _Similarity:
-    sizes, common = np.diff(ratings.indptr), _common(ratings)
+def _jaccard(profiles: Any, ratings: Any) -> _Similarity:
+    own_sizes, sizes, common = np.diff(profiles.indptr), np.diff(ratings.indptr), _common(profiles, ratings)
 
     def similarity(block: slice) -> NDArray[np.float64]:
         both = common(block)
-        either = sizes[block][:, None] + sizes[None, :] - both
+        either = own_sizes[block][:, None] + sizes[None, :] - both
         return np.asarray(both / np.maximum(either, 1))
 
     return similarity
 
 
-def _pearson(ratings: Any) -> _Similarity:
-    rated, squares, common = ones_like(ratings), with_data(ratings, ratings.data**2), _common(ratings)
-    products = _Products(ratings, ratings)
-    own_sum, their_sum = _Products(ratings, rated), _Products(rated, ratings)
-    own_square, their_square = _Products(squares, rated), _Products(rated, squares)
+def _pearson(profiles: Any, ratings: Any) -> _Similarity:
+    own_rated, rated, common = ones_like(profiles), ones_like(ratings), _common(profiles, ratings)
+    own_squared, squared = with_data(profiles, profiles.data**2), with_data(ratings, ratings.data**2)
+    products = _Products(profiles, ratings)
+    own_sum, their_sum = _Products(profiles, rated), _Products(own_rated, ratings)
+    own_square, their_square = _Products(own_squared, rated), _Products(own_rated, squared)
 
     def similarity(block: slice) -> NDArray[np.float64]:
         count, own, theirs = common(block), own_sum(block), their_sum(block)

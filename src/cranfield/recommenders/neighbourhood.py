@@ -58,14 +58,24 @@ def nearest_rows(
         rows = np.arange(block.start, block.stop)
         if not own:
             similarities[rows - block.start, rows] = 0
-        columns, values = largest(similarities, k)
-        near = values > 0
-        if weight is not None:
-            values = np.take_along_axis(weight(block), columns, axis=1)
-        ends = np.append(0, np.cumsum(np.count_nonzero(near, axis=1)))
-        block_rows = sparse.csr_array((values[near], columns[near], ends), shape=(len(rows), count))
-        block_rows.sort_indices()
-        return block_rows
+        return nearest_columns(similarities, k, None if weight is None else weight(block))
 
     pieces = each(one_block, blocks(count, count), "Finding neighbours")
     return sparse.vstack(pieces, format="csr") if pieces else sparse.csr_array((0, count))
+
+
+def nearest_columns(similarities: NDArray[np.float64], k: int, weights: NDArray[np.float64] | None = None) -> Any:
+    """Return the ``k`` columns with the largest positive similarity in each row, as a sparse matrix.
+
+    It holds the similarities, or other ``weights`` at the same places.
+    """
+    from scipy import sparse
+
+    columns, values = largest(similarities, k)
+    near = values > 0
+    if weights is not None:
+        values = np.take_along_axis(weights, columns, axis=1)
+    ends = np.append(0, np.cumsum(np.count_nonzero(near, axis=1)))
+    nearest = sparse.csr_array((values[near], columns[near], ends), shape=similarities.shape)
+    nearest.sort_indices()
+    return nearest

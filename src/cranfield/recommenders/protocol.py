@@ -56,3 +56,19 @@ class GivesLists(Recommender, Protocol):
             score NaN stands for no item. An item that the targets do not allow, or twice in a row, is an error.
         """
         ...
+
+
+@runtime_checkable
+class ScoresProfiles(Recommender, Protocol):
+    """A recommender that can score from a profile alone, of a user whom it did not learn from (folding in)."""
+
+    def score_profiles(self, profiles: Any) -> NDArray[Any]:
+        """Return a row of scores over all items for each profile; NaN where the method cannot say.
+
+        Parameters
+        ----------
+        profiles
+            A sparse matrix in rows (CSR): one row per profile, one column per item code of the training vocabulary,
+            ratings as entries.
+        """
+        ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import setting
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 
 
 @register("puresvd")
 @dataclass
-class PureSVD(Model):
+class PureSVD(ProfileModel):
     r"""The user's ratings projected on the f leading right singular vectors of the rating matrix.
 
     .. math:: R \approx U Σ Q^T, \qquad s(u, \cdot) = r_u Q Q^T
@@ -60,5 +62,9 @@ class PureSVD(Model):
             return found(stream(0, "puresvd").random(least))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        block = without_rounding_errors((self._ratings[users] @ self._items) @ self._items.T)
-        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+        return self._score_profiles(self._ratings[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        rows = ones_like(profiles) if self.binary else profiles
+        block = without_rounding_errors((rows @ self._items) @ self._items.T)
+        return nan_for_untrained(block, self._item_counts, np.diff(rows.indptr))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from cranfield._progress import progress
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import available_memory, compiled_loops, need_memory
 
@@ -22,7 +23,7 @@ _COLUMNS = 256
 
 @register("slim")
 @dataclass
-class SparseLinear(Model):
+class SparseLinear(ProfileModel):
     r"""Each item as a sparse, non-negative combination of the others.
 
     .. math::
@@ -106,7 +107,10 @@ class SparseLinear(Model):
         return sparse.csr_array((weights[target, place], (near[target, place], target)), shape=(count, count))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        return product_or_nan(self._ratings[users], self._weights)
+        return self._score_profiles(self._ratings[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        return product_or_nan(ones_like(profiles) if self.binary else profiles, self._weights)
 
 
 def _padded(neighbours: Any, k: int) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +15,12 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
 from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
+
+# The compiled loops have threads of their own, and several callers at once break them.
+_ONE_AT_A_TIME = Lock()
 
 
 @dataclass
@@ -68,7 +73,7 @@ class _Topics(Model):
 
 @register("plsa")
 @dataclass
-class ProbabilisticLatentSemantics(_Topics):
+class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     r"""PLSA, fitted by expectation maximisation (Hofmann 2004).
 
     .. math:: s(u, i) = \sum_z p(z \mid u)\, p(i \mid z), \qquad
@@ -99,6 +104,19 @@ class ProbabilisticLatentSemantics(_Topics):
 
     def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_items, axis=0)
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
+        """Find the topics of each profile by expectation maximisation, the topics' items being fixed."""
+        loops = compiled_loops(self.name)
+        rows = without_zeros(profiles)
+        counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
+        theta = np.full((rows.shape[0], self.topics), 1 / self.topics, dtype=np.float32)
+        gained, weights = np.empty_like(theta), np.empty_like(counts)
+        with _ONE_AT_A_TIME:
+            for _ in range(self.iterations):
+                loops.explain_users(rows.indptr, rows.indices, counts, theta, self._phi, weights, gained)
+                theta = self._mixtures(gained)
+        return nan_for_untrained(theta @ self._phi.T, self._item_counts, np.diff(rows.indptr))
 
 
 @register("lda")

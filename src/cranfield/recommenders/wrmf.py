@@ -12,14 +12,15 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommenders.factors import check_settled
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import setting
+from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
 @register("wrmf")
 @dataclass
-class WeightedFactors(Model):
+class WeightedFactors(ProfileModel):
     r"""Factors that fit all cells of the matrix, the rated ones with more confidence.
 
     .. math::
@@ -93,3 +94,18 @@ class WeightedFactors(Model):
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
         block = self._users[users] @ self._items.T
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
+        """Solve for the factors of each profile exactly, those of the items being fixed."""
+        weight = ones_like(profiles) if self.binary else profiles
+        _, extra, pull = self._system(profiles, weight)
+        items = self._items.astype(np.float64)
+        gram = items.T @ items + self.regularization * np.eye(self.factors)
+        folded = np.zeros((profiles.shape[0], self.factors))
+        for row in range(profiles.shape[0]):
+            place = slice(profiles.indptr[row], profiles.indptr[row + 1])
+            rated = items[profiles.indices[place]]
+            system = gram + (rated * extra[place][:, None]).T @ rated
+            # Without regularisation a short profile leaves some directions open; the shortest solution is taken.
+            folded[row] = np.linalg.lstsq(system, rated.T @ pull[place], rcond=None)[0]
+        return nan_for_untrained(folded @ items.T, self._item_counts, np.diff(profiles.indptr))

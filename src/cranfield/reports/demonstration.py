@@ -293,10 +293,10 @@ def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: i
     published, truly = (
         np.argsort(-scores[name].average()[:, scores[name].metric(METRIC)], kind="stable") for name in (HELD_OUT, TRUTH)
     )
-    chosen = dict.fromkeys([*published[:_AUDITED].tolist(), int(truly[0])])
-    return audit_runs(
-        [runs[system] for system in chosen], test, metric=METRIC, threshold=_THRESHOLD, vary=_OPENED, seed=seed
-    )
+    chosen = [runs[system] for system in dict.fromkeys([*published[:_AUDITED].tolist(), int(truly[0])])]
+    true_values = dict(zip(scores[TRUTH].systems, scores[TRUTH].average()[:, scores[TRUTH].metric(METRIC)].tolist()))
+    known = {run.name: true_values[run.name] for run in chosen}
+    return audit_runs(chosen, test, metric=METRIC, threshold=_THRESHOLD, vary=_OPENED, truth=known, seed=seed)
 
 
 def _test_sets(world: World, split: Split) -> dict[str, Ratings]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cranfield._own_code import may_be_called
 from cranfield.audits import Audit
@@ -15,10 +17,12 @@ from cranfield.experiments.results import Measured
 from cranfield.measures import Scores, measure
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
+from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.reporting import write_report
+from cranfield.reports.sections.segments import file_name
 
 
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
@@ -54,6 +58,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
     # Folds and repetitions cannot be measured anew together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = [metric for metric in findings.scores.metrics if may_be_called(metric)]
+    columns, condensed = findings.scores.user_columns, _condensed(parts, decisions)
     return write_report(
         folder / (f"report-{data}.html" if several else "report.html"),
         findings.scores,
@@ -62,15 +67,18 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         average=decisions.averaging,
         variants=()
         if alone is None or not metrics
-        else other_decisions(
-            alone.judged,
-            alone.test,
-            metrics,
-            thresholds=_thresholds(decisions),
-            lists=_lists(decisions),
-            train=alone.train,
+        else (
+            replace(variant, user_columns=columns)
+            for variant in other_decisions(
+                alone.judged,
+                alone.test,
+                metrics,
+                thresholds=_thresholds(decisions),
+                lists=_lists(decisions),
+                train=alone.train,
+            )
         ),
-        other_lists=_condensed(parts, decisions),
+        other_lists=None if condensed is None else replace(condensed, user_columns=columns),
         segments=results.segments(data),
         audit=audit,
         title=f"{experiment.title} ({data})" if several else experiment.title,
@@ -86,7 +94,12 @@ def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
     if decisions.relevant == "one" or _lists(decisions) != ("full", "condensed"):
         return None
     measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
-    return join_folds([measure(part.judged, **measuring, train=part.train) for part in parts])
+    return join_folds([_measured(part, measuring) for part in parts])
+
+
+def _measured(part: Measured, measuring: Mapping[str, Any]) -> Scores:
+    scores = measure(part.judged, **measuring, train=part.train)
+    return scores if part.window is None else in_window(scores, part.window)
 
 
 def _thresholds(decisions: Decisions) -> list[float] | None:
@@ -109,6 +122,10 @@ def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
     charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and metric in findings.comparison.metrics:
         charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
+    for segment in results.segments(data):
+        if len(segment.averaged.scores.systems) > 1:
+            chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
+            charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
         figures.save(chart, *paths[name])

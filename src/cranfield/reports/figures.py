@@ -25,7 +25,7 @@ from cranfield._figures import (
     tips,
 )
 from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
 from cranfield.reports.orders import best_first
@@ -78,6 +78,42 @@ def averages(
     return _styled(
         interval + base.mark_point(color=ACCENT, filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style
     )
+
+
+def segments(
+    averaged: Segments,
+    metric: str,
+    *,
+    averaging: Averaging = PLAIN,
+    level: float = LEVEL,
+    style: Style = "screen",
+) -> Any:
+    """Return the average of every system in each group with its interval, best first; the best of a group in colour."""
+    alt = altair()
+    sign = 1 if averaged.scores.lower_is_better[averaged.scores.metric(metric)] else -1
+    frame = averaged.frame(averaging, level=level).filter(metric=metric)
+    frame = frame.select("group", "system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
+    rows: list[dict[str, Any]] = []
+    for group in averaged.names:
+        ranked = sorted(frame.filter(group=group).to_dicts(), key=lambda row: sign * row["mean"])
+        for place, row in enumerate(ranked[: max(2, MOST_SYSTEMS // len(averaged.names))]):
+            rows.append({**row, "row": f"{group}: {row['system']}", "best": place == 0})
+    y = alt.Y("row:N", sort=[row["row"] for row in rows], title=None)
+    colour = alt.condition("datum.best", alt.value(ACCENT), alt.value(MUTED))
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        color=colour,
+        tooltip=tips(
+            group="group",
+            system="system",
+            mean=(metric, ".4f"),
+            lower=(f"{100 * level:g} % from", ".4f"),
+            upper=("to", ".4f"),
+        ),
+    )
+    interval = base.mark_rule(strokeWidth=2).encode(
+        y=y, x=alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False)), x2="upper:Q"
+    )
+    return _styled(interval + base.mark_point(filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style)
 
 
 def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> Any:

@@ -17,6 +17,10 @@ from cranfield.data.ratings import check_ratings
 from cranfield.splits.split import Split
 
 TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)
+PROFILES = np.uint8(3)
+"""The input of users who are held out whole."""
+UNUSED = np.uint8(255)
+"""Stands for ratings that are in no part."""
 
 _BLOCK = 1 << 22
 
@@ -92,6 +96,9 @@ def divide(
 ) -> Split:
     """Make the `Split` of ratings whose part is known, with its effect and its notes."""
     middle = ratings.keep(parts == VALIDATION) if settings.get("validation") is not None else None
+    given = parts == PROFILES
+    if given.any():
+        fields["profiles"] = ratings.keep(given)
     return describe(
         ratings.keep(parts == TRAIN),
         ratings.keep(parts == TEST),
@@ -101,7 +108,15 @@ def divide(
     )
 
 
-def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: Step, **fields: Any) -> Split:
+def describe(
+    train: Ratings,
+    test: Ratings,
+    validation: Ratings | None,
+    step: Step,
+    *,
+    profiles: Ratings | None = None,
+    **fields: Any,
+) -> Split:
     """Make a `Split` of its parts; its step gains the sizes, cold users and items, and leakage in time."""
     named = {"training": train, "test": test} | ({} if validation is None else {"validation": validation})
     for name, part in named.items():
@@ -113,9 +128,12 @@ def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: St
                 f"{step.action.removeprefix('split.')}({spelled}) leaves the {name} part empty ({total:,} ratings of "
                 f"{users:,} users in all); choose another size for it, or use more ratings"
             )
-    sizes = {"train": len(train), "validation": None if validation is None else len(validation), "test": len(test)}
-    cold, cold_note = _cold(train, test)
-    leaked, leak_note = _leakage(train, test)
+    optional = {"profiles": profiles, "validation": validation}
+    sizes = {"train": len(train), **{name: None if part is None else len(part) for name, part in optional.items()}}
+    sizes["test"] = len(test)
+    inputs = train if profiles is None else profiles
+    cold, cold_note = _cold(train, test, inputs)
+    leaked, leak_note = _leakage(train, test, inputs)
     step = replace(
         step,
         effect={
@@ -127,7 +145,12 @@ def describe(train: Ratings, test: Ratings, validation: Ratings | None, step: St
         notes=(*step.notes, *cold_note, *leak_note),
     )
     return Split(
-        _with(step, train), _with(step, test), step, None if validation is None else _with(step, validation), **fields
+        _with(step, train),
+        _with(step, test),
+        step,
+        None if validation is None else _with(step, validation),
+        profiles=None if profiles is None else _with(step, profiles),
+        **fields,
     )
 
 
@@ -135,9 +158,9 @@ def _with(step: Step, part: Ratings) -> Ratings:
     return replace(part, history=(*part.history, step))
 
 
-def _cold(train: Ratings, test: Ratings) -> tuple[dict[str, int], list[str]]:
-    """Count the test users and items that have no training rating."""
-    cold_user = (test.user_counts > 0) & (train.user_counts == 0)
+def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, int], list[str]]:
+    """Count the test users of whom nothing is known, and the test items that have no training rating."""
+    cold_user = (test.user_counts > 0) & (inputs.user_counts == 0)
     cold_item = (test.item_counts > 0) & (train.item_counts == 0)
     users, items = int(np.count_nonzero(cold_user)), int(np.count_nonzero(cold_item))
     effect = {"test_users": int(np.count_nonzero(test.user_counts)), "cold_users": users, "cold_items": items}
@@ -150,13 +173,13 @@ def _cold(train: Ratings, test: Ratings) -> tuple[dict[str, int], list[str]]:
     ]
 
 
-def _leakage(train: Ratings, test: Ratings) -> tuple[dict[str, Any], list[str]]:
-    """Say how far training knows what came later than the test ratings: those that are strictly older."""
-    if train.times is None or test.times is None:
+def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, Any], list[str]]:
+    """Say how far training, or the input, knows what came later than the test ratings: those strictly older."""
+    if train.times is None or test.times is None or inputs.times is None:
         return {}, []
-    has_some = train.user_counts > 0
-    newest = np.full(train.n_users, np.iinfo(np.int64).min)
-    newest[has_some] = np.maximum.reduceat(train.times, train.indptr[:-1][has_some])
+    has_some = inputs.user_counts > 0
+    newest = np.full(inputs.n_users, np.iinfo(np.int64).min)
+    newest[has_some] = np.maximum.reduceat(inputs.times, inputs.indptr[:-1][has_some])
     precede = int(np.count_nonzero(test.times < np.repeat(newest, test.user_counts)))
     older = float(np.mean(test.times < np.median(train.times)))
     effect = {"test_before_own_train": precede, "test_share_older_than_train_median": older}

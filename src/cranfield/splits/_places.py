@@ -54,11 +54,13 @@ def places(
     return place
 
 
-def item_places(ratings: Ratings, generator: np.random.Generator) -> NDArray[np.int32]:
-    """Return each rating's place in a random order of its item's ratings."""
+def item_places(
+    ratings: Ratings, generator: np.random.Generator, times: NDArray[np.int64] | None = None
+) -> NDArray[np.int32]:
+    """Return each rating's place among its item's ratings: in the order of ``times``, or else in a random one."""
     by_item = ratings.matrix(np.arange(len(ratings), dtype=np.int32)).tocsc()
     place = np.empty(len(ratings), dtype=np.int32)
-    place[by_item.data] = places(by_item.indptr, generator)
+    place[by_item.data] = places(by_item.indptr, generator, None if times is None else times[by_item.data])
     return place
 
 

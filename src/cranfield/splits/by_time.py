@@ -12,13 +12,27 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._rounding import nearest_count
 from cranfield.data import Ratings
 from cranfield.data.moment import day, seconds
-from cranfield.splits._parts import TEST, TRAIN, VALIDATION, divide, some, timed, validation_share
+from cranfield.splits._after_cut import AfterCut
+from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
 from cranfield.splits.methods import registry
 from cranfield.splits.split import Split
 
+MOST_USERS = "most_users"
+"""The cut at which most users have ratings on both sides."""
+
 
 @registry.register
-def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, validation: float | None = None) -> Split:
+def temporal(
+    ratings: Ratings,
+    *,
+    train: float | None = None,
+    at: Any = None,
+    target: Any = "all",
+    new_users: str = "keep",
+    new_items: str = "keep",
+    seed: int = 0,
+    validation: float | None = None,
+) -> Split:
     """Take what was rated before a moment as training, and what was rated from that moment on as test.
 
     Parameters
@@ -31,14 +45,24 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
         training may be a little smaller than asked for. 0.8 if neither ``train`` nor ``at`` is given.
     at
         The moment itself: a date, a datetime, an ISO text (``"2001-12-31"``, in UTC unless it names a zone) or seconds
-        since 1970.
+        since 1970. ``"most_users"``: the moment at which most users have ratings both before it and from it on; of
+        several such moments the last.
+    target
+        Which of a user's ratings from the moment on are test ratings: ``"all"``, the ``"first"``, the ``"last"``, a
+        ``"random"`` one, or a number for the next so many (all, where a user has fewer). The others are in no part.
+    new_users, new_items
+        What becomes of users, and of items, that have no rating before the moment: ``"keep"`` them in the test part,
+        ``"drop"`` their ratings before the target is chosen, or keep them and count them ``"apart"`` (an experiment
+        then shows the segments ``cold_users`` and ``cold_items``).
+    seed
+        Fixes the random target; with the first, the last or the next ones, the order of ratings of the same second.
     validation
-        The share of the training ratings to set aside, the newest, cut in the same way; it does not change the test
-        part.
+        The share of the training ratings to set aside, the newest, cut in the same way and with the same target and
+        rule for new users and items; it does not change the test part.
 
     Notes
     -----
-    For a temporal split within each user, see ``per_user(which="last")``.
+    For a temporal split within each user, see ``per_user(which="last")``; for several cuts, see `rolling`.
 
     Examples
     --------
@@ -47,14 +71,18 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
     Split(temporal: train 3, test 1)
     >>> temporal(ratings, train=0.5)
     Split(temporal: train 1, test 3)
+    >>> ratings = Ratings.of(["a", "a", "a", "b", "b"], [1, 2, 3, 1, 2], times=[0, 20, 30, 10, 20])
+    >>> temporal(ratings, at="most_users", target="first").test.frame().select("user", "item").rows()
+    [('a', 2), ('b', 2)]
     """
     some(ratings)
     if train is not None and at is not None:
         raise SettingError("temporal takes train or at, not both; the moment decides the share")
     times = timed(ratings, "temporal")
     share = validation_share(validation)
+    rule = AfterCut.checked(target, new_users, new_items, seed)
     train_share = None if at is not None else check.share("train", 0.8 if train is None else train)
-    cut = seconds("at", at) if train_share is None else _cut(times, train_share)
+    cut = _moment(ratings, times, at) if train_share is None else _cut(times, train_share)
     newest = times.max()
     if not times.min() < cut <= newest:
         raise ImpossibleSplitError(
@@ -62,14 +90,49 @@ def temporal(ratings: Ratings, *, train: float | None = None, at: Any = None, va
             f"{np.count_nonzero(ratings.user_counts):,} users span {day(times.min())} to {day(newest)}; "
             "choose another moment or share"
         )
-    parts = np.where(times < cut, TRAIN, TEST)
-    effect = {"cut": day(cut)}
+    before = times < cut
+    chosen = rule.choose(ratings, before, ~before, cut)
+    parts = np.where(before, TRAIN, UNUSED)
+    parts[chosen.test] = TEST
+    effect: dict[str, Any] = {"cut": day(cut)}
     if validation is not None:
-        inner = _cut(times[parts == TRAIN], 1 - share)
-        parts[(times >= inner) & (times < cut)] = VALIDATION
+        inner = validation_cut(times[before], share)
+        oldest = times < inner
+        if oldest.any():
+            parts[before & ~oldest] = UNUSED
+            parts[rule.choose(ratings, oldest, before & ~oldest, inner).test] = VALIDATION
+        else:
+            parts[before] = VALIDATION
         effect["validation_cut"] = day(inner)
-    settings = {"train": train_share, "at": None if at is None else day(cut), "validation": validation}
-    return divide(ratings, parts, "temporal", settings, effect=effect)
+    stated = at if train_share is not None or at == MOST_USERS else day(cut)
+    settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
+    effect, notes = {**effect, **chosen.effect()}, list(chosen.notes())
+    del chosen, before  # their masks are as long as the ratings
+    return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
+
+
+def _moment(ratings: Ratings, times: NDArray[np.int64], at: Any) -> int:
+    return _most_users(ratings, times) if isinstance(at, str) and at == MOST_USERS else seconds("at", at)
+
+
+def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
+    """Return the last of the moments at which most users have ratings before it and from it on."""
+    starts = ratings.indptr[:-1][ratings.user_counts > 0]
+    oldest, newest = np.sort(np.minimum.reduceat(times, starts)), np.sort(np.maximum.reduceat(times, starts))
+    # The number falls only just after somebody's last rating, so one of these moments has the most.
+    moments = np.unique(newest)
+    both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
+    if not both.any():
+        raise ImpossibleSplitError(
+            f"at=most_users: each of the {len(starts):,} users rated at one moment only, so no cut leaves a user "
+            "ratings on both sides; choose a date, or a random split"
+        )
+    return int(moments[np.flatnonzero(both == both.max())[-1]])
+
+
+def validation_cut(times: NDArray[np.int64], share: float) -> int:
+    """Return the moment from which on the newest ``share`` of training ratings lies."""
+    return _cut(times, 1 - share)
 
 
 def _cut(times: NDArray[np.int64], share: float) -> int:

@@ -43,7 +43,8 @@ def write(
         changed since.
     format
         ``"parquet"``, ``"csv"`` or ``"tsv"``: ``train.parquet``, ``test.parquet``, ``validation.parquet`` if there is
-        such a part, and ``groups.parquet`` (item, group) if the items are in popularity groups.
+        such a part, ``profiles.parquet`` if users are held out whole, and ``groups.parquet`` (item, group) if the
+        items are in popularity groups.
     fingerprint
         The hash of the ratings before the split (`Ratings.fingerprint`), for the record.
     force
@@ -168,4 +169,4 @@ def _is_ours(name: object) -> bool:
     *home, file = Path(name).parts
     fold = not home or (len(home) == 1 and home[0].startswith("fold-"))
     stem, _, form = file.partition(".")
-    return fold and stem in ("train", "test", "validation", "groups") and form in FORMATS
+    return fold and stem in ("train", "test", "validation", "profiles", "groups") and form in FORMATS

@@ -14,6 +14,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.ratings import check_ratings
 from cranfield.data.together import over_one_vocabulary
+from cranfield.splits._pairs import among, pairs_of
 from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share
 from cranfield.splits.split import Split
 
@@ -80,10 +81,10 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
     taken: list[NDArray[np.int64]] = []
     disjoint, again = {}, np.empty(0, dtype=np.int64)
     for name in order:
-        pairs = _pairs(parts[name])
+        pairs = pairs_of(parts[name])
         fresh = np.ones(len(pairs), dtype=bool)
         for earlier in taken:
-            fresh &= ~_among(pairs, earlier)
+            fresh &= ~among(pairs, earlier)
         if overlap == "error" and not fresh.all():
             user = int(parts[name].users[np.argmin(fresh)])
             item = int(parts[name].items[np.argmin(fresh)])
@@ -97,15 +98,3 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
         taken.append(pairs)
         disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
     return disjoint, len(again)
-
-
-def _pairs(ratings: Ratings) -> NDArray[np.int64]:
-    """Return each (user, item) pair as one ascending number."""
-    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
-
-
-def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which of the pairs are among others, both ascending."""
-    place = np.minimum(np.searchsorted(others, pairs), len(others) - 1)
-    present: NDArray[np.bool_] = others[place] == pairs
-    return present

@@ -32,6 +32,8 @@ class Split:
         Which of how many folds this is; ``(0, 1)`` for a single split.
     item_groups
         The popularity group of each item code, 0 for the most popular (see `percentiles`); None for other splits.
+    profiles
+        The input of users who are held out whole (see `strong_generalisation`); None for other splits.
     """
 
     train: Ratings
@@ -41,6 +43,7 @@ class Split:
     fold: int = 0
     folds: int = 1
     item_groups: NDArray[np.int16] | None = None
+    profiles: Ratings | None = None
 
     def __post_init__(self) -> None:
         for part in self.parts.values():
@@ -68,9 +71,15 @@ class Split:
 
     @property
     def parts(self) -> dict[str, Ratings]:
-        """The parts by name: train, validation (where there is one) and test."""
-        middle = {} if self.validation is None else {"validation": self.validation}
-        return {"train": self.train, **middle, "test": self.test}
+        """The parts by name: train, profiles and validation (where there are any) and test."""
+        optional = {"profiles": self.profiles, "validation": self.validation}
+        there = {name: part for name, part in optional.items() if part is not None}
+        return {"train": self.train, **there, "test": self.test}
+
+    @property
+    def inputs(self) -> Ratings:
+        """What lists are made from: the profiles of users who are held out whole, else the training part."""
+        return self.train if self.profiles is None else self.profiles
 
     @property
     def notes(self) -> tuple[str, ...]:

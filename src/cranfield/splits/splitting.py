@@ -15,6 +15,9 @@ from cranfield.splits.methods import registry
 PREDEFINED: Registry[Any] = Registry("split")
 """The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
 
+_FOLDS = {"k_fold": "k", "rolling": "windows"}
+"""The splits that make several, each with the parameter that says how many."""
+
 _RATIOS = {"random": "random", "per_user": "random per user", "temporal": "temporal", "percentiles": "percentile"}
 
 
@@ -52,6 +55,10 @@ def split_phrase(split: str) -> str:
             return f"{k}-fold cross-validation"
         case ("leave_out", (("l", left),)):
             return f"leave-{left}-out"
+        case ("rolling", parameters) if "windows" in dict(parameters) and "horizon" in dict(parameters):
+            stated = dict(parameters)
+            further = ", ".join(f"{name}={value}" for name, value in parameters if name not in ("windows", "horizon"))
+            return f"{stated['windows']} rolling windows of {stated['horizon']}" + (f" ({further})" if further else "")
         case ("predefined", ()):
             return "predefined split"
         case (name, (("train", float(share)),)) if name in _RATIOS and share == round(share, 2):
@@ -76,6 +83,45 @@ class Splitting(Decided):
         check=_split,
         phrase=split_phrase,
     )
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The segments that the split implies: warm and cold users or items, where it is to show them apart.
+
+        Examples
+        --------
+        >>> Splitting("temporal(new_users=apart)").apart, Splitting("cold_items(left=5, warm=0.2)").apart
+        (('cold_users',), ('cold_items(most=5)',))
+        """
+        spelling = parse(self.split)
+        stated = dict(spelling.parameters)
+        if spelling.name in ("cold_users", "cold_items"):
+            left = stated.get("left", 0)
+            named = spelling.name if left == 0 else f"{spelling.name}(most={left})"
+            return (named,) if stated.get("warm", 0) else ()
+        return tuple(f"cold_{kind}" for kind in ("users", "items") if stated.get(f"new_{kind}") == "apart")
+
+    @property
+    def folds(self) -> int:
+        """How many splits it makes.
+
+        Examples
+        --------
+        >>> Splitting("k_fold").folds, Splitting("rolling(windows=3)").folds, Splitting().folds
+        (5, 3, 1)
+        """
+        spelling = parse(self.split)
+        counted_by = _FOLDS.get(spelling.name)
+        if counted_by is None:
+            return 1
+        entry = registry.find(spelling.name)
+        number = dict(spelling.parameters).get(counted_by, entry.parameters[counted_by])
+        return check.whole(counted_by, number, at_least=2 if spelling.name == "k_fold" else 1)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether it makes several splits that follow each other in time."""
+        return parse(self.split).name == "rolling" and self.folds > 1
 
     @property
     def overlap(self) -> str | None:

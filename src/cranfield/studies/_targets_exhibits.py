@@ -102,7 +102,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     names = [INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO, SUM_OF_P))]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
     caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
-    note = "the sums that the paper prints for P@10 (15 to 88) are of more pairs than those of these eight systems"
+    note = "the sums that the paper prints for P@10 (15 to 88) are as large as these in per cent"
     rows: list[list[str | Cell]] = [
         [str(size), *(f"{part.filter(system=name, unrated=size)['value'].item():.4f}" for name in names)]
         for size in SIZES

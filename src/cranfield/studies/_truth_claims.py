@@ -14,7 +14,6 @@ from cranfield.studies._truth_sums import Floats, Sums
 from cranfield.studies._truth_work import (
     COMPLETE_P1,
     COMPLETE_P10,
-    FOLDS,
     OBSERVED_NDCG,
     OBSERVED_P10,
     TRUE_NDCG,
@@ -24,12 +23,13 @@ from cranfield.studies._truth_work import (
 
 _NDCG, _P1, _KNN = "Figure 5, nDCG@10", "Figure 5, P@1", "Figure 6, nDCG@10"
 _CLEAN = "beyond the paper"
+_TOIS = "Mena-Maldonado et al. 2021"
 _PLAIN, _NORMALISED = "kNN, not normalised", "kNN, normalised"
 
 
 def claims(found: Found) -> list[Finding]:
     """Return the claims that the data allow, each with one margin per repetition or draw."""
-    sayings = [*_of_protocol(found), *_of_orders(found)]
+    sayings = [*_of_protocol(found), *_of_fifths(found), *_of_orders(found)]
     return [finding_over_splits(saying) for saying in sayings]
 
 
@@ -46,31 +46,51 @@ def _of_protocol(found: Found) -> list[Saying]:
         _above(published, TRUE_P1, "random", "popularity", "published truth: popularity is below random", _P1),
         _above(published, OBSERVED_NDCG, _PLAIN, _NORMALISED, "observed: plain kNN is above normalised kNN", _KNN),
         _above(published, TRUE_NDCG, _NORMALISED, _PLAIN, "published truth: normalised kNN is above plain kNN", _KNN),
-        _above(
-            half, TRUE_NDCG, "average", "popularity", "random half: the average is above popularity", _CLEAN, folds=1
-        ),
-        _above(half, COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN, folds=1),
-        _above(half, TRUE_NDCG, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN, folds=1),
+        _above(half, TRUE_NDCG, "average", "popularity", "random half: the average is above popularity", _CLEAN),
+        _above(half, COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN),
+        _above(half, TRUE_NDCG, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN),
         _agrees(found.weighted, TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
         _agrees(found.weighted, COMPLETE_P10, "published truth, weighted: the order by observed P@10 agrees with it"),
         _agrees(found.lists["actual"], COMPLETE_P10, "random half: the order by observed P@10 agrees with it"),
     ]
 
 
-def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str, *, folds: int = FOLDS) -> Saying:
-    """Return that one system is above another, with the margin of each repetition of so many folds."""
+def _of_fifths(found: Found) -> list[Saying]:
+    """Return what the printed numbers of 2021 say of the order by observed and by true judgments."""
+    if found.fifths is None:
+        return []
+    sayings = []
+    for metric, claim in (
+        ("P@10", "design of 2021: the orders by observed and by true P@10 agree"),
+        ("AntiP@10", "design of 2021: the orders by observed and by true anti-precision disagree"),
+    ):
+        observed, true = (sums.by_fold(metric) for sums in found.fifths)
+        taus = _taus_of_pairs(observed, true)
+        evidence = f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems"
+        sayings.append(Saying(claim, _TOIS, taus if metric == "P@10" else -taus, evidence))
+    return sayings
+
+
+def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) -> Saying:
+    """Return that one system is above another, with the margin of each repetition."""
     values = sums.by_fold(label)
-    means = values.reshape(-1, folds, values.shape[1]).mean(axis=1)
+    means = values.reshape(-1, sums.folds, values.shape[1]).mean(axis=1)
     first, second = means[:, sums.systems.index(high)], means[:, sums.systems.index(low)]
     return Saying(claim, where, first - second, f"{label}: {high} {first.mean():.4f}, {low} {second.mean():.4f}")
 
 
 def _agrees(sums: Sums, label: str, claim: str) -> Saying:
     """Return that the order by observed P@10 agrees with that of a truth, with tau over all pairs in each draw."""
-    observed, true = sums.by_fold(OBSERVED_P10), sums.by_fold(label)
-    first, second = np.triu_indices(observed.shape[1], 1)
-    taus = (np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])).mean(axis=1)
+    observed = sums.by_fold(OBSERVED_P10)
+    taus = _taus_of_pairs(observed, sums.by_fold(label))
     return Saying(claim, _CLEAN, taus, f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems")
+
+
+def _taus_of_pairs(observed: Floats, true: Floats) -> Floats:
+    """Return Kendall's tau of each draw over all pairs of systems; a tie counts 0."""
+    first, second = np.triu_indices(observed.shape[1], 1)
+    signs = np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])
+    return np.asarray(signs.mean(axis=1))
 
 
 def _of_orders(found: Found) -> list[Saying]:

@@ -56,6 +56,8 @@ SHOWN = (
     (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
 )  # fmt: skip
 """The readings that the figure of simulated worlds draws; its table has all of them."""
+_Z = 1.96
+_INTERVALS = "95 % intervals over users and repetitions"
 _FLAW = (
     "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
     "five times less often than others; the last columns are without that flaw"
@@ -124,14 +126,22 @@ def orders_frame(found: Found) -> pl.DataFrame:
 
 
 def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean over worlds with a 95 % interval (two standard errors) for each knob, value and reading."""
+    """Return for each knob, value and reading the means over worlds with 95 % intervals.
+
+    That of tau is two standard errors to either side, that of how often the true winner is found is Wilson's.
+    """
     error = pl.col("tau").std() / pl.len().sqrt()
+    share, count = pl.col("winner").mean(), pl.len()
+    middle = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = (share * (1 - share) / count + _Z**2 / (4 * count**2)).sqrt() * _Z / (1 + _Z**2 / count)
     return worlds.group_by("knob", "value", "protocol", "metric", maintain_order=True).agg(
         pl.col("tau").mean(),
         lower=pl.col("tau").mean() - 2 * error.fill_null(0.0),
         upper=pl.col("tau").mean() + 2 * error.fill_null(0.0),
-        winner=pl.col("winner").mean(),
-        worlds=pl.len(),
+        winner=share,
+        winner_lower=middle - half,
+        winner_upper=middle + half,
+        worlds=count,
     )
 
 
@@ -166,7 +176,7 @@ def _published_table(found: Found) -> Exhibit:
     header = ["System", *(name for label in labels for name in (label, "printed"))]
     header += [f"Random half: {COMPLETE_P1}", f"Random half: {TRUE_NDCG}"]
     caption = "The published protocol beside the printed numbers, and a random half of the judgments as the truth"
-    notes = ["95 % intervals over users", _FLAW]
+    notes = [_INTERVALS, _FLAW]
     return Exhibit("table-1-published", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
 
 
@@ -189,7 +199,10 @@ def _variant_table(found: Found, variant: str) -> Exhibit:
         for label in labels
     ]
     caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
-    notes = ["95 % intervals over users", "a pair without a judgment that becomes known counts as rated 0"]
+    notes = [
+        "95 % intervals over users and repetitions",
+        "a pair without a judgment that becomes known counts as rated 0",
+    ]
     return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(["System", *labels], rows, caption, notes))
 
 
@@ -206,7 +219,7 @@ def _designs_table(found: Found) -> Exhibit:
         OBSERVED_P10: (half.means(OBSERVED_P10)[0], *half.interval(OBSERVED_P10)),
     }
     caption = "All systems by three designs of the truth"
-    notes = ["95 % intervals over users", _FLAW]
+    notes = [_INTERVALS, _FLAW]
     return _by_system("table-3-designs", caption, half.systems, columns, "random half: P@10 if all were judged", notes)
 
 
@@ -218,7 +231,9 @@ def _systems_table(found: Found) -> Exhibit:
         OBSERVED_P10: (lists.means(OBSERVED_P10)[0], *lists.interval(OBSERVED_P10)),
     }
     caption = "All systems by the judgments that are given"
-    return _by_system("table-3-designs", caption, lists.systems, columns, COMPLETE_P10, ["95 % intervals over users"])
+    return _by_system(
+        "table-3-designs", caption, lists.systems, columns, COMPLETE_P10, ["95 % intervals over users and repetitions"]
+    )
 
 
 def _by_system(

@@ -71,10 +71,14 @@ class TruePairs:
         return TruePairs(better, worse, best, means)
 
     def tau(self, values: Floats) -> Floats:
-        """Return, for values with systems last, concordant less discordant pairs as a share of all; a tie counts 0."""
+        """Return, for values with systems last, concordant less discordant pairs as a share of all.
+
+        A tie counts 0, and so does a system for which nothing is read.
+        """
         if not len(self.better):
             return np.full(values.shape[:-1], np.nan)
-        return np.asarray(np.sign(values[..., self.better] - values[..., self.worse]).mean(axis=-1))
+        signs = np.sign(values[..., self.better] - values[..., self.worse])
+        return np.asarray(np.nan_to_num(signs).mean(axis=-1))
 
     def finds_winner(self, values: Floats) -> Floats:
         """Return whether the first system by the values is one that no other truly beats, as 0 or 1."""

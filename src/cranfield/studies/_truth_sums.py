@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.measures import measure
 from cranfield.measures.by_truth import user_draws
@@ -32,12 +33,15 @@ class Sums:
         Labels × systems × folds × users.
     served
         Folds × users: 1 for a user who counts.
+    folds
+        How many folds a repetition has.
     """
 
     labels: tuple[str, ...]
     systems: tuple[str, ...]
     values: Floats
     served: Floats
+    folds: int = 1
 
     def means(self, label: str, weights: Floats | None = None) -> Floats:
         """Return draws × systems: the mean over folds of the mean over users who count; one draw without weights."""
@@ -55,10 +59,25 @@ class Sums:
         return np.asarray((self.values[self.labels.index(label)].sum(axis=2) / self.served.sum(axis=1)).T)
 
     def interval(self, above: str, below: str | None = None, *, resamples: int = 500) -> tuple[Floats, Floats]:
-        """Return the 95 % interval of each system, bootstrap percentiles over users."""
+        """Return the 95 % interval of each system: percentiles over bootstrap draws of users and of repetitions.
+
+        It is that of `means`, or of `ratios` where ``below`` is given.
+        """
         weights = user_draws(self.served.shape[1], resamples, 0)
-        drawn = self.means(above, weights) if below is None else self.ratios(above, below, weights)
-        lower, upper = np.nanpercentile(drawn, _TAILS, axis=0)
+        top = self._weighted(above, weights)
+        bottom = (self.served @ weights.T)[None] if below is None else self._weighted(below, weights)
+        repeated = [
+            np.moveaxis(part.reshape(len(part), -1, self.folds, resamples), 3, 1) for part in (top, bottom)
+        ]  # systems × draws × repetitions × folds
+        count = repeated[0].shape[2]
+        picks = (stream(0, "truth", "repetitions").random((resamples, count)) * count).astype(np.int64)
+        top, bottom = (part[:, np.arange(resamples)[:, None], picks] for part in repeated)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if below is None:
+                drawn = (top / bottom).mean(axis=(2, 3))
+            else:
+                drawn = top.sum(axis=(2, 3)) / bottom.sum(axis=(2, 3))
+        lower, upper = np.nanpercentile(drawn, _TAILS, axis=1)
         return lower, upper
 
     def _weighted(self, label: str, weights: Floats) -> Floats:
@@ -71,6 +90,7 @@ class Sums:
             f"{prefix}systems": np.array(self.systems),
             f"{prefix}values": self.values.astype(np.float32),
             f"{prefix}served": self.served.astype(np.float32),
+            f"{prefix}folds": np.array(self.folds),
         }
 
     @staticmethod
@@ -81,13 +101,15 @@ class Sums:
             tuple(map(str, arrays[f"{prefix}systems"])),
             arrays[f"{prefix}values"].astype(np.float64),
             arrays[f"{prefix}served"].astype(np.float64),
+            int(arrays[f"{prefix}folds"]),
         )
 
     @staticmethod
-    def joined(parts: Sequence[Sums]) -> Sums:
-        """Return the folds of several as those of one."""
+    def joined(parts: Sequence[Sums], *, folds: int | None = None) -> Sums:
+        """Return the folds of several as those of one; ``folds`` says that together they are one repetition."""
         values = np.concatenate([part.values for part in parts], axis=2)
-        return Sums(parts[0].labels, parts[0].systems, values, np.concatenate([part.served for part in parts]))
+        served = np.concatenate([part.served for part in parts])
+        return Sums(parts[0].labels, parts[0].systems, values, served, parts[0].folds if folds is None else folds)
 
 
 def per_user(runs: Sequence[Run], test: Ratings, metrics: Sequence[str], threshold: float) -> Floats:

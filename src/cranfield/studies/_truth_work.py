@@ -34,7 +34,7 @@ def published_sums(known: Ratings, judged: Ratings, variant: Variant, threshold:
     """Run the protocol of Cañamares and Castells (2018) once: five folds, seven systems."""
     observed, everything = resampled(known, judged, variant, threshold, seed, unrated=True)
     divisions = [_published(observed, everything, fold, seed) for fold in range(FOLDS)]
-    return Sums.joined([_of_paper(truth, threshold, seed) for truth in divisions])
+    return Sums.joined([_of_paper(truth, threshold, seed) for truth in divisions], folds=FOLDS)
 
 
 def half_sums(known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int) -> Sums:

@@ -17,7 +17,7 @@ from cranfield.experiments.store import Made
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    inputs = ("data", "splits", "searches", "scores", "results", "assess")
+    inputs = ("data", "splits", "searches", "scores", "results", "segments", "assess")
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002

@@ -18,6 +18,7 @@ from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import parameters_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
+from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
 from cranfield.measures.folds import join_folds
 
 _COMPARISON = "comparison.parquet"
@@ -34,6 +35,7 @@ class _Results(Stage[Findings]):
             "phrase": str(line.decisions),
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "averaging": decisions.averaging.as_dict(),
+            "weights": weights_checksum(line.experiment),
             "comparing": decisions.comparing.as_dict(),
             "own": [
                 *own_of(significance_tests, [decisions.significance]),
@@ -45,10 +47,10 @@ class _Results(Stage[Findings]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         parts = line.units("part", unit)
-        folds = [(part.repetition, part.fold, line.read(SCORES, part)) for part in parts]
+        folds = [(part.repetition, part.fold, with_weights(line.experiment, line.read(SCORES, part))) for part in parts]
         once = _trained_once(line, unit)
         result = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed, trained_once=once)
-        paths = result.write(place / OUT, line.decisions)
+        paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
         facts: dict[str, Any] = {"sentences": result.sentences, "comparison": None}
         if result.comparison is not None:
             path, facts["comparison"] = save_comparison(result.comparison, place / _COMPARISON)
@@ -63,10 +65,15 @@ class _Results(Stage[Findings]):
         parts = line.units("part", unit)
         return Findings(
             unit.source.name,
-            join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts]),
+            with_weights(
+                line.experiment,
+                join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts]),
+                artifact.home,
+            ),
             None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
+            line.decisions.averaging,
         )
 
 

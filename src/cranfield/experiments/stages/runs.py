@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield.experiments.codes import read_run, save_run
-from cranfield.experiments.inputs import input_checksum
+from cranfield.experiments.given_runs import given_checksum, given_run
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
@@ -15,7 +15,6 @@ from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own
 from cranfield.rankings import Run, write_run
-from cranfield.rankings import read_run as read_run_file
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.ranker import Ranker
 
@@ -41,6 +40,7 @@ class _Runs(Stage[Run]):
             "ranking": ranking.as_dict(),
             "fill": None if fill is None else [dict(vars(fill)), own(type(fill))],
             "test": test,
+            **_profiles(line, unit),
             "seed": line.seed(unit),
         }
 
@@ -57,7 +57,7 @@ class _Runs(Stage[Run]):
         """Return the ranked lists of a system."""
         system = unit.system
         if system.run is not None:
-            return read_run_file(line.experiment.path(str(system.run_file(unit.source.name))), name=system.name)
+            return given_run(line, unit.source.name, system.name)
         artifact = line.artifact(self, unit)
         counts, groups = artifact.facts["counts"], artifact.facts["groups"]
         return read_run(artifact.path(), system.name, vocabularies(line, unit), counts, groups)
@@ -68,6 +68,13 @@ class _Runs(Stage[Run]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.users * size.items * _RANKED, LEAST)
+
+
+def _profiles(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return a hash of the input that lists are made from, where users are held out whole."""
+    splits = line.artifact(SPLITS, unit).facts.get("splits")
+    fingerprint = None if splits is None else splits[unit.fold]["fingerprints"].get("profiles")
+    return {} if fingerprint is None else {"profiles": fingerprint}
 
 
 def _ranker(line: Pipeline, unit: Unit) -> Ranker:
@@ -84,7 +91,7 @@ def run_digest(line: Pipeline, unit: Unit) -> str:
     """Return a hash of the ranked lists of a system, those that come from a file too."""
     if unit.system.run is None:
         return line.artifact(RUNS, unit).digest
-    return input_checksum(line.experiment.path(str(unit.system.run_file(unit.source.name))))
+    return given_checksum(line, unit)
 
 
 RUNS = _Runs()

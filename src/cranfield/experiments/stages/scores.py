@@ -17,6 +17,7 @@ from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_o
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 from cranfield.measures import Scores, measure
+from cranfield.measures.windows import in_window
 
 
 class _Scores(Stage[Scores]):
@@ -31,6 +32,7 @@ class _Scores(Stage[Scores]):
             "measuring": decided(line, unit).measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
+            **({"windows": True} if line.decisions.has_windows else {}),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
@@ -41,6 +43,8 @@ class _Scores(Stage[Scores]):
             for cell, lists in zip(line.units("cell", unit), judged_of(line, unit))
         ]
         scores = measure(judged, **decided(line, unit).measuring.as_dict(), train=split.train)
+        if line.decisions.has_windows:
+            scores = in_window(scores, split.step.effect["cut"])
         path, facts = save_scores(scores, place / "scores.npz")
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
         return [path], {**facts, "removed_test_users": int(removed)}

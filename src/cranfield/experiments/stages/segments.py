@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cranfield._files import write_text
 from cranfield.comparisons import SegmentComparison, compare_segments
 from cranfield.data.writing import write_table
+from cranfield.experiments.codes import read_segments, save_segments
+from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.inputs import input_checksum, segment_data
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
-from cranfield.experiments.stages.data import decided
+from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
+from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
 from cranfield.measures import Segments, judged_segments
 from cranfield.measures.context import Context
 from cranfield.measures.measuring import as_judged
 from cranfield.measures.segment_groups import file_and_column
-from cranfield.measures.segmenting import is_built_in
+from cranfield.measures.segmenting import SEGMENTS as BUILT_IN
+from cranfield.measures.segmenting import Basis, is_built_in
+
+_UNDIVIDED = "Warm and cold are not shown apart: some test part holds only one of them."
 
 Results = tuple[Segments | SegmentComparison, ...]
 
@@ -33,8 +41,8 @@ class _Segments(Stage[Results]):
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the experiment names any segment."""
-        return bool(line.decisions.segment)
+        """Whether the experiment names any segment, or its split is to show some apart."""
+        return bool(line.decisions.segment or line.decisions.apart)
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions, parts = decided(line, unit), line.units("part", unit)
@@ -43,10 +51,11 @@ class _Segments(Stage[Results]):
             "splits": [line.artifact(SPLITS, part).digest for part in parts],
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "scores": [line.artifact(SCORES, part).digest for part in parts],
-            "segments": {text: _file(line, unit, text) for text in decisions.segment},
+            "segments": {text: _file(line, unit, text) for text in named_segments(line, unit)},
             "measuring": decisions.measuring.as_dict(),
             "own": own_metrics(decisions.metrics, line.experiment),
             "averaging": decisions.averaging.as_dict(),
+            "weights": weights_checksum(line.experiment),
             "comparing": decisions.comparing.as_dict(),
             "seed": line.experiment.seed,
         }
@@ -55,6 +64,8 @@ class _Segments(Stage[Results]):
         results = self._results(line, unit)
         home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
         averaging = line.decisions.averaging
+        if not results:
+            return [], {"sentences": [_UNDIVIDED], "segments": []}
         frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
         compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
@@ -66,22 +77,30 @@ class _Segments(Stage[Results]):
         paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
         paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
         shown = [segment.averaged.table(averaging) for segment in results]
+        words = str(line.decisions)
+        titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
         for ending, texts in (
-            ("tex", [table.latex() for table in shown]),
+            ("tex", [table.latex() for table in titled]),
             ("md", [table.markdown() for table in shown]),
         ):
             paths.append(tables / f"{unit.source.name}-segments.{ending}")
             write_text(paths[-1], "\n\n".join(text.rstrip("\n") for text in texts) + "\n")
-        # The page shows them next.
-        line.remember(self.name, self.name_for(unit), lambda: results)
-        return paths, {"sentences": [sentence for segment in compared for sentence in segment.verdict]}
+        kept = [save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
+        paths += [path for files, _ in kept for path in files] + keep_weights(line.experiment, place)
+        sentences = [sentence for segment in compared for sentence in segment.verdict]
+        return paths, {"sentences": sentences, "segments": [facts for _, facts in kept]}
 
     def read(self, line: Pipeline, unit: Unit) -> Results:
-        """Return the results by group, made again of the judged lists."""
-        return self._results(line, unit)
+        """Return the results by group."""
+        artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
+        assert artifact.home is not None
+        return tuple(
+            _with_weights(line.experiment, read_segments(artifact.home, f"{k}", facts, users), artifact.home)
+            for k, facts in enumerate(artifact.facts["segments"])
+        )
 
     def _results(self, line: Pipeline, unit: Unit) -> Results:
-        segments = [self._segments(line, unit, text) for text in line.decisions.segment]
+        segments = [self._segments(line, unit, text) for text in named_segments(line, unit)]
         if len(line.experiment.systems) < 2:
             return tuple(segments)
         options = {**line.decisions.comparing.as_dict(), **line.decisions.tested.as_dict()}
@@ -96,8 +115,48 @@ class _Segments(Stage[Results]):
             split = split_of(line, part)
             judged = as_judged(judged_of(line, part), None, measuring.threshold, Context(split.train))
             test, data = measured_test(line, part), segment_data(line.experiment, unit.source)
-            parts.append(judged_segments(judged, measuring, by, test=test, train=split.train, data=data, name=text))
-        return Segments.join(parts)
+            parts.append(
+                judged_segments(
+                    judged,
+                    measuring,
+                    by,
+                    test=test,
+                    train=split.train,
+                    data=data,
+                    reading=unit.source.reading,
+                    name=text,
+                )
+            )
+        joined = Segments.join(parts, [part.repetition for part in line.units("part", unit)])
+        return replace(joined, scores=with_weights(line.experiment, joined.scores))
+
+
+def _with_weights(
+    experiment: Experiment, segment: Segments | SegmentComparison, kept: Path
+) -> Segments | SegmentComparison:
+    """Return the results by a grouping, with scores that know what users are weighted by."""
+    if isinstance(segment, SegmentComparison):
+        segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
+        return replace(segment, segments=segments)
+    return replace(segment, scores=with_weights(experiment, segment.scores, kept))
+
+
+def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:
+    """Return the segments that an experiment names, and those that its split is to show apart and that divide it."""
+    decisions = line.decisions
+    apart = [text for text in decisions.apart if text not in decisions.segment]
+    parts = line.units("part", unit) if apart else []
+    return (*decisions.segment, *(text for text in apart if all(_divides(line, part, text) for part in parts)))
+
+
+def _divides(line: Pipeline, part: Unit, text: str) -> bool:
+    """Whether both warm and cold users, or items, are in the test part."""
+    if line.artifact(SPLITS, part).home is None:  # a plan does not read what is yet to be made
+        return True
+    split, test = split_of(line, part), measured_test(line, part)
+    segment = BUILT_IN.call(text, Basis(test.user_ids, test.item_ids, test, split.train))
+    members = test.users if segment.of == "users" else test.items
+    return len(np.unique(segment.codes[members])) > 1
 
 
 def _file(line: Pipeline, unit: Unit, text: str) -> str | None:

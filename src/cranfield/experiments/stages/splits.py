@@ -10,6 +10,7 @@ from typing import Any
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.experiments.codes import read_split, save_splits, step_of
+from cranfield.experiments.given_runs import check_given_runs, given_checksum
 from cranfield.experiments.inputs import divided, named
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
@@ -62,16 +63,30 @@ class _Splits(Stage[Sequence[Split]]):
         return [path for path in sorted(home.rglob("*")) if path.is_file()]
 
     def check(self, line: Pipeline) -> None:
-        """Refuse, before training, what leaves nobody to measure in some part, or nothing relevant in any."""
+        """Refuse, before training, what leaves nobody to measure in some part, nothing relevant, or lists of others."""
         for source in line.units("source"):
             unmeasured = [part for part in line.units("part", source) if self._is_unmeasured(line, part)]
             check_relevance((measured_test(line, part) for part in unmeasured), decided(line, source).measuring)
+            for part in line.units("part", source):
+                if self._has_new_runs(line, part):
+                    check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)
 
     def _is_unmeasured(self, line: Pipeline, part: Unit) -> bool:
         """Whether a split was made and not measured: one that is yet to be made cannot be read."""
         split = line.artifact(self, part)
         inputs = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
         return split.home is not None and not line.store.was_made(f"scores/{part.place}", inputs)
+
+    def _has_new_runs(self, line: Pipeline, part: Unit) -> bool:
+        """Whether a split was made and lists that come from a file did not meet it yet, or are looked at anyway."""
+        split = line.artifact(self, part)
+        inputs = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
+        given = [cell for cell in line.units("cell", part) if cell.system.run is not None]
+        return split.home is not None and any(
+            line.strict
+            or not line.store.was_made(f"judged/{cell.place}", {**inputs, "run": given_checksum(line, cell)})
+            for cell in given
+        )
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.ratings * 1e-6, LEAST)

@@ -55,6 +55,18 @@ _SAYS = {
         "and the net share see nothing, and the share that is significant one way or the other does. It takes the "
         "trained models as given; the last column adds what other seeds do, where seeds were opened."
     ),
+    "tests": (
+        "Other tests and corrections change what is significant, not who leads. Where they disagree, significance "
+        "hangs on the test."
+    ),
+    "truth": (
+        "Tau is 1 where the measured order of the systems is the true one and -1 where it is reversed. An option that "
+        "comes nearer to the truth here need not do so on other data."
+    ),
+    "advice": (
+        "The metrics were assessed under each split and target design. Advice that changes with them is advice for "
+        "that design only; it is about metrics, and says nothing of which system is better."
+    ),
     "ranks": (
         "The rank of every system over the cells. Often first is not the same as best: the cells are those of the "
         "options that were opened."
@@ -105,9 +117,13 @@ def _section(name: str, title: str, html: str, audit: Audit, data: Any) -> Secti
         "audit-influence": audit.influence(),
         "audit-flips": audit.flips(),
         "audit-ranks": audit.ranks(),
+        "audit-significance": audit.significance(),
+        "audit-truth": audit.truth(),
+        "audit-advice": audit.advice(),
     }
-    kept = {file: frame for file, frame in frames.items() if frame.height <= _MOST_ROWS and frame.width}
-    omitted = [f"{file}.csv" for file in frames if file not in kept and frames[file].height]
+    frames = {file: frame for file, frame in frames.items() if frame.height}
+    kept = {file: frame for file, frame in frames.items() if frame.height <= _MOST_ROWS}
+    omitted = [f"{file}.csv" for file in frames if file not in kept]
     if omitted:
         html += paragraphs([f"Too large for a page: {', '.join(omitted)}. The methods of Audit return all of it."])
     return Section(name, title, html + downloads(*kept), tables=kept, data=data)
@@ -124,30 +140,36 @@ def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
         _Part("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
         _Part("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
         _Part("audit-systems", "All systems", _systems(audit, tables)),
+        _Part("audit-truth", "Against the truth", _with_words("truth", tables["truth"], tables["truth-pairs"])),
+        _Part("audit-advice", "Is the advice on metrics the same?", _with_words("advice", tables["advice"])),
         _Part("audit-opened", "What was opened", _opened(audit, tables)),
     ]
-    return parts, data
+    return [part for part in parts if part.html], data
 
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
     """Return the choice of a pair, its verdict, and numbers to see at a glance."""
-    ranked = audit.verdict[: len(audit.verdict) - len(chosen.sentences)]
+    # Sentences about all systems stand before those about the pair, and about metrics after them.
+    sentences = audit.verdict
+    start = sentences.index(chosen.sentences[0])
     large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
-    facts = "".join(f"<div><b>{text(number)}</b><span>{text(said)}</span></div>" for number, said in chosen.facts)
+    facts = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.facts)
     return (
-        paragraphs(ranked)
+        paragraphs(sentences[:start])
         + _pair_choice(systems, len(audit.systems))
         + f'<div class="verdict" id="audit-large" aria-live="polite">{paragraphs(large)}</div>'
         + f'<div class="figures" id="audit-facts">{facts}</div>'
         + f'<div id="audit-rest">{paragraphs(rest)}</div>'
+        + paragraphs(sentences[start + len(chosen.sentences) :])
         + notes(audit.notes)
     )
 
 
 def _pair_choice(systems: list[str], of_systems: int) -> str:
     """Return the two lists of systems to choose a pair from, where there is more than one pair."""
+    fewer = f"The page has the best {len(systems)} of {of_systems} systems." if len(systems) < of_systems else ""
     if len(systems) < 3:
-        return ""
+        return paragraphs([fewer] if fewer else [])
     choices = [
         "".join(
             f'<option value="{number}"{" selected" if number == place else ""}>{text(system)}</option>'
@@ -155,11 +177,10 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
         )
         for place in (0, 1)
     ]
-    fewer = f" The page has the best {len(systems)} of {of_systems}." if len(systems) < of_systems else ""
     return (
         f'<p class="choices" id="audit-pair"><label>System <select id="audit-first">{choices[0]}</select></label> '
         f'<label>against <select id="audit-second">{choices[1]}</select></label> '
-        f"<span>Systems are in the order of the starting point.{text(fewer)}</span></p>"
+        f"<span>Systems are in the order of the starting point. {text(fewer)}</span></p>"
     )
 
 
@@ -185,7 +206,9 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         + _of_pair(chosen, "interactions")
         + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
-        + _of_pair(chosen, "flips", "No change of one decision turns the winner or the significance.")
+        + _of_pair(
+            chosen, "flips", "No change of one or two decisions turns the winner, and no single one significance."
+        )
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
         + _of_pair(chosen, "rule", "No rule says better who leads than always naming the same system.")
@@ -199,8 +222,13 @@ def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
         + paragraphs([_SAYS["joint"]])
         + _of_pair(chosen, "joint", "No universe has an average that is a sum over users, so none can be tested.")
         + _of_pair(chosen, "joint-by-question")
+        + _other_tests(chosen)
         + _whole(tables["seeds"])
     )
+
+
+def _other_tests(chosen: ShownPair) -> str:
+    return paragraphs([_SAYS["tests"]]) + _of_pair(chosen, "tests") if chosen.tables["tests"].rows else ""
 
 
 def _systems(audit: Audit, tables: dict[str, Table]) -> str:
@@ -237,6 +265,12 @@ def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
     hidden, shown = (" hidden", "") if not own.rows else ("", " hidden")
     nothing = f'<p class="empty"{shown}>{text(empty)}</p>' if empty else ""
     return f'<div class="of-pair" data-table="{name}"><div{hidden}>{_html(own)}</div>{nothing}</div>'
+
+
+def _with_words(name: str, *tables: Table) -> str:
+    """Return tables after what they mean; nothing where they have no row."""
+    html = "".join(map(_whole, tables))
+    return paragraphs([_SAYS[name]]) + html if html else ""
 
 
 def _whole(own: Table) -> str:

@@ -23,38 +23,40 @@ _TITLES = {
 }
 
 
-def bias_sections(found: Bias) -> list[Section]:
+def bias_sections(answer: Bias) -> list[Section]:
     """Return the verdict, each table with its frame to download, what random gives, and what cannot be known."""
     frames = {
-        "popularity": found.shares,
-        "orders": found.orders,
-        "conclusions": found.conclusions,
-        "groups": found.groups,
-        "predicted": found.predicted,
-        **({} if found.estimates is None else {"estimates": found.estimates.frame}),
+        "popularity": answer.shares,
+        "orders": answer.orders,
+        "conclusions": answer.conclusions,
+        "groups": answer.groups,
+        "predicted": answer.predicted,
+        **({} if answer.estimates is None else {"estimates": answer.estimates.frame}),
     }
-    sections = [Section("verdict", "Verdict", paragraphs(found.verdict))]
-    for name, shown in found.tables().items():
+    sections = [Section("verdict", "Verdict", paragraphs(answer.verdict))]
+    for name, shown in answer.tables().items():
         html = _html(shown)
         if name == "orders":
-            html = figure("orders", orders_figure(found), f"{found.metric} of each system under each protocol.") + html
+            html = (
+                figure("orders", orders_figure(answer), f"{answer.metric} of each system under each protocol.") + html
+            )
         tables = {f"bias-{name}": frames[name]}
         sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
-    sections.append(beside_random(found.times))
-    unknown = paragraphs(found.caveats) + notes(found.notes)
+    sections.append(beside_random(answer.times))
+    unknown = paragraphs(answer.caveats) + notes(answer.notes)
     return [*sections, Section("unknown", "What cannot be known", unknown)]
 
 
-def orders_figure(found: Bias) -> Any:
+def orders_figure(answer: Bias) -> Any:
     """Return the averages under each protocol, with their intervals, one panel per protocol."""
     alt = altair()
-    names = [protocol.name for protocol in found.protocols]
-    systems = list(found.protocols[0].scores.systems)
+    names = [protocol.name for protocol in answer.protocols]
+    systems = list(answer.protocols[0].scores.systems)
     charts = []
     for name in names:
-        rows = found.orders.filter(pl.col("protocol") == name)
+        rows = answer.orders.filter(pl.col("protocol") == name)
         base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None))
-        title = f"{found.metric}, {name}"
+        title = f"{answer.metric}, {name}"
         tooltip = tips(system="system", mean=("mean", ".4f"), lower=("lower end", ".4f"), upper=("upper end", ".4f"))
         line = base.mark_rule().encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
         point = base.mark_point(filled=True, size=40).encode(

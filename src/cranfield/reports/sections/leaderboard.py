@@ -12,7 +12,7 @@ from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores import LEVEL
-from cranfield.measures.scores_table import deepest
+from cranfield.measures.scores_table import deepest, on_left_out
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Reported, Section, on_page
@@ -64,7 +64,8 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn + notes(scores.notes)
+    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn
+    markup += notes([*scores.notes, *on_left_out(scores, averaging)])
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 

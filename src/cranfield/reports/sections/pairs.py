@@ -16,6 +16,13 @@ from cranfield.reports.section import Reported, Section, on_page
 
 # A browser shows a table of so many systems at once; a file of so many pairs stays small.
 _MOST_SYSTEMS, _MOST_PAIRS = 40, 20_000
+# What the matrix can show of a pair, in the order in which the page's script reads it.
+_NUMBERS = (
+    "p_corrected",
+    "effect",
+    *("difference", "lower", "upper"),
+    *("relative", "relative_lower", "relative_upper"),
+)
 
 
 def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by pair") -> Section:
@@ -39,7 +46,8 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         f'<option value="{value}">{label}</option>'
         for value, label in (
             ("p", "p-value" if comparison.correction == "none" else "p-value, corrected for all pairs"),
-            ("difference", "difference of averages"),
+            ("difference", "difference, with its interval"),
+            ("relative", "relative difference, with its interval"),
             ("effect", "effect size d_z"),
         )
     )
@@ -50,7 +58,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         + '<div class="scroll" id="pairs-root" tabindex="0" role="region" aria-label="Matrix of pairs"></div>'
         + "<noscript><p>The matrix needs the script of this page.</p></noscript>"
         + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
-        + f"significantly worse. {text(comparison.caption)}.</p>"
+        + f"significantly worse. {text(comparison.caption)}. In brackets: {text(comparison.intervals)}.</p>"
         + _wins(comparison, name)
         + notes(comparison.step.notes)
         + downloads(*tables)
@@ -82,16 +90,16 @@ def _wins(comparison: Comparison, name: str) -> str:
 
 
 def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:
-    """Return the pairs of a metric among its best systems: a, b, p, difference, effect, and the winner or null."""
+    """Return the pairs of a metric among its best systems: a, b, the numbers of `_NUMBERS`, and the winner or null."""
     order = _order(comparison, m)[:kept]
     place = {system: s for s, system in enumerate(comparison.systems)}
     kept_ones = set(order)
-    columns = ("system_a", "system_b", "p_corrected", "difference", "effect", "better")
+    columns = ("system_a", "system_b", "better", *_NUMBERS)
     cells = []
-    for a, b, p, difference, effect, better in comparison.of_metric(comparison.metrics[m]).select(columns).iter_rows():
+    for a, b, better, *numbers in comparison.of_metric(comparison.metrics[m]).select(columns).iter_rows():
         if place[a] in kept_ones and place[b] in kept_ones:
-            numbers = [_short(number) for number in (p, difference, effect)]
-            cells.append([place[a], place[b], *numbers, None if better is None else place[better]])
+            shortened = [_short(number) for number in numbers]
+            cells.append([place[a], place[b], *shortened, None if better is None else place[better]])
     return {"name": comparison.metrics[m], "order": order, "pairs": cells}
 
 

@@ -10,7 +10,8 @@ import polars as pl
 from cranfield._table import Cell, Table
 from cranfield.comparisons import SegmentComparison
 from cranfield.measures import Averaging, Segments
-from cranfield.reports.markup import Column, Value, downloads, notes, paragraphs, table, text
+from cranfield.reports import figures
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
 from cranfield.reports.section import Reported, Section, on_page
 
 _SAID = (
@@ -30,7 +31,7 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
         name = segment.averaged.name
         html += f"<h3>By {text(name)}</h3>"
         html += paragraphs(segment.verdict) if isinstance(segment, SegmentComparison) else ""
-        html += _html(averages) + notes(segment.notes)
+        html += _html(averages) + _figure(segment.averaged, averaging, level) + notes(segment.notes)
         tables |= _tables(segment, averaging, level)
     return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
 
@@ -38,6 +39,23 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
 @on_page(45)
 def _on_page(reported: Reported) -> Section | None:
     return by_group(reported.segments, reported.averaging, reported.level)
+
+
+def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
+    """Return the figure of the first metric; nothing where one system leaves nothing to see."""
+    if len(averaged.scores.systems) < 2:
+        return ""
+    metric = averaged.scores.metrics[0]
+    chart = figures.segments(averaged, metric, averaging=averaging, level=level)
+    said = (
+        f"{metric} by {averaged.name} with its {100 * level:g} % interval, best first; the best of a group in colour."
+    )
+    return figure(f"segments-{file_name(averaged.name)}", chart, said)
+
+
+def file_name(name: str) -> str:
+    """Return the name of a grouping as a part of the names of files."""
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
 def _html(averages: Table) -> str:
@@ -56,7 +74,7 @@ def _value(cell: str | Cell, column: Column) -> Value:
 
 def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: float) -> dict[str, pl.DataFrame]:
     """Return the frames to download, by file name."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in segment.averaged.name)
+    name = file_name(segment.averaged.name)
     tables = {f"segments-{name}": segment.averaged.frame(averaging, level=level)}
     if isinstance(segment, SegmentComparison):
         tables |= {f"segments-{name}-pairs": segment.frame(), f"segments-{name}-interactions": segment.interactions}

@@ -1,0 +1,37 @@
+"""Files of ranked lists that an experiment is given: looked at before anything is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cranfield.data import Ratings
+from cranfield.experiments.inputs import input_checksum
+from cranfield.measures.context import Context
+from cranfield.measures.measuring import as_judged
+from cranfield.measures.plausibility import check_inputs
+from cranfield.rankings import Run, read_run
+
+if TYPE_CHECKING:
+    from cranfield.experiments.pipeline import Pipeline, Unit
+
+
+def given_checksum(line: Pipeline, cell: Unit) -> str:
+    """Return a hash of the file of a system's ranked lists."""
+    return input_checksum(line.experiment.path(str(cell.system.run_file(cell.source.name))))
+
+
+def given_run(line: Pipeline, source: str, system: str) -> Run:
+    """Return the lists of a system that an experiment is given as a file, for a set of ratings."""
+    given = next(known for known in line.experiment.systems if known.name == system)
+    return read_run(line.experiment.path(str(given.run_file(source))), name=system)
+
+
+def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) -> None:
+    """Refuse files of ranked lists that cannot be meant; with ``strict`` those too that hardly can.
+
+    Without it the verdict has the warnings, from the stage that measures.
+    """
+    names = [system.name for system in line.experiment.systems if system.run is not None]
+    if names:
+        runs = [given_run(line, unit.source.name, name) for name in names]
+        check_inputs(as_judged(runs, test, None, Context(train)), strict=line.strict)

@@ -1,0 +1,38 @@
+"""The machine that an experiment runs on, in words."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def machine() -> str:
+    """Return the processor, its threads, the memory and the operating system, as far as they are known."""
+    processor = _from_table("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+    memory = _memory()
+    known = [
+        processor,
+        f"{os.cpu_count() or 1} threads",
+        *([] if memory is None else [f"{memory / 2**30:.0f} GiB of memory"]),
+        f"{platform.system()} {platform.release()}",
+    ]
+    return ", ".join(known)
+
+
+def _memory() -> float | None:
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _from_table(path: str, key: str) -> str | None:
+    """Return a value of one of the kernel's tables; None where there is no such table."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == key), None)

@@ -1,0 +1,316 @@
+"""The reviewer's list: what reproducibility tracks and the papers ask for, filled from the record of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cranfield._errors import SettingError
+from cranfield._files import meant
+from cranfield._numbers import percent_text
+from cranfield._own_code import names_code
+from cranfield._phrases import listed
+from cranfield._spelling import parse
+from cranfield._table import Cell, Table, markdown_text
+from cranfield.data import Ratings, describe, read
+from cranfield.experiments.checklist import Item
+from cranfield.experiments.planning import about
+from cranfield.experiments.results import Results
+from cranfield.experiments.searching import Range
+from cranfield.experiments.system import System
+from cranfield.measures.definition import METRICS, known_metrics
+from cranfield.rankings import Run, read_runs
+from cranfield.splits.checking import check_split
+
+_AREAS = {
+    "A1": "data", "A2": "split", "B1": "users", "B2": "lists", "C1": "lists", "C2": "metrics", "C3": "averages",
+    "C4": "averages", "D": "tests",
+}  # fmt: skip
+_ORDER = ("data", "split", "users", "lists", "candidates", "systems", "tuning", "metrics", "averages", "tests", "code",
+          "seeds", "hardware", "time")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a reviewer looks for, with what is reported of it.
+
+    Parameters
+    ----------
+    title
+        What was reviewed.
+    items
+        The points, in the order of the line; ``letter`` is the area that each belongs to.
+    """
+
+    title: str
+    items: tuple[Item, ...]
+
+    @property
+    def missing(self) -> tuple[Item, ...]:
+        """The points that nothing is reported of."""
+        return tuple(item for item in self.items if item.reported is None)
+
+    def markdown(self) -> str:
+        """Return the list with a box for each point."""
+        lines = [f"# Checklist: {markdown_text(self.title)}", "", self._verdict(), ""]
+        for area in dict.fromkeys(item.letter for item in self.items):
+            lines += [f"## {area.capitalize()}", ""]
+            for item in (one for one in self.items if one.letter == area):
+                said = f"MISSING: {item.remedy}" if item.reported is None else item.reported
+                lines.append(f"- [{' ' if item.reported is None else 'x'}] {item.topic}: {markdown_text(said)}")
+            lines.append("")
+        return "\n".join(lines).rstrip() + "\n"
+
+    def table(self) -> Table:
+        """Return the list as a table; what is missing is marked as best, so that it is set in bold."""
+        rows: list[list[str | Cell]] = [
+            [
+                item.letter,
+                item.topic,
+                Cell(f"missing: {item.remedy}", best=True) if item.reported is None else item.reported,
+            ]
+            for item in self.items
+        ]
+        return Table(
+            ["area", "point", "reported"], rows, f"Checklist: {self.title}. {self._verdict()}", label="tab:checklist"
+        )
+
+    def latex(self) -> str:
+        """Return the list as a table for an appendix, with columns that break their lines."""
+        return (
+            self.table().latex().replace(r"\begin{tabular}{lll}", r"\begin{tabular}{lp{0.3\linewidth}p{0.5\linewidth}}")
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the list, ready for JSON."""
+        points = [
+            {"area": item.letter, "point": item.topic, "reported": item.reported, "remedy": item.as_dict()["remedy"]}
+            for item in self.items
+        ]
+        return {"title": self.title, "missing": len(self.missing), "points": points}
+
+    def _verdict(self) -> str:
+        if not self.missing:
+            return f"All {len(self.items)} points are reported."
+        return (
+            f"{len(self.missing)} of {len(self.items)} points are missing: {listed([i.topic for i in self.missing])}."
+        )
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+
+def review(source: str | Path | Ratings, test: Any = None, runs: Any = (), **reading: Any) -> Review:
+    """Return the reviewer's list of an experiment, filled from its record, with what is missing.
+
+    It covers what the reproducibility tracks of ACM conferences and the papers behind this package ask authors to
+    report: data, filters, split, candidates, systems and the tuning of every one of them with ranges and budget,
+    metrics with their definitions, tests, code, seeds, hardware and time.
+
+    Parameters
+    ----------
+    source
+        The folder of an experiment; or the training ratings of another one, as a file or `Ratings`.
+    test, runs
+        The test part and the ranked lists of that other experiment. What these files cannot tell is missing.
+    reading
+        How its ratings are read; see `cranfield.read`.
+    """
+    if test is None and not isinstance(source, Ratings) and meant(source).is_dir():
+        return _of_experiment(Results(meant(source)))
+    if test is None:
+        raise SettingError(f"{source} is not the folder of an experiment; give one, or the training and the test file")
+    return _of_files(source, test, runs, reading)
+
+
+def _in_order(items: Sequence[Item]) -> tuple[Item, ...]:
+    return tuple(sorted(items, key=lambda item: _ORDER.index(item.letter)))
+
+
+def _of_experiment(results: Results) -> Review:
+    card = results.card()
+    asked = [
+        Item(_AREAS.get(entry["decision"], entry["decision"]), entry["asked"], entry["reported"], entry["remedy"])
+        for entry in card["checklist"]
+        if entry["asked"] != "how the hyper-parameters were chosen, without the test part"
+    ]
+    further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card), _seeds(card)]
+    return Review(card["title"], _in_order([*asked, *further, _hardware(results, card), _time(results)]))
+
+
+def _candidates(card: Mapping[str, Any]) -> Item:
+    decisions = card["decisions"]
+    pool = {
+        "all": "all items of the data",
+        "test": "items with a test rating",
+        "group": "the popularity group of the item",
+    }
+    said = [pool.get(decisions["candidates"], str(decisions["candidates"]))]
+    said.append("with the items seen in training" if decisions["keep_seen"] else "without those seen in training")
+    if decisions["relevant"] == "one":
+        said.append("one relevant item in each list")
+    if decisions["nonrelevant"] != "all":
+        said.append(f"{decisions['nonrelevant']} non-relevant ones drawn")
+    if decisions["unrated"] != "all":
+        said.append(f"{decisions['unrated']} unrated ones drawn")
+    return Item("candidates", "which items a list may hold", ", ".join(said))
+
+
+def _tuning(results: Results, card: Mapping[str, Any]) -> Iterator[Item]:
+    for system in results.experiment.systems:
+        facts = card["systems"][system.name]
+        yield Item(
+            "tuning",
+            f"how {system.name} was tuned: ranges, budget, and what it was chosen by",
+            _tuned(system, facts) or card["notes"].get("tuning"),
+            f"let the file search the hyper-parameters of {system.name}, with the budget of the other systems, or say "
+            "how they were chosen, as tuning under [notes]",
+        )
+
+
+def _tuned(system: System, facts: Mapping[str, Any]) -> str | None:
+    if system.tuning is None or not facts["searches"]:
+        if facts["parameters"] is None:
+            return None
+        set_to = [name for name, value in facts["parameters"].items() if name != "seed" and value is not None]
+        return None if set_to else "it has no hyper-parameter that is set"
+    space = "; ".join(f"{name} {_range(values)}" for name, values in system.tuning.space.items())
+    search = facts["searches"][0]
+    return (
+        f"{space}: {search['trials']} trials by {search['metric']} on {search['validation']}, best {search['best']} "
+        f"({search['value']:.4f})"
+    )
+
+
+def _range(values: Any) -> str:
+    if isinstance(values, Range):
+        return f"from {values.low:g} to {values.high:g}{' by ratio' if values.log else ''}"
+    return f"of {', '.join(map(str, values))}"
+
+
+def _definitions(card: Mapping[str, Any]) -> Item:
+    known = known_metrics()
+    said = {}
+    for spelled in card["decisions"]["metrics"]:
+        name = parse(spelled).name
+        if any(name.lower() == one.lower() for one in known):
+            said[str(METRICS.find(name).name)] = METRICS.find(name).summary
+    own = [spelled for spelled in card["decisions"]["metrics"] if parse(spelled).name not in said]
+    return Item(
+        "metrics",
+        "the definitions of the metrics",
+        None if own else " ".join(f"{name}: {summary}" for name, summary in said.items()),
+        f"say how {', '.join(own)} is defined",
+    )
+
+
+def _code(results: Results, card: Mapping[str, Any]) -> Item:
+    own = [
+        system.name for system in results.experiment.systems if system.spelling is None or names_code(system.spelling)
+    ]
+    versions = ", ".join(f"{name} {number}" for name, number in card["versions"].items())
+    stated = card["notes"].get("code")
+    return Item(
+        "code",
+        "the code, where it can be had, and the versions",
+        f"{stated}; {versions}" if stated else None if own else f"all systems are of cranfield: {versions}",
+        f"say where the code of {listed(own or [''])} can be had, as code under [notes]",
+    )
+
+
+def _seeds(card: Mapping[str, Any]) -> Item:
+    seeds = ", ".join(map(str, card["seeds"]))
+    return Item("seeds", "every seed", f"{seeds}; splits and systems that draw at random take theirs from it")
+
+
+def _hardware(results: Results, card: Mapping[str, Any]) -> Item:
+    machines = dict.fromkeys(
+        entry["machine"] for entry in results.line.store.logged() if isinstance(entry.get("machine"), str)
+    )
+    return Item(
+        "hardware",
+        "the hardware",
+        card["notes"].get("hardware") or ("; ".join(machines) or None),
+        "say what it ran on, as hardware under [notes]",
+    )
+
+
+def _time(results: Results) -> Item:
+    took = {name: seconds for name, seconds in results.line.store.took().items() if name in results.line.artifacts}
+    by_stage: dict[str, float] = {}
+    for name, seconds in took.items():
+        stage = name.partition("/")[0]
+        by_stage[stage] = by_stage.get(stage, 0.0) + seconds
+    said = ", ".join(f"{stage} {about(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
+    whole = f"{about(sum(took.values()))} in all" + (f" ({said})" if said else "")
+    return Item(
+        "time", "how long it took", whole if took else None, "run the experiment again, so that its log says it"
+    )
+
+
+def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> Review:
+    """Return the list of an experiment of which there are files only: what they tell, and what they do not."""
+    learned, judged = (
+        part if isinstance(part, Ratings) else read(part, **{**reading, "repeated": "last"}) for part in (train, test)
+    )
+    ranked = read_runs(runs) if runs else []
+    examined = check_split(learned, judged)
+    return Review(
+        learned.name or "an experiment",
+        _in_order(
+            [*_data_of_files(learned, judged), *_split_of_files(examined), *_lists_of_files(ranked, judged), *_UNTOLD]
+        ),
+    )
+
+
+def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
+    for name, part in (("training", train), ("test", test)):
+        facts = describe(part)
+        said = f"{facts.users:,} users, {facts.items:,} items, {facts.ratings:,} ratings, density {facts.density:.3%}"
+        yield Item("data", f"the size and density of the {name} part", said)
+
+
+def _split_of_files(examined: Any) -> Iterator[Item]:
+    notable = [finding.sentence for finding in examined.findings if finding.level != "fine"]
+    yield Item("split", "overlap, leakage and cold starts", " ".join(notable) or "none was found")
+
+
+def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
+    tested = test.compact().user_ids
+    said = []
+    for run in runs:
+        served = tested.codes(run.user_ids.ids(run.users))
+        share = len(set(served[served >= 0].tolist())) / len(tested)
+        longest = int(run.list_lengths.max(initial=0))
+        said.append(f"{run.name}: lists of up to {longest} items for {percent_text(share)} of the test users")
+    yield Item(
+        "systems", "the systems, and coverage beside effectiveness", "; ".join(said) or None, "give their ranked lists"
+    )
+
+
+_STATE = "no file tells it; state it in the paper"
+_UNTOLD = (
+    Item("data", "where the data can be had", None, _STATE),
+    Item("data", "filters, with their thresholds and effect", None, _STATE),
+    Item("split", "how training and test were divided", None, _STATE),
+    Item("users", "which users are served", None, _STATE),
+    Item("candidates", "which items a list may hold", None, _STATE),
+    Item("lists", "full or condensed lists, and unrated items", None, _STATE),
+    Item("systems", "the systems and their hyper-parameters", None, _STATE),
+    Item(
+        "tuning",
+        "how every system, the baselines too, was tuned: ranges, budget, and what it was chosen by",
+        None,
+        _STATE,
+    ),
+    Item("metrics", "the metrics with depth and gain, and their definitions", None, _STATE),
+    Item("metrics", "the rating that makes an item relevant", None, _STATE),
+    Item("averages", "how values are aggregated over users, and users without a list", None, _STATE),
+    Item("tests", "a statistical test, the p-values and the correction", None, _STATE),
+    Item("code", "the code, where it can be had, and the versions", None, _STATE),
+    Item("seeds", "every seed", None, _STATE),
+    Item("hardware", "the hardware", None, _STATE),
+    Item("time", "how long it took", None, _STATE),
+)

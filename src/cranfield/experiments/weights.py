@@ -1,0 +1,50 @@
+"""Weights of users from a column of a file that an experiment names: ``average = "weighted(by=users.csv:spend)"``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from cranfield._polars import read_parquet
+from cranfield.data.writing import write_table
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.inputs import input_checksum
+from cranfield.measures import Scores
+from cranfield.measures.averages import Average
+from cranfield.measures.user_columns import read_column
+
+_KEPT = "weights.parquet"
+
+
+def weights_file(experiment: Experiment) -> tuple[Path, str] | None:
+    """Return the file and the column that users are weighted by, if they are; its name starts from the experiment."""
+    file, colon, column = (Average.of(experiment.decisions.average).weights or "").rpartition(":")
+    return (experiment.path(file), column) if colon else None
+
+
+def weights_checksum(experiment: Experiment) -> str | None:
+    """Return a hash of the file that users are weighted by, if they are."""
+    file = weights_file(experiment)
+    return None if file is None else input_checksum(file[0])
+
+
+def check_weights(experiment: Experiment) -> None:
+    """Refuse a file of weights that cannot be read, before anything starts."""
+    file = weights_file(experiment)
+    if file is not None:
+        read_column(*file)
+
+
+def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = None) -> Scores:
+    """Return scores that know the column that users are weighted by, from its file or from where it is kept."""
+    file = weights_file(experiment)
+    if file is None:
+        return scores
+    column = read_column(*file) if kept is None else read_parquet(kept / _KEPT)
+    return replace(scores, user_columns={str(Average.of(experiment.decisions.average).weights): column})
+
+
+def keep_weights(experiment: Experiment, place: Path) -> list[Path]:
+    """Write the column that users are weighted by into a folder, if they are; return the file."""
+    file = weights_file(experiment)
+    return [] if file is None else [write_table(read_column(*file), place / _KEPT)]

@@ -1,0 +1,170 @@
+"""Recommended items that do not exist: lists of generative systems name items outside the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
+from cranfield._numbers import percent_text
+from cranfield._polars import read_parquet, readable
+from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.data.columns import place_by_name
+from cranfield.data.sources import contents, is_parquet
+from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
+from cranfield.measures.scores import Scores
+
+TRAIN = "train"
+"""Stands for the items with training ratings."""
+
+# What may stand between the columns of a text file; a line without any of these is one id.
+_SEPARATORS = ("\t", "::", ";", ",", "|")
+
+
+def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
+    """Return the ids of the items that exist.
+
+    Parameters
+    ----------
+    catalogue
+        ``"train"`` for the items with training ratings; a file or a frame with a column of items, or with one id per
+        line; ratings, whose items are meant; or the ids themselves.
+    train
+        The training ratings, where ``"train"`` is meant.
+
+    Examples
+    --------
+    >>> catalogue_ids(["x", "y", "x"]).all.to_list()
+    ['x', 'y']
+    """
+    if isinstance(catalogue, str) and catalogue == TRAIN:
+        if train is None:
+            raise SettingError("catalogue='train' needs the training ratings; give them as train=... (--train FILE)")
+        return catalogue_ids(train)
+    if isinstance(catalogue, Vocabulary):
+        return catalogue
+    if isinstance(catalogue, Ratings):
+        return catalogue.compact().item_ids
+    if isinstance(catalogue, str | Path):
+        ids = _of_file(meant(catalogue))
+    elif hasattr(catalogue, "columns"):
+        ids = _item_column(catalogue if isinstance(catalogue, pl.DataFrame) else pl.DataFrame(catalogue), "catalogue")
+    else:
+        ids = pl.Series(catalogue)
+    ids = ids.drop_nulls()
+    if len(ids) == 0:
+        raise InputError("the catalogue holds no items", remedy="give one with at least one id")
+    return Vocabulary.of(ids)
+
+
+def _of_file(path: Path) -> pl.Series:
+    if is_parquet(path):
+        with readable(path):
+            return _item_column(read_parquet(path), str(path))
+    lines = contents(path).decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
+    lines = [line for line in lines if line.strip()]
+    separator = next((mark for mark in _SEPARATORS if lines and mark in lines[0]), None)
+    rows = [[line.strip()] if separator is None else line.split(separator) for line in lines]
+    head = [cell.strip().strip('"') for cell in rows[0]] if rows else []
+    place = place_by_name(head, "item")
+    if separator is not None and place is None:
+        raise InputError(
+            f"no column is known to hold the items (columns: {', '.join(head)})",
+            source=str(path),
+            remedy="name one of them item, or give a file with one id per line",
+        )
+    column = 0 if place is None else place
+    return pl.Series([row[column].strip().strip('"') for row in rows[0 if place is None else 1 :] if len(row) > column])
+
+
+def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
+    place = place_by_name(frame.columns, "item")
+    if place is None and frame.width != 1:
+        raise InputError(
+            f"no column is known to hold the items (columns: {', '.join(frame.columns)})",
+            source=label,
+            remedy="name one of them item",
+        )
+    return frame.to_series(place or 0)
+
+
+class Outside(NamedTuple):
+    """What the lists of a system hold that is not in the catalogue.
+
+    Parameters
+    ----------
+    shares
+        For each cut-off the share of the entries down to it that are outside; NaN where there is no entry.
+    entries, items
+        How many entries of whole lists, and how many different items, they are.
+    recommended
+        How many entries the lists have.
+    examples
+        Some of these items.
+    """
+
+    shares: NDArray[np.float64]
+    entries: int
+    items: int
+    recommended: int
+    examples: tuple[str, ...]
+
+
+def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> Outside:
+    """Count the entries of judged lists that are not in a catalogue, down to each of the cut-offs.
+
+    An item with a test rating exists, whatever the catalogue says.
+    """
+    run, entries = judged.run, judged.entries
+    if run is None or run.one_relevant:
+        raise SettingError(
+            "a catalogue needs whole lists, and these hold their relevant item alone; leave the catalogue out"
+        )
+    rated = Vocabulary.of(judged.judgments.item_ids.ids(np.unique(judged.judgments.items)))
+    strange = np.logical_and(*(known.codes(run.item_ids.all) == UNKNOWN for known in (catalogue, rated)))
+    there = strange[entries.items]
+    items = np.unique(entries.items[there])
+    down_to = [entries.ranks <= cutoff for cutoff in cutoffs]
+    return Outside(
+        np.array([there[near].mean() if near.any() else np.nan for near in down_to]),
+        int(np.count_nonzero(there)),
+        len(items),
+        len(there),
+        tuple(str(name) for name in run.item_ids.text.gather(items[:3])),
+    )
+
+
+def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterator[str]:
+    """Give a sentence for each system that recommends items outside the catalogue."""
+    for name, of_system in zip(names, outside):
+        if of_system.entries:
+            examples = ", ".join(of_system.examples)
+            yield (
+                f"{name} recommends {of_system.items:,} items that are not in the catalogue, such as {examples}: "
+                f"{of_system.entries:,} of its {of_system.recommended:,} recommendations "
+                f"({percent_text(of_system.entries / of_system.recommended)}), counted apart from unjudged ones"
+            )
+
+
+def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
+    """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
+    cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
+    outside = [outside_of(lists, cutoffs, catalogue) for lists in judged]
+    shares = np.stack([of_system.shares for of_system in outside])
+    notes = tuple(catalogue_notes(scores.systems, outside))
+    return replace(
+        scores,
+        nonexistent=shares,
+        # What is outside is counted there alone; condensed lists hold neither.
+        unjudged=None if scores.unjudged is None else np.maximum(scores.unjudged - shares, 0.0),
+        notes=(*scores.notes, *notes),
+        warnings=(*scores.warnings, *notes),
+    )

@@ -1,0 +1,161 @@
+"""The page of a split that was examined: what was found, the counts side by side, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, look, series, themed, tips
+from cranfield.data.moment import day
+from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
+from cranfield.reports.page import page
+from cranfield.reports.reporting import write_page
+from cranfield.reports.section import Section
+from cranfield.splits.check_facts import gap_days
+from cranfield.splits.checking import SplitCheck, side_by_side
+
+_BINS = 40
+_TITLES = {"wrong": "Wrong", "attention": "To know of", "fine": "Fine"}
+
+
+def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
+    """Write the page of one or several splits that were examined."""
+    return write_page(path, split_page(checks))
+
+
+def split_page(checks: Sequence[SplitCheck]) -> str:
+    """Return the page as HTML: a section for each split, and one with all of them side by side."""
+    several = len(checks) > 1
+    sections = [
+        Section("counts", "Side by side" if several else "What was counted", side_by_side(checks).html()),
+        *(_section(number, one) for number, one in enumerate(checks, start=1)),
+    ]
+    findings = pl.concat([one.frame() for one in checks])
+    sections.append(Section("files", "Files", downloads("findings"), tables={"findings": findings}))
+    wrong = sum(bool(one.wrong) for one in checks)
+    what = f"{len(checks)} splits" if several else "A split"
+    lead = f"{wrong} of {len(checks)} splits have something wrong." if wrong else "Nothing is wrong."
+    return page(f"{what}, examined", [*sections[1:-1], sections[0], sections[-1]], lead=lead)
+
+
+def _section(number: int, one: SplitCheck) -> Section:
+    html = paragraphs(one.sentences()[:1])
+    for level, title in _TITLES.items():
+        said = [finding.sentence for finding in one.findings if finding.level == level]
+        html += f"<h3>{text(title)}</h3>{notes(said)}" if said else ""
+    html += "".join(figure(f"split-{number}-{name}", chart, caption) for name, chart, caption in _charts(one))
+    return Section(f"split-{number}", one.name, html)
+
+
+def _charts(one: SplitCheck) -> Iterator[tuple[str, Any, str]]:
+    over_time = _over_time(one)
+    if over_time is not None:
+        yield "time", over_time, "Ratings of each part over time."
+    gaps = gap_days(one.parts.get("profiles", one.parts["train"]), one.parts["test"])
+    if gaps is not None and len(gaps):
+        caption = "Days from a user's last training rating to the first test rating; below 0 training knows the future."
+        yield "gaps", _histogram(gaps, "days"), caption
+    yield "ratings", _shares(one), "Share of each part's ratings by value."
+    caption = "Ratings of a user in each part: 10 to 90 % of the users, the middle half, the median."
+    yield "profiles", _sizes(one), caption
+
+
+def _over_time(one: SplitCheck, style: Style = "screen") -> Any | None:
+    alt = altair()
+    times = {name: part.times for name, part in one.parts.items()}
+    if any(part is None for part in times.values()):
+        return None
+    known = {name: part for name, part in times.items() if part is not None}
+    oldest, newest = (reduce([reduce(part) for part in known.values()]) for reduce in (min, max))
+    edges = np.linspace(int(oldest), int(newest) + 1, _BINS + 1)
+    rows = [
+        {"part": name, "start": int(edge), "from": day(edge), "ratings": int(count)}
+        for name, part in known.items()
+        for edge, count in zip(edges, np.histogram(part, edges)[0])
+    ]
+    order = [day(edge) for edge in edges[:-1]]
+    axis = alt.Axis(labelAngle=0, values=order[:: max(1, _BINS // 5)], labelExpr="slice(datum.value, 0, 10)")
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=2, interpolate="step-after")
+        .encode(
+            x=alt.X("from:O", sort=order, title=None, axis=axis),
+            y=alt.Y("ratings:Q", title="ratings"),
+            tooltip=tips(part="part", **{"from": "from"}, ratings=("ratings", ",d")),
+            **series("part", list(known)),
+        )
+    )
+    return _sized(chart, style)
+
+
+def _histogram(values: Any, title: str, style: Style = "screen") -> Any:
+    alt = altair()
+    low, high = np.quantile(values, [0.01, 0.99])
+    counts, edges = np.histogram(np.clip(values, low, high), _BINS)
+    frame = pl.DataFrame({"from": edges[:-1], "to": edges[1:], "users": counts})
+    chart = (
+        alt.Chart(data_of(frame))
+        .mark_bar(color=ACCENT)
+        .encode(
+            x=alt.X("from:Q", title=title),
+            x2="to:Q",
+            y=alt.Y("users:Q", title="users"),
+            y2=alt.datum(0),
+            tooltip=tips(**{"from": ("from", ",.1f")}, to=("to", ",.1f"), users=("users", ",d")),
+        )
+    )
+    return _sized(chart, style)
+
+
+def _shares(one: SplitCheck, style: Style = "screen") -> Any:
+    alt = altair()
+    values = np.unique(np.concatenate([np.unique(part.values) for part in one.parts.values()]))
+    many = len(values) > _BINS
+    edges = np.linspace(values.min(), values.max(), _BINS + 1) if many else None
+    rows = []
+    for name, part in one.parts.items():
+        if edges is None:
+            counts = np.bincount(np.searchsorted(values, part.values), minlength=len(values))
+            at = values
+        else:
+            counts, at = np.histogram(part.values, edges)[0], edges[:-1]
+        rows += [{"part": name, "rating": f"{value:g}", "share": count / len(part)} for value, count in zip(at, counts)]
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("rating:N", sort=None, title="rating", axis=alt.Axis(labelAngle=0)),
+            xOffset="part:N",
+            y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
+            tooltip=tips(part="part", rating="rating", share=("share", ".1%")),
+            **series("part", list(one.parts), mark="point"),
+        )
+    )
+    return _sized(chart, style)
+
+
+def _sizes(one: SplitCheck, style: Style = "screen") -> Any:
+    alt = altair()
+    rows = []
+    for name, part in one.parts.items():
+        sizes = part.user_counts[part.user_counts > 0]
+        levels = np.quantile(sizes, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
+        rows.append({"part": name, **dict(zip(("q10", "q25", "median", "q75", "q90"), levels))})
+    y = alt.Y("part:N", sort=list(one.parts), title=None)
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        tooltip=tips(part="part", median=("median", ",.0f"), q10=("10 % below", ",.0f"), q90=("90 % below", ",.0f"))
+    )
+    wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(
+        y=y, x=alt.X("q10:Q", title="ratings of a user"), x2="q90:Q"
+    )
+    narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
+    middle = base.mark_tick(color=INK, thickness=2.5).encode(y=y, x="median:Q")
+    return themed((wide + narrow + middle).properties(width=look(style)["width"]), style)
+
+
+def _sized(chart: Any, style: Style) -> Any:
+    return themed(chart.properties(width=look(style)["width"], height=look(style)["panel"][1]), style)

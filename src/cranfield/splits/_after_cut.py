@@ -1,0 +1,185 @@
+"""Which ratings after a cut in time are judged by: whose, of which items, and how many of each user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._random import stream
+from cranfield.data import Ratings
+from cranfield.data.moment import day
+from cranfield.splits._places import places
+
+Mask = NDArray[np.bool_]
+
+_TARGETS = ("all", "first", "last", "random")
+_UNKNOWN = ("keep", "drop", "apart")
+
+
+@dataclass(frozen=True)
+class AfterCut:
+    """The rule that makes test ratings of the ratings after a cut.
+
+    Parameters
+    ----------
+    target
+        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: the next so many.
+    new_users, new_items
+        What becomes of users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
+        them and count them ``apart``.
+    seed
+        Fixes which rating is the random one, and the order of ratings of the same second.
+    """
+
+    target: str | int = "all"
+    new_users: str = "keep"
+    new_items: str = "keep"
+    seed: int = 0
+
+    @classmethod
+    def checked(cls, target: Any, new_users: Any, new_items: Any, seed: Any) -> AfterCut:
+        """Return the rule of these settings, or say which of them is wrong."""
+        if not isinstance(target, str):
+            try:
+                target = check.whole("target", target)
+            except SettingError:
+                raise SettingError(
+                    f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
+                ) from None
+        else:
+            check.one_of("target", target, _TARGETS)
+        for name, value in (("new_users", new_users), ("new_items", new_items)):
+            check.one_of(name, value, _UNKNOWN)
+        return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that differ from keeping everything, so that a plain split reads as it always did."""
+        stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
+        usual = vars(AfterCut())
+        differing = {name: value for name, value in stated.items() if value != usual[name]}
+        return differing if self.target == "all" else {**differing, "seed": self.seed}
+
+    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> Chosen:
+        """Return which of the ratings after the cut are test ratings.
+
+        Parameters
+        ----------
+        ratings
+            All ratings; they have times.
+        before, after
+            Whether a rating lies in the part to learn from, and in the period to judge by.
+        cut
+            The moment between the two, for messages and for the random choice.
+        """
+        new_user, new_item = self._new(ratings, before, after)
+        kept = after.copy()
+        if self.new_users == "drop":
+            kept &= ~new_user
+        if self.new_items == "drop":
+            kept &= ~new_item
+        self._check_some(ratings, kept, after, cut)
+        test, short = self._targets(ratings, kept, cut)
+        return Chosen(self, ratings, cut, after, kept, test, new_user, new_item, short)
+
+    def _new(self, ratings: Ratings, before: Mask, after: Mask) -> tuple[Mask, Mask]:
+        """Return which ratings after the cut are of new users, and of new items, where that makes a difference."""
+        nobody = np.zeros(len(ratings), dtype=bool)
+        if self.new_users == "keep" and self.new_items == "keep":
+            return nobody, nobody
+        # Not by the ratings before the cut themselves: a copy of most of them would double the memory.
+        rated = ratings.user_counts > 0
+        known_user = np.zeros(ratings.n_users, dtype=bool)
+        known_user[rated] = np.logical_or.reduceat(before, ratings.indptr[:-1][rated])
+        known_item = np.zeros(ratings.n_items, dtype=bool)
+        known_item[ratings.items[before]] = True
+        new_user = np.repeat(~known_user, ratings.user_counts) & after
+        new_item = ~known_item[ratings.items] & after
+        return new_user, new_item
+
+    def _check_some(self, ratings: Ratings, kept: Mask, after: Mask, cut: int) -> None:
+        if kept.any():
+            return
+        users = len(np.unique(ratings.users[after]))
+        raise ImpossibleSplitError(
+            f"nothing is left to judge by after {day(cut)}: the ratings of all {users:,} users there are dropped, "
+            "since the users or the items have none before; keep them with new_users=keep and new_items=keep, or "
+            "choose a later cut"
+        )
+
+    def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
+        """Return the test ratings, and how many users have fewer than the target."""
+        if self.target == "all":
+            return kept, 0
+        candidates = ratings.keep(kept)
+        generator = stream(self.seed, "split", "after cut", str(self.target), cut)
+        times = None if self.target == "random" else candidates.times
+        place, size = places(candidates.indptr, generator, times), candidates.user_counts
+        if self.target == "last":
+            chosen = place == np.repeat(size - 1, size)
+        else:
+            chosen = place < (self.target if isinstance(self.target, int) else 1)
+        short = int(np.count_nonzero((size > 0) & (size < self.target))) if isinstance(self.target, int) else 0
+        some = int(np.count_nonzero(size))
+        if short == some:
+            raise ImpossibleSplitError(
+                f"target={self.target}: all {some:,} users with ratings after {day(cut)} have fewer than {self.target} "
+                f"of them; choose target={int(size.max())} or less, or an earlier cut"
+            )
+        test = kept.copy()
+        test[kept] = chosen
+        return test, short
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The test ratings after a cut, and what became of the others."""
+
+    rule: AfterCut
+    ratings: Ratings
+    cut: int
+    after: Mask
+    kept: Mask
+    test: Mask
+    new_user: Mask
+    new_item: Mask
+    short: int
+
+    def effect(self) -> dict[str, Any]:
+        """Return the counts for the record of a split: only those that a setting gives rise to."""
+        effect: dict[str, Any] = {}
+        if self.rule.new_users != "keep":
+            effect["ratings_of_new_users"] = int(np.count_nonzero(self.new_user))
+        if self.rule.new_items != "keep":
+            effect["ratings_of_new_items"] = int(np.count_nonzero(self.new_item))
+        if "drop" in (self.rule.new_users, self.rule.new_items):
+            effect["dropped"] = int(np.count_nonzero(self.after & ~self.kept))
+        if self.rule.target != "all":
+            effect["unused"] = int(np.count_nonzero(self.kept & ~self.test))
+        return effect
+
+    def notes(self) -> Iterator[str]:
+        """Give the sentences that a reader should see."""
+        for what, policy, mask, codes in (
+            ("users", self.rule.new_users, self.new_user, self.ratings.users),
+            ("items", self.rule.new_items, self.new_item, self.ratings.items),
+        ):
+            if policy != "keep" and mask.any():
+                done = "dropped" if policy == "drop" else f"kept; show them apart with the segment cold_{what}"
+                yield (
+                    f"{len(np.unique(codes[mask])):,} {what} have no rating before {day(self.cut)}; their "
+                    f"{np.count_nonzero(mask):,} ratings after it are {done}"
+                )
+        if self.rule.target != "all":
+            wanted = f"next {self.rule.target}" if isinstance(self.rule.target, int) else self.rule.target
+            yield (
+                f"the {wanted} of each user's ratings after {day(self.cut)} is judged by; "
+                f"{np.count_nonzero(self.kept & ~self.test):,} others are in no part"
+            )
+        if self.short:
+            yield f"{self.short:,} users have fewer than {self.rule.target} ratings after {day(self.cut)}; all are used"

@@ -1,0 +1,185 @@
+"""Rolling evaluation: several cuts in time, a split at each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._phrases import listed
+from cranfield.data import Ratings
+from cranfield.data.moment import day
+from cranfield.splits._after_cut import AfterCut
+from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
+from cranfield.splits.by_time import validation_cut
+from cranfield.splits.methods import registry
+from cranfield.splits.split import Split
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
+
+
+def duration(name: str, value: Any) -> int:
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds.
+
+    Examples
+    --------
+    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", 90)
+    (604800, 43200, 90)
+    """
+    form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
+        return round(float(form[1]) * _UNITS[form[2]])
+    try:
+        return check.whole(name, value)
+    except SettingError:
+        raise SettingError(
+            f"{name}={value!r} is not a duration; write a number of s, min, h, d or w, such as {name}=7d, or seconds"
+        ) from None
+
+
+class Windows(Sequence[Split]):
+    """The splits of a rolling evaluation, each made when it is needed, so that only one need be in memory.
+
+    Parameters
+    ----------
+    ratings
+        What is split.
+    cuts, horizon
+        When each window begins, in seconds since 1970, and how long it is.
+    rule
+        Which ratings of a window are test ratings.
+    settings
+        The settings of `rolling`.
+    """
+
+    def __init__(
+        self, ratings: Ratings, cuts: Sequence[int], horizon: int, rule: AfterCut, settings: dict[str, Any]
+    ) -> None:
+        self.ratings, self.cuts, self.horizon, self.rule, self.settings = ratings, tuple(cuts), horizon, rule, settings
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def __repr__(self) -> str:
+        return f"Windows({len(self)} of {self.ratings!r})"
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
+        """Return the split of a window."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        window = range(len(self))[index]
+        cut, times = self.cuts[window], timed(self.ratings, "rolling")
+        before, after = times < cut, (times >= cut) & (times < cut + self.horizon)
+        if self.settings["train"] == "slide":
+            before &= times >= int(times.min()) + cut - self.cuts[0]
+        if not before.any():
+            raise ImpossibleSplitError(
+                f"window {window + 1} of rolling has no training rating: none lies in the "
+                f"{self.cuts[0] - int(times.min()):,} seconds before {day(cut)}; use train=grow, or fewer windows"
+            )
+        chosen = self.rule.choose(self.ratings, before, after, cut)
+        parts = np.where(before, TRAIN, UNUSED)
+        parts[chosen.test] = TEST
+        effect: dict[str, Any] = {"cut": day(cut), "until": day(cut + self.horizon), **chosen.effect()}
+        effect["outside_window"] = int(np.count_nonzero(~before & ~after))
+        if self.settings["validation"] is not None:
+            inner = validation_cut(times[before], self.settings["validation"])
+            oldest = before & (times < inner)
+            parts[before & ~oldest] = UNUSED
+            parts[self.rule.choose(self.ratings, oldest, before & ~oldest, inner).test] = VALIDATION
+            effect["validation_cut"] = day(inner)
+        notes = list(chosen.notes())
+        del chosen, before, after  # their masks are as long as the ratings
+        named = {"fold": window, "folds": len(self)}
+        return divide(self.ratings, parts, "rolling", self.settings, effect=effect, notes=notes, **named)
+
+    def __iter__(self) -> Iterator[Split]:
+        return (self[window] for window in range(len(self)))
+
+
+@registry.register
+def rolling(
+    ratings: Ratings,
+    *,
+    windows: int = 6,
+    horizon: Any = "7d",
+    train: str = "grow",
+    target: Any = "all",
+    new_users: str = "keep",
+    new_items: str = "keep",
+    seed: int = 0,
+    validation: float | None = None,
+) -> Windows:
+    """Cut the time at several moments; at each, learn from what was before and judge by the next stretch of time.
+
+    The last window ends with the newest rating, and each of the others where the next begins. A window's test part is
+    that of `temporal` at its cut, up to the end of the window.
+
+    Parameters
+    ----------
+    ratings
+        What to split; it must have times.
+    windows
+        How many windows, W.
+    horizon
+        How long each window is: a number of ``s``, ``min``, ``h``, ``d`` or ``w`` (weeks), or of seconds.
+    train
+        ``"grow"``: everything before a cut is training. ``"slide"``: as long a stretch as there is before the first
+        cut, so that every window learns from the same length of time.
+    target, new_users, new_items, seed
+        As for `temporal`.
+    validation
+        The share of the training ratings of a window to set aside, the newest; it does not change the test part.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of(range(8), range(8), times=[day * 86_400 for day in range(8)])
+    >>> for split in rolling(ratings, windows=2, horizon="2d"):
+    ...     print(split, split.step.effect["cut"])
+    Split(rolling: train 4, test 2, fold 1 of 2) 1970-01-04 00:00:01
+    Split(rolling: train 6, test 2, fold 2 of 2) 1970-01-06 00:00:01
+    """
+    some(ratings)
+    times = timed(ratings, "rolling")
+    windows, length = check.whole("windows", windows), duration("horizon", horizon)
+    check.one_of("train", train, ("grow", "slide"))
+    rule = AfterCut.checked(target, new_users, new_items, seed)
+    validation_share(validation)
+    end = int(times.max()) + 1
+    cuts = [end - (windows - window) * length for window in range(windows)]
+    _check_span(ratings, cuts, length, horizon)
+    settings = {
+        "windows": windows, "horizon": horizon, "train": train, **rule.settings(), "validation": validation,
+    }  # fmt: skip
+    return Windows(ratings, cuts, length, rule, settings)
+
+
+def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any) -> None:
+    """Refuse windows that reach back before the first rating, and windows in which nobody rated."""
+    times = timed(ratings, "rolling")
+    oldest, newest = int(times.min()), int(times.max())
+    users = int(np.count_nonzero(ratings.user_counts))
+    if cuts[0] <= oldest:
+        most = (newest - oldest) // length
+        raise ImpossibleSplitError(
+            f"{len(cuts)} windows of {horizon} do not fit: the {len(times):,} ratings of {users:,} users span "
+            f"{day(oldest)} to {day(newest)}, and the first window must begin after that; "
+            + (f"choose windows={most} at the most, or a shorter horizon" if most else "choose a shorter horizon")
+        )
+    counts = np.bincount(np.searchsorted(cuts, times, side="right"), minlength=len(cuts) + 1)[1:]
+    empty = [f"{day(cuts[window])} to {day(cuts[window] + length)}" for window in np.flatnonzero(counts == 0).tolist()]
+    if empty:
+        shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
+        raise ImpossibleSplitError(
+            f"{len(empty)} of {len(cuts)} windows have no test user: none of the {users:,} users rated in {shown}; "
+            "choose a longer horizon, or fewer windows"
+        )

@@ -1,0 +1,263 @@
+"""A split that somebody made, examined, whatever tool made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield import _checks as check
+from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
+from cranfield._numbers import percent_text
+from cranfield._shown import shown
+from cranfield._table import Table
+from cranfield.data import Ratings, read
+from cranfield.data.moment import day
+from cranfield.data.together import over_one_vocabulary
+from cranfield.data.writing import FORMATS
+from cranfield.splits.check_facts import facts_of
+from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, findings_of
+from cranfield.splits.files import RECORD
+from cranfield.splits.split import Split
+
+_PARTS = ("train", "profiles", "validation", "test")
+_GLOBAL = ("temporal", "rolling")
+# Cold users may have warm ones beside them, whose test ratings are drawn; the last ratings of an item are not a user's.
+_BY_USER = ("per_user", "leave_out", "strong_generalisation")
+
+
+@dataclass(frozen=True, eq=False)
+class SplitCheck:
+    """What was found out about a split; made by `check_split`.
+
+    Parameters
+    ----------
+    name
+        What the split is called.
+    parts
+        ``train`` and ``test``, perhaps ``profiles`` and ``validation``, over one vocabulary.
+    promise
+        What the split promises about time: ``any`` (nothing), ``user`` or ``global``.
+    facts
+        All that was counted.
+    findings
+        What it means, the most serious first.
+    """
+
+    name: str
+    parts: Mapping[str, Ratings]
+    promise: Promise
+    facts: Mapping[str, Any]
+    findings: tuple[SplitFinding, ...]
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """The sentences about what is wrong; empty if nothing is."""
+        return tuple(finding.sentence for finding in self.findings if finding.level == "wrong")
+
+    def sentences(self) -> list[str]:
+        """Return the verdict, and then what was found, the most serious first."""
+        wrong, attention = (sum(one.level == level for one in self.findings) for level in ("wrong", "attention"))
+        verdict = f"{wrong} thing{'' if wrong == 1 else 's'} wrong" if wrong else "nothing wrong"
+        return [f"{self.name}: {verdict}, {attention} to know of.", *(finding.sentence for finding in self.findings)]
+
+    def frame(self) -> pl.DataFrame:
+        """Return the findings: one row each, with columns split, about, level and sentence."""
+        rows = [(self.name, finding.name, finding.level, finding.sentence) for finding in self.findings]
+        return pl.DataFrame(rows, schema=["split", "about", "level", "sentence"], orient="row")
+
+    def table(self) -> Table:
+        """Return the counts as a table for people."""
+        return side_by_side([self])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        found = [{"about": one.name, "level": one.level, "sentence": one.sentence} for one in self.findings]
+        return {"split": self.name, "promise": self.promise, "wrong": bool(self.wrong), "findings": found, **self.facts}
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences()) + "\n\n" + self.table().text()
+
+    def __repr__(self) -> str:
+        return f"SplitCheck({self.name!r}, {len(self.wrong)} wrong of {len(self.findings)} findings)"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def check_split(
+    train: Split | Ratings | Any,
+    test: Ratings | Any = None,
+    validation: Ratings | Any = None,
+    *,
+    promise: Promise | None = None,
+    name: str | None = None,
+    **reading: Any,
+) -> SplitCheck:
+    """Examine a split, whatever tool made it.
+
+    It looks at overlap between the parts and repeated pairs in them; leakage in time, for each user and globally, and
+    items first seen later; users and items without training ratings; shifts of ratings, popularity and activity
+    between training and test, with their sizes; the time from a user's last training rating to the first test rating;
+    the sizes of the profiles; and says what the split can and cannot answer.
+
+    Parameters
+    ----------
+    train
+        A `Split`; a folder that `write` or ``cranfield split`` made (one fold of it, where there are folds); or the
+        training ratings: `Ratings`, a file, or a frame.
+    test, validation
+        The other parts, where ``train`` is the training part.
+    promise
+        What the split promises about time: nothing (``"any"``), that no test rating precedes a training rating of the
+        same user (``"user"``), or of anybody (``"global"``). What breaks the promise is wrong; other leakage is to know
+        of. By default as the record of the split says, and ``"user"`` where there is none and the parts have times.
+    name
+        What to call the split.
+    reading
+        How files and frames are read; see `cranfield.read`. Repeated pairs are counted, and the last one is taken.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], times=[1, 5, 2])
+    >>> test = Ratings.of(["ann", "bob"], ["z", "x"], times=[3, 4])
+    >>> for sentence in check_split(train, test).wrong:
+    ...     print(sentence)
+    1 (user, item) pairs are in train and test alike, 50.0% of the smaller part: what is tested was learned.
+    1 test ratings (50.0%) of 1 users precede a training rating of the same user.
+    """
+    if promise is not None:
+        check.one_of("promise", promise, PROMISES)
+    if isinstance(train, Split):
+        _refuse_further(test, validation, "a split")
+        promised = _promise(train.step.action.removeprefix("split."), train.step.settings)
+        return _examined(name or repr(train), dict(train.parts), {}, promise or promised)
+    if isinstance(train, str | Path) and meant(train).is_dir() and test is None:
+        return _of_folder(meant(train), promise, name, reading)
+    if test is None:
+        raise SettingError("check_split needs a test part; give the training and the test ratings, a split or a folder")
+    given = {"train": train, "validation": validation, "test": test}
+    return _of_parts({key: part for key, part in given.items() if part is not None}, promise, name, reading)
+
+
+def split_folders(folder: str | Path) -> list[Path]:
+    """Return the folders of the folds of a written split; the folder itself where there are none."""
+    home = meant(folder)
+    folds = sorted(home.glob("fold-*"), key=lambda path: (len(path.name), path.name))
+    return [path for path in folds if path.is_dir()] or [home]
+
+
+def side_by_side(checks: Sequence[SplitCheck]) -> Table:
+    """Return what was counted about splits as one table, one column per split."""
+    rows = [[label, *(_cell(one, place) for one in checks)] for place, label in enumerate(_rows(checks[0]))]
+    return Table(["", *(one.name for one in checks)], rows)
+
+
+def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading: Mapping[str, Any]) -> SplitCheck:
+    files = {part: file for part in _PARTS if (file := _file_of(folder, part)) is not None}
+    absent = [part for part in ("train", "test") if part not in files]
+    if absent:
+        folds = [path.name for path in split_folders(folder) if path != folder]
+        remedy = f"give one of its folds, such as {folds[0]}" if folds else "give another folder, or the files"
+        raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
+    return _of_parts(files, promise or _recorded(folder), name or folder.name, reading)
+
+
+def _file_of(folder: Path, part: str) -> Path | None:
+    files = [folder / f"{part}.{ending}" for ending in (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")]
+    return next((file for file in files if file.is_file()), None)
+
+
+def _recorded(folder: Path) -> Promise | None:
+    """Return what the record of a split promises about time; None without a record."""
+    for home in (folder, folder.parent):
+        try:
+            step = json.loads((home / RECORD).read_text(encoding="utf-8"))["splits"][0]["split"]
+            return _promise(step["action"].removeprefix("split."), step["settings"])
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+            continue
+    return None
+
+
+def _promise(method: str, settings: Mapping[str, Any]) -> Promise:
+    if method in _GLOBAL:
+        return "global"
+    return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
+
+
+def _of_parts(
+    given: Mapping[str, Any], promise: Promise | None, name: str | None, reading: Mapping[str, Any]
+) -> SplitCheck:
+    parts, repeated = {}, {}
+    for part, source in given.items():
+        parts[part] = source if isinstance(source, Ratings) else read(source, **{**reading, "repeated": "last"})
+        repeated[part] = _merged(parts[part])
+        if len(parts[part]) == 0:
+            raise InputError(f"the {part} part has no ratings", remedy="give the right file")
+    joined = _over_one(parts)
+    timed = all(part.times is not None for part in joined.values())
+    called = name or next((part.name for part in (joined["test"], joined["train"]) if part.name), None) or "the split"
+    return _examined(called, joined, repeated, promise or ("user" if timed else "any"))
+
+
+def _merged(part: Ratings) -> int:
+    """Return how many rows repeated a pair when the ratings were read; 0 where that is not known."""
+    last = part.history[-1] if part.history else None
+    return last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
+
+
+def _over_one(parts: dict[str, Ratings]) -> dict[str, Ratings]:
+    first = next(iter(parts.values()))
+    if all(part.user_ids == first.user_ids and part.item_ids == first.item_ids for part in parts.values()):
+        return parts
+    return dict(zip(parts, over_one_vocabulary(list(parts.values()))))
+
+
+def _examined(name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise) -> SplitCheck:
+    facts = facts_of(parts, repeated)
+    return SplitCheck(name, parts, promise, facts, tuple(findings_of(facts, promise)))
+
+
+def _refuse_further(test: Any, validation: Any, what: str) -> None:
+    if test is not None or validation is not None:
+        raise SettingError(f"{what} has its own parts; leave test and validation out")
+
+
+def _rows(one: SplitCheck) -> list[str]:
+    return [label for label, _ in _counted(one)]
+
+
+def _cell(one: SplitCheck, place: int) -> str:
+    return _counted(one)[place][1]
+
+
+def _counted(one: SplitCheck) -> list[tuple[str, str]]:
+    """Return the counts that people compare splits by, each with its label."""
+    facts, none = one.facts, "–"
+    parts, leakage, cold, gaps = facts["parts"], facts["leakage"], facts["cold"], facts["gaps"]
+    test = parts["test"]
+    rows = [
+        (f"{name}: {what}", f"{parts[name][what]:,}" if name in parts else none)
+        for name in ("train", "validation", "test")
+        for what in ("ratings", "users", "items")
+    ]
+    rows.append(("pairs in two parts", f"{sum(facts['overlap'].values()):,}"))
+    rows.append(("repeated pairs", f"{sum(facts['repeated'].values()):,}"))
+    for label, key in (
+        ("test before own training", "own"),
+        ("test before training ends", "before_training_ends"),
+        ("items seen later", "items_seen_later"),
+    ):
+        rows.append((label, none if leakage is None else percent_text(leakage[key] / test["ratings"])))
+    rows.append(("users without training", f"{cold['users']:,}"))
+    rows.append(("items without training", f"{cold['items']:,}"))
+    rows += [(f"shift of {name}, D", f"{facts['shift'][name]['D']:.3f}") for name in facts["shift"]]
+    rows.append(("median gap in days", none if gaps is None else f"{gaps['days']['median']:,.1f}"))
+    rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
+    rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
+    return rows
