@@ -27,6 +27,8 @@ has fewer of them: a run for more users than the test set has is not suspicious,
 _MANY = 0.5
 # Lists are of one length, as those of a system are, if this share of them is as long as the longest.
 _EVEN = 0.5
+# Fewer users or items than this say nothing about columns.
+_HANDFUL = 10
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
 # A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
@@ -158,9 +160,9 @@ def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterat
     """Say that users and items seem to stand in each other's column, where the ids of both overlap.
 
     Two things speak for it: lists are of one length far more often if users and items change places, or the ids of
-    both sides fit the other column better by half.
+    both sides fit the other column better by half. A handful of lists says neither.
     """
-    if not run.history or run.history[-1].action != "read_run":
+    if not run.history or run.history[-1].action != "read_run" or min(len(run.user_ids), len(run.item_ids)) < _HANDFUL:
         return
     if min(_share(run.user_ids, items), _share(run.item_ids, users)) < _MANY:
         return
@@ -178,7 +180,7 @@ def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterat
 
 def _share(ids: Vocabulary, others: Vocabulary) -> float:
     """Return the share of ids that another vocabulary holds too."""
-    return float((others.codes(ids.all) != UNKNOWN).mean()) if len(ids) else 0.0
+    return float(_known(ids, others).mean()) if len(ids) else 0.0
 
 
 def _fit(ids: Vocabulary, others: Vocabulary) -> float:
