@@ -135,7 +135,7 @@ def test_quiet_silences_the_simulation(cranfield, files):
 
 
 def test_a_seed_of_zero_counts_before_the_command_as_after_it(cranfield, monkeypatch):
-    monkeypatch.setattr("cranfield.cli.run.plan", lambda *_, seed, further, report, strict: f"seed {seed}")
+    monkeypatch.setattr("cranfield.cli.run.plan", lambda *_, seed, **__: f"seed {seed}")
     asked = ("run", "experiment.toml", "--dry-run")
     assert cranfield("--seed", "0", *asked).out == cranfield(*asked, "--seed", "0").out == "seed 0\n"
     assert cranfield(*asked).out == "seed None\n"

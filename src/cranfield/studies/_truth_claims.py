@@ -55,16 +55,16 @@ def _of_protocol(results: Found) -> list[Saying]:
     ]
 
 
-def _of_fifths(found: Found) -> list[Saying]:
+def _of_fifths(results: Found) -> list[Saying]:
     """Return what the printed numbers of 2021 say of the order by observed and by true judgments."""
-    if found.fifths is None:
+    if results.fifths is None:
         return []
     sayings = []
     for metric, claim in (
         ("P@10", "design of 2021: the orders by observed and by true P@10 agree"),
         ("AntiP@10", "design of 2021: the orders by observed and by true anti-precision disagree"),
     ):
-        observed, true = (sums.by_fold(metric) for sums in found.fifths)
+        observed, true = (sums.by_fold(metric) for sums in results.fifths)
         taus = _taus_of_pairs(observed, true)
         evidence = f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems"
         sayings.append(Saying(claim, _TOIS, taus if metric == "P@10" else -taus, evidence))
