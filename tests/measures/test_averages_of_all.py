@@ -52,6 +52,11 @@ def test_systems_are_compared_by_their_urisk_and_their_standing(scores):
         cf.compare(scores, average="georisk")
 
 
+def test_a_table_without_intervals_names_no_method_of_one(scores):
+    assert scores.table("trisk(baseline=pop)", level=0.95).caption.endswith("; interval: none")
+    assert "interval: 95% Student's t" in scores.table(level=0.95).caption
+
+
 def test_risk_averages_say_what_is_missing_or_wrong(scores):
     with pytest.raises(SettingError, match="urisk needs baseline"):
         scores.average("urisk")

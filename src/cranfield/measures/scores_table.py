@@ -49,7 +49,8 @@ def scores_table(
             cells[s].append(Cell(percent_text(served)))
     caption = _caption(scores, averaging)
     if level is not None:
-        methods = list(dict.fromkeys(ends["interval"].drop_nulls()))
+        shown = ends.filter(pl.col("lower").is_not_nan())  # neither NaN nor null
+        methods = list(dict.fromkeys(shown["interval"].drop_nulls()))
         caption += f"; interval: {', '.join(methods) or 'none'}"
     meaning = legend(header)
     notes = (*scores.notes, *on_left_out(scores, averaging), *([meaning] if meaning else []))
