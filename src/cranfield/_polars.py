@@ -82,13 +82,13 @@ def _opened(source: str | Path | IO[bytes]) -> IO[bytes]:
     return Path(source).open("rb") if isinstance(source, str | Path) else source
 
 
-def write_parquet(table: pl.DataFrame, target: Path | IO[bytes]) -> None:
+def write_parquet(table: pl.DataFrame, target: Path | IO[bytes], **options: Any) -> None:
     """Write a table as Parquet."""
     if not isinstance(target, Path):
-        table.write_parquet(target)
+        table.write_parquet(target, **options)
         return
     with target.open("wb") as file:
-        table.write_parquet(file)
+        table.write_parquet(file, **options)
 
 
 def write_csv(table: pl.DataFrame, path: Path, **options: Any) -> None:

@@ -74,6 +74,9 @@ class Definition(Entry[Callable[..., Any]]):
         What it needs beside lists and test ratings.
     whole_system
         Whether it is a property of all lists together, as catalogue coverage is.
+    gather
+        For such a one: what makes of the lists the sums that the function is given in their place. The sums of some
+        lists and of others add up (``+``) to those of all. None: the function is given the lists.
     averages_ties
         Whether it has a closed form in expectation over the orders of tied items.
     condensed
@@ -89,6 +92,7 @@ class Definition(Entry[Callable[..., Any]]):
     lower_is_better: bool = False
     needs: tuple[Need, ...] = ()
     whole_system: bool = False
+    gather: Callable[[Judged], Any] | None = None
     averages_ties: bool = False
     condensed: bool = False
 
@@ -282,50 +286,73 @@ class Metric:
 
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
-        parameters = {key: value for key, value in self.parameters if key != "dialect"}
-        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
-        if rel is not None:
-            judged = judged.at(float(rel))
-        if condensed:
-            judged = judged.condensed()
-        if self.cutoff is not None:
-            judged = judged.cut(self.cutoff)
-        if not self.definition.averages_ties:
-            judged = judged.with_ties_broken()
-        if self.definition.takes_cutoff:
-            parameters["cutoff"] = self.cutoff
-        values = self._computed(judged, parameters)
+        if self.definition.gather is not None:
+            return self.of_sums(self.sums(judged), judged.judgments.top_grade)
+        judged = self._view(judged)
+        values = self._computed(judged, judged.judgments.top_grade)
         if self.definition.whole_system:
             return float(values)
         per_list = self._checked(values, judged.n_lists)
         return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
 
-    def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
+    def sums(self, judged: Judged) -> Any:
+        """Return what a property of the whole system is made of; the sums of parts of the users add up."""
+        gather = self.definition.gather
+        if gather is None:
+            judged.judgments.need_all_users(str(self))
+            raise SettingError(f"{self} has no sums that add up")
+        return self._in_reach(judged.judgments.top_grade, lambda: gather(self._view(judged)))
+
+    def of_sums(self, sums: Any, top_grade: float) -> float:
+        """Return the value of a property of the whole system from its sums."""
+        return float(self._computed(sums, top_grade))
+
+    def _view(self, judged: Judged) -> Judged:
+        """Return the lists as the metric looks at them."""
+        parameters = dict(self.parameters)
+        if parameters.get("rel") is not None:
+            judged = judged.at(float(parameters["rel"]))
+        if parameters.get("condensed", self.definition.condensed):
+            judged = judged.condensed()
+        if self.cutoff is not None:
+            judged = judged.cut(self.cutoff)
+        return judged if self.definition.averages_ties else judged.with_ties_broken()
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """What the function is given beside the lists."""
+        own = {key: value for key, value in self.parameters if key not in ("dialect", "rel", "condensed")}
+        return {**own, "cutoff": self.cutoff} if self.definition.takes_cutoff else own
+
+    def _computed(self, lists: Any, top_grade: float) -> Any:
         """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
         if not is_ours(self.definition.function):
-            return self._own_computed(judged, parameters)
-        try:
-            with np.errstate(over="raise", divide="raise", invalid="raise"):
-                values = self.definition.function(judged, **parameters)
-        except (FloatingPointError, OverflowError) as error:
-            raise self._overflow(judged) from error
+            return self._own_computed(lists, top_grade)
+        values = self._in_reach(top_grade, lambda: self.definition.function(lists, **self._arguments))
         if np.isinf(values).any():  # sums of some kinds overflow silently
-            raise self._overflow(judged)
+            raise self._overflow(top_grade)
         return values
 
-    def _own_computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
+    def _in_reach(self, top_grade: float, compute: Callable[[], Any]) -> Any:
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return compute()
+        except (FloatingPointError, OverflowError) as error:
+            raise self._overflow(top_grade) from error
+
+    def _own_computed(self, lists: Any, top_grade: float) -> Any:
         """Call a function of the user's own, in which 0/0 may well mean undefined, but an overflow may not."""
         overflows: list[str] = []
         with np.errstate(over="call", call=lambda kind, _: overflows.append(kind)):
-            values = self.definition.function(judged, **parameters)
+            values = self.definition.function(lists, **self._arguments)
         if overflows and np.asarray(values).dtype.kind == "f" and np.isnan(values).any():
-            raise self._overflow(judged)
+            raise self._overflow(top_grade)
         return values
 
-    def _overflow(self, judged: Judged) -> SettingError:
+    def _overflow(self, top_grade: float) -> SettingError:
         return SettingError(
-            f"{self} exceeds the largest number that can be held, for test ratings up to "
-            f"{judged.judgments.top_grade:,.15g}; use a normalised metric such as nDCG, or ratings on a shorter scale"
+            f"{self} exceeds the largest number that can be held, for test ratings up to {top_grade:,.15g}; use a "
+            "normalised metric such as nDCG, or ratings on a shorter scale"
         )
 
     def _checked(self, values: Any, n_lists: int) -> Values:

@@ -69,6 +69,8 @@ class Judgments:
         The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
     fingerprint, negative_grades, notes
         That of the test set, how its grades below 0 were read, and what a reader should know of them.
+    top_grade_of_all
+        The highest rating of the whole test set, where these are the judgments of some of its users; else None.
     """
 
     users: NDArray[np.int32]
@@ -82,6 +84,7 @@ class Judgments:
     fingerprint: str = ""
     negative_grades: str = "judged"
     notes: tuple[str, ...] = ()
+    top_grade_of_all: float | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     _base: Judgments | None = field(default=None, repr=False)
 
@@ -117,7 +120,7 @@ class Judgments:
 
     def changed(self, **changes: Any) -> Judgments:
         """Return other judgments, of which nothing that was made of these holds."""
-        return replace(self, **changes, _kept={}, _base=None)
+        return replace(self, **{"top_grade_of_all": None, **changes}, _kept={}, _base=None)
 
     @property
     def base(self) -> Judgments:
@@ -185,8 +188,16 @@ class Judgments:
 
     @property
     def top_grade(self) -> float:
-        """The highest rating there is."""
-        return float(self.grades.max(initial=0.0))
+        """The highest rating there is, of all users of the test set."""
+        return float(self.grades.max(initial=0.0)) if self.top_grade_of_all is None else self.top_grade_of_all
+
+    def need_all_users(self, what: str) -> None:
+        """Refuse to measure on some of the users what looks at all of them."""
+        if self.top_grade_of_all is not None:
+            raise SettingError(
+                f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
+                "out, or measure in memory (engine='memory', --engine memory)"
+            )
 
     @of_base
     def top_grades(self) -> NDArray[np.float64]:

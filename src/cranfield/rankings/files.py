@@ -65,9 +65,9 @@ class TextOptions:
     encoding: str = "utf-8"
     wanted: Sequence[str] = ()
 
-    def refuse(self, label: str) -> None:
-        """Refuse options that are given for a source that is not text."""
-        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, "--run-")
+    def refuse(self, label: str, option: str = "--run-") -> None:
+        """Refuse options that are given for a source that is not text; theirs begin with ``option``."""
+        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, option)
 
 
 PLAIN_TEXT = TextOptions()

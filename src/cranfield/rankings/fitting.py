@@ -10,6 +10,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import InputError
+from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield._settings import settings
 from cranfield.data import Ratings
@@ -18,7 +19,7 @@ from cranfield.rankings.workers import Done, run_in_workers
 from cranfield.recommenders.adapters import named_systems
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import Recommender
-from cranfield.recommenders.work import available_memory, blas_threads
+from cranfield.recommenders.work import blas_threads
 
 # Below so many training ratings most systems are done before a process has started.
 _WORTH_A_PROCESS = 200_000

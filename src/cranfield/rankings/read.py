@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -193,18 +193,32 @@ class _Content:
     made_for: str = ""
 
 
-def _name_of(path: Path) -> str:
-    """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
-    spelling = (made_of(path) or {}).get("system")
-    name = system_name(path)
-    return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
+class RunRecord(NamedTuple):
+    """What is known of a run from its file: the name of its system, whether that draws, and for whom it was made."""
+
+    name: str
+    draws: bool
+    made_for: str
+
+
+def record_of_run(path: Path) -> RunRecord:
+    """Return what a file's name, and the record beside a file that cranfield wrote, say of the run in it.
+
+    The name is what is displayed of the system that cranfield made the file of, or else the file's. A system draws if
+    it has a seed.
+    """
+    known = made_of(path) or {}
+    spelling, parameters, name = known.get("system"), known.get("parameters"), system_name(path)
+    if isinstance(spelling, str) and file_name([spelling]) == {spelling: name}:
+        name = displayed_name(spelling)
+    return RunRecord(name, isinstance(parameters, dict) and "seed" in parameters, made_for(known))
 
 
 def _content(source: Source, options: TextOptions) -> _Content:
     name, word, draws, users = None, "the dictionary", False, ""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word, draws, users = _name_of(path), str(path), _draws(path), made_for(made_of(path) or {})
+        word, (name, draws, users) = str(path), record_of_run(path)
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
@@ -223,12 +237,6 @@ def _content(source: Source, options: TextOptions) -> _Content:
             raise _not_a_source(source)
         source = table_of_frame(source)
     return _Content(source, name, word, draws, users)
-
-
-def _draws(path: Path) -> bool:
-    """Whether the record beside a file, as ``cranfield recommend`` writes it, says that its system has a seed."""
-    parameters = (made_of(path) or {}).get("parameters")
-    return isinstance(parameters, dict) and "seed" in parameters
 
 
 def _are_columns(source: Mapping[Any, Any]) -> bool:

@@ -215,21 +215,46 @@ def mean_absolute_error(judged: Judged) -> Values:
     return np.ldexp(predicted.mean(np.abs(predicted.in_reach().errors)), predicted.powers)
 
 
+@dataclass(frozen=True)
+class PooledErrors:
+    """The errors of all predictions together: how many, their sum and that of their squares, over a power of two."""
+
+    count: int
+    size: float
+    squares: float
+    power: int
+
+    @classmethod
+    def of(cls, judged: Judged) -> PooledErrors:
+        """Add up the errors of judged lists."""
+        errors = _predicted(judged, "a pooled error").errors
+        power = power_for(errors)
+        scaled = np.ldexp(errors, -power)
+        return cls(len(errors), float(np.abs(scaled).sum()), float((scaled**2).sum()), power)
+
+    def __add__(self, other: PooledErrors) -> PooledErrors:
+        power = max((part.power for part in (self, other) if part.count), default=0)
+        sums = [
+            (np.ldexp(part.size, part.power - power), np.ldexp(part.squares, 2 * (part.power - power)))
+            for part in (self, other)
+        ]
+        sizes, squares = zip(*sums)
+        return PooledErrors(self.count + other.count, float(sum(sizes)), float(sum(squares)), power)
+
+
 def _pooled(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    return _of_predictions(name, lower_is_better=True, whole_system=True)
+    return _of_predictions(name, lower_is_better=True, whole_system=True, gather=PooledErrors.of)
 
 
 @_pooled("PooledRMSE")
-def pooled_rmse(judged: Judged) -> float:
+def pooled_rmse(errors: PooledErrors) -> float:
     """Root mean squared error over the predictions of all lists together."""
-    errors = _predicted(judged, "PooledRMSE").errors
-    power = power_for(errors)
-    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(errors, -power) ** 2)), power)) if len(errors) else float("nan")
+    if not errors.count:
+        return float("nan")
+    return float(np.ldexp(np.sqrt(errors.squares / errors.count), errors.power))
 
 
 @_pooled("PooledMAE")
-def pooled_mae(judged: Judged) -> float:
+def pooled_mae(errors: PooledErrors) -> float:
     """Mean absolute error over the predictions of all lists together."""
-    errors = _predicted(judged, "PooledMAE").errors
-    power = power_for(errors)
-    return float(np.ldexp(np.mean(np.abs(np.ldexp(errors, -power))), power)) if len(errors) else float("nan")
+    return float(np.ldexp(errors.size / errors.count, errors.power)) if errors.count else float("nan")
