@@ -76,3 +76,11 @@ def _number(path: Path) -> float | None:
         return float(path.read_text())
     except (OSError, ValueError):
         return None
+
+
+def resident_memory() -> float:
+    """Return how many bytes of memory this process uses; 0 where that cannot be known."""
+    try:
+        return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError, IndexError):
+        return 0.0

@@ -91,6 +91,20 @@ def write_parquet(table: pl.DataFrame, target: Path | IO[bytes], **options: Any)
         table.write_parquet(file, **options)
 
 
+def sink_parquet(tables: Iterator[pl.DataFrame], target: Path) -> None:
+    """Write tables with the same columns as one Parquet file, one after the other, so that they need not fit memory."""
+    from polars.io.plugins import register_io_source
+
+    first = next(tables)
+
+    def rows(*_: Any) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from tables
+
+    with target.open("wb") as file:
+        register_io_source(rows, schema=first.schema).sink_parquet(file)
+
+
 def write_csv(table: pl.DataFrame, path: Path, **options: Any) -> None:
     """Write a table as text."""
     with path.open("wb") as file:

@@ -14,13 +14,16 @@ from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
+    all_at_once,
     averaging_options,
     catalogue_option,
+    engine_options,
     measuring_options,
     metric_option,
+    refuse_for_ranges,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_parts, put_tables, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
@@ -65,6 +68,7 @@ Examples:
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @catalogue_option
+@engine_options
 @click.option(
     "--times-random",
     is_flag=True,
@@ -109,6 +113,8 @@ def command(
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
+    engine: str,
+    memory: str | None,
     format: str,
     out: str | None,
     interval: Any,
@@ -119,8 +125,10 @@ def command(
     """Measure ranked lists against held-out ratings."""
     if per_user is not None:
         check_frame_file(per_user)
-    loaded = measuring.load()
+    loaded = measuring.open(engine, memory)
     averaging = Averaging(**decisions)
+    wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report}
+    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
         if not times_random:
@@ -130,14 +138,19 @@ def command(
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
                   "--catalogue": catalogue}  # fmt: skip
         scores = _over_draws(
-            loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
+            all_at_once(loaded),
+            metrics,
+            over_draws,
+            relevant,
+            candidates,
+            [name for name, given in extras.items() if given],
         )
     scores.check_measured()
-    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
+    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
-        put_frame(scores.per_user(), per_user)
-    segments = segments_of(loaded, metrics, by_segment)
-    times = _times_random(loaded, metrics, averaging, candidates, seed) if times_random else None
+        put_parts(scores.per_user_parts(), per_user)
+    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
+    times = _times_random(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
@@ -156,15 +169,17 @@ def command(
             names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
             tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
         put_tables(tables, format, out)
+    if report is None:
+        return
     write_page(
         report,
-        loaded,
+        all_at_once(loaded),
         scores,
         metrics,
         averaging=averaging,
         level=level,
         segments=segments,
-        sections=[] if report is None or times is None else [_section(times)],
+        sections=[] if times is None else [_section(times)],
     )
 
 

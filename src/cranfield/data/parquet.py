@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +17,13 @@ from cranfield.data.sources import is_parquet
 
 # What Hive and Spark write for a partition without a value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# The files of one table differ in these: part-00001, data_2, a UUID.
+_NUMBERS = re.compile(r"[0-9a-fA-F]{8,}|[0-9]+|-[0-9a-fA-F]{4}(?=-)")
 
 
-def is_parquet_source(path: Path) -> bool:
-    """Tell whether a path is a Parquet file, or a folder that holds one."""
-    return is_parquet(path) or (path.is_dir() and any(is_parquet(file) for file in _visible(path)))
+def is_parquet_folder(path: Path) -> bool:
+    """Tell whether a path is a folder that holds Parquet files."""
+    return path.is_dir() and any(is_parquet(file) for file in _visible(path))
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -37,6 +40,14 @@ def parquet_files(path: Path) -> list[Path]:
             f"the folder holds Parquet files, and {stray.relative_to(path)} is not one",
             source=str(path),
             remedy="move that file elsewhere, or name one file",
+        )
+    if len({_NUMBERS.sub("", file.name) for file in files}) > 1 and not any(
+        "=" in part for part in files[0].relative_to(path).parts
+    ):
+        raise InputError(
+            "this is a folder of files that are not parts of one table",
+            source=str(path),
+            remedy=f"name the files; it holds {', '.join(file.name for file in files[:5])}",
         )
     return files
 
@@ -109,8 +120,11 @@ class ParquetTable:
                     remedy="write the files of a folder with the same columns",
                 )
             own = [name for name in columns if name not in partition]
-            values = {name: pl.lit(partition[name], dtype=pl.String) for name in columns if name in partition}
-            return frame.select(own).slice(start, count).with_columns(**values).select(columns).collect()
+            values = [
+                pl.repeat(partition[name], count, dtype=pl.String).alias(name) for name in columns if name in partition
+            ]
+            rows = frame.select(own).slice(start, count).collect().with_columns(values) if own else pl.select(values)
+            return rows.select(columns)
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, so many at a time, each time with the place of the first."""

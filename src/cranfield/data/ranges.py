@@ -20,6 +20,7 @@ from cranfield._memory import size_text
 from cranfield._polars import read_parquet, write_parquet
 from cranfield._progress import Progress
 from cranfield.data.parquet import ParquetTable
+from cranfield.data.ratings import Ratings
 
 BATCH = 1 << 19
 """So many rows are read at a time."""
@@ -79,6 +80,13 @@ def survey(table: ParquetTable, user: str, kind: pl.DataType, bar: Progress) -> 
         seen.append(keys.gather_every(step, offset=-start % step))
         bar.advance(len(frame))
     return Survey(ascends, pl.concat(seen) if seen else pl.Series([], dtype=kind), step)
+
+
+def survey_of_ratings(ratings: Ratings, kind: pl.DataType) -> Survey:
+    """Look at the users of ratings that are held in memory."""
+    step = max(1, len(ratings) // _SAMPLE)
+    users = np.searchsorted(ratings.indptr, np.arange(0, len(ratings), step), side="right") - 1
+    return Survey(True, keys_of(ratings.user_ids.ids(users), kind), step)
 
 
 def _ascends(keys: pl.Series) -> bool:
@@ -167,7 +175,7 @@ def divide(
     waiting: dict[int, list[pl.DataFrame]] = {}
     waiting_bytes = 0.0
     for first, frame in table.batches(columns, BATCH):
-        for place, part in _parts(frame, _places(keys_of(frame[user], starts.dtype), starts)):
+        for place, part in _parts(frame, range_places(keys_of(frame[user], starts.dtype), starts)):
             waiting.setdefault(place, []).append(part)
         waiting_bytes += frame.estimated_size()
         if waiting_bytes >= held_bytes or first + len(frame) == len(table):
@@ -180,7 +188,7 @@ def divide(
     return divided
 
 
-def _places(keys: pl.Series, starts: pl.Series) -> NDArray[np.int64]:
+def range_places(keys: pl.Series, starts: pl.Series) -> NDArray[np.int64]:
     """Return the range of each user."""
     if keys.dtype == pl.Int64:
         return np.searchsorted(starts.to_numpy(), keys.to_numpy(), side="right")

@@ -157,7 +157,11 @@ def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterato
 def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
     """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    outside = [outside_of(lists, cutoffs, catalogue) for lists in judged]
+    return with_outside(scores, [outside_of(lists, cutoffs, catalogue) for lists in judged])
+
+
+def with_outside(scores: Scores, outside: Sequence[Outside]) -> Scores:
+    """Return scores that say what the lists of each system hold outside a catalogue."""
     shares = np.stack([of_system.shares for of_system in outside])
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(

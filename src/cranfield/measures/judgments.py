@@ -69,8 +69,9 @@ class Judgments:
         The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
     fingerprint, negative_grades, notes
         That of the test set, how its grades below 0 were read, and what a reader should know of them.
-    top_grade_of_all
-        The highest rating of the whole test set, where these are the judgments of some of its users; else None.
+    scale_of_all
+        The lowest and the highest rating of the whole test set, where these are the judgments of some of its users;
+        else None.
     """
 
     users: NDArray[np.int32]
@@ -84,7 +85,7 @@ class Judgments:
     fingerprint: str = ""
     negative_grades: str = "judged"
     notes: tuple[str, ...] = ()
-    top_grade_of_all: float | None = None
+    scale_of_all: tuple[float, float] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     _base: Judgments | None = field(default=None, repr=False)
 
@@ -102,10 +103,7 @@ class Judgments:
                 pool = (users * len(test.item_ids) + test.items)[~judged]
             test = test.keep(judged)
             if len(test) == 0:
-                raise SettingError(
-                    f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is "
-                    "judged; read them as judged"
-                )
+                raise nothing_judged(negative_grades)
         raters = np.flatnonzero(test.user_counts)
         return cls(
             users=raters.astype(np.int32),
@@ -120,7 +118,7 @@ class Judgments:
 
     def changed(self, **changes: Any) -> Judgments:
         """Return other judgments, of which nothing that was made of these holds."""
-        return replace(self, **{"top_grade_of_all": None, **changes}, _kept={}, _base=None)
+        return replace(self, **{"scale_of_all": None, **changes}, _kept={}, _base=None)
 
     @property
     def base(self) -> Judgments:
@@ -189,11 +187,11 @@ class Judgments:
     @property
     def top_grade(self) -> float:
         """The highest rating there is, of all users of the test set."""
-        return float(self.grades.max(initial=0.0)) if self.top_grade_of_all is None else self.top_grade_of_all
+        return float(self.grades.max(initial=0.0)) if self.scale_of_all is None else max(self.scale_of_all[1], 0.0)
 
     def need_all_users(self, what: str) -> None:
         """Refuse to measure on some of the users what looks at all of them."""
-        if self.top_grade_of_all is not None:
+        if self.scale_of_all is not None:
             raise SettingError(
                 f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
                 "out, or measure in memory (engine='memory', --engine memory)"
@@ -291,6 +289,14 @@ class Judgments:
             base = self.lists.astype(np.float64) * room
             return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
         return gains[np.lexsort((-gains, self.lists))]
+
+
+def nothing_judged(negative_grades: str) -> SettingError:
+    """Return the error for a test set without any grade that is judged."""
+    return SettingError(
+        f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is judged; read "
+        "them as judged"
+    )
 
 
 def _is_whole(values: NDArray[np.float64]) -> bool:

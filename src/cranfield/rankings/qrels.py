@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
 from cranfield._record import Step
 from cranfield.data import Ratings, read
 from cranfield.data.frames import parquet_table
@@ -78,7 +79,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
 def _names(source: Any) -> list[str]:
     """Return the names of the columns of a frame or a Parquet file."""
     if isinstance(source, str):
-        names: Any = parquet_table(Path(source), source).names
+        names: Any = parquet_table(meant(source), source).names
     elif isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
     else:

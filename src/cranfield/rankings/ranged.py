@@ -116,6 +116,12 @@ class RunTables:
         """The column of users."""
         return self.roles["user"]
 
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """As what it is read."""
+        settings = {"source": self.table.label, "format": self.layout, "columns": dict(self.roles), "ties": self.ties}
+        return (Step("read_run", settings),)
+
     def _any_score(self) -> bool:
         """Whether any score is a number; only asked where there are ranks as well."""
         if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
@@ -148,10 +154,7 @@ class RunTables:
         if frame.is_empty():
             return self._empty(name, frame)
         run = read_run(self._ordered(frame), name=name, format=self.layout, ties=self.ties, **self._given)
-        step = run.history[-1]
-        settings = {**step.settings, "source": self.table.label}
-        history = (Step(step.action, settings, step.effect, step.notes),)
-        return replace(run, draws=self.draws, made_for=self.made_for, history=history)
+        return replace(run, draws=self.draws, made_for=self.made_for, history=self.history)
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -180,7 +183,7 @@ class RunTables:
             items=np.zeros(0, dtype=np.int32),
             scores=scores,
             ties=self.ties,
-            history=(Step("read_run", {"source": self.table.label, "format": self.layout}),),
+            history=self.history,
         )
 
     def check(self) -> None:
@@ -268,6 +271,17 @@ class HeldOutTable:
         """The column of users."""
         return self.roles["user"]
 
+    @property
+    def name(self) -> str:
+        """What to call the ratings."""
+        return system_name(self.table.path)
+
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """As what it is read."""
+        settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
+        return (Step("read_test", settings),)
+
     def extremes(self) -> tuple[float, float]:
         """Return the lowest and the highest rating."""
         if "rating" not in self.roles:
@@ -287,6 +301,8 @@ class HeldOutTable:
 
         A pair that occurs more than once raises `RepeatedPairError`: give those of all ranges to `repeated_error`.
         """
+        if frame.is_empty():
+            return self._none(frame)
         try:
             ratings = read(frame, **self._chosen, **self.reading)
         except InputError as error:
@@ -296,10 +312,12 @@ class HeldOutTable:
             raise InputError(
                 error.problem, source=self.table.label, column=error.column, remedy=error.remedy
             ) from error
-        step = ratings.history[0]
-        settings = {"format": "ratings", **step.settings, "source": self.table.label}
-        history = (Step("read_test", settings, step.effect, step.notes), *ratings.history[1:])
-        return replace(ratings, name=system_name(self.table.path), history=history)
+        return replace(ratings, name=self.name, history=self.history)
+
+    def _none(self, frame: pl.DataFrame) -> Ratings:
+        users, items = (Vocabulary(frame[self.roles[role]]) for role in ("user", "item"))
+        nothing = np.zeros(0, dtype=np.int32)
+        return Ratings.from_codes(users, items, nothing, nothing, np.zeros(0, dtype=np.float32))
 
     def repeated_error(self, errors: Sequence[RepeatedPairError]) -> InputError:
         """Return the error for the first pair of the table that occurs again, given the first of each range."""

@@ -152,13 +152,18 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
 
 def check_names(runs: list[Run]) -> list[Run]:
     """Return runs as they are, each of which must have its own name."""
-    names = [run.name for run in runs]
+    check_system_names([run.name for run in runs])
+    return runs
+
+
+def check_system_names(names: list[str]) -> list[str]:
+    """Return names as they are, no two of which may be the same."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(
                 f"two systems are called {name!r}", remedy="rename a file, or give a dictionary from name to source"
             )
-    return runs
+    return names
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cranfield.data import UNKNOWN, Vocabulary
 from cranfield.measures.definition import Values, metric
+from cranfield.measures.id_counts import IdCounts
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
@@ -25,18 +26,9 @@ _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bou
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """How often lists hold each item.
+    """How often lists hold each item, and the items of the catalogue."""
 
-    Parameters
-    ----------
-    items, times
-        The items that could stand in the lists, and how often each does.
-    catalogue
-        The items of the catalogue.
-    """
-
-    items: Vocabulary
-    times: NDArray[np.int64]
+    shown: IdCounts
     catalogue: Vocabulary
 
     @classmethod
@@ -45,21 +37,18 @@ class Exposure:
         items = judged.entries.items
         assert judged.run is not None  # it has entries
         known = judged.run.item_ids
-        return cls(known, np.bincount(items, minlength=len(known)), catalogue(judged))
+        return cls(IdCounts(known, np.bincount(items, minlength=len(known))[None]), catalogue(judged))
 
     def __add__(self, other: Exposure) -> Exposure:
-        items = Vocabulary.union([self.items, other.items])
-        times = np.zeros(len(items), dtype=np.int64)
-        for part in (self, other):
-            times[codes_of(items, part.items)] += part.times
-        return Exposure(items, times, Vocabulary.union([self.catalogue, other.catalogue]))
+        return Exposure(self.shown + other.shown, Vocabulary.union([self.catalogue, other.catalogue]))
 
     @cached_property
     def of_catalogue(self) -> NDArray[np.int64]:
         """How often the lists hold each item of the catalogue."""
-        codes = codes_of(self.catalogue, self.items)
+        codes = codes_of(self.catalogue, self.shown.ids)
         known = codes != UNKNOWN
-        return np.bincount(codes[known], weights=self.times[known], minlength=len(self.catalogue)).astype(np.int64)
+        times = self.shown.counts[0, known]
+        return np.bincount(codes[known], weights=times, minlength=len(self.catalogue)).astype(np.int64)
 
 
 _of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True, gather=Exposure.of)
@@ -75,7 +64,7 @@ def item_coverage(exposure: Exposure) -> float:
 @_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
 def aggregate_diversity(exposure: Exposure) -> float:
     """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
-    return float(np.count_nonzero(exposure.times))
+    return float(np.count_nonzero(exposure.shown.counts))
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
