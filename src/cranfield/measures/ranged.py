@@ -98,14 +98,14 @@ def _surveys(sources: Sequence[Source], test: HeldOutTable | Ratings) -> list[Su
     return [*surveys, *([survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
 
 
-class _Rows(Protocol):
+class _RangeRows(Protocol):
     def take(self, place: int) -> pl.DataFrame:
         """Return the rows of a range; ranges are taken in their order."""
 
 
 def _opened(
     sources: Sequence[Source], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
-) -> list[_Rows]:
+) -> list[_RangeRows]:
     """Return what gives the rows of each table range by range; those that do not ascend are divided first."""
     unsorted = [source for source, users in zip(sources, surveys) if not users.ascends]
     if not unsorted:
@@ -113,7 +113,7 @@ def _opened(
     needed = sum(len(source.table) * row_bytes(source.table, source.columns, 0.0) for source in unsorted)
     folder = stack.enter_context(temporary_folder(needed))
     total = sum(len(source.table) for source in unsorted)
-    rows: list[_Rows] = []
+    rows: list[_RangeRows] = []
     with progress("Dividing rows by user", total=total, unit="rows") as bar:
         for place, (source, users) in enumerate(zip(sources, surveys)):
             if users.ascends:
@@ -131,7 +131,7 @@ class _Ranges:
 
     runs: Sequence[RunTables]
     test: HeldOutTable | Ratings
-    rows: Sequence[_Rows]
+    rows: Sequence[_RangeRows]
     starts: pl.Series
     plan: PartPlan
 
