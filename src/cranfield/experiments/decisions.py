@@ -23,12 +23,13 @@ from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.averaging import OF_GROUPS
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
 GROUPS: tuple[type[Decided], ...] = (
-    *(Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing),
+    *(Filtering, Splitting, Serving, Ranking, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
 """The groups of decisions, in the order of the line."""
@@ -174,7 +175,9 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Segmenting, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
+    class Decisions(
+        _Decisions, Segmenting, Comparing, Averaging, Measuring, Cataloguing, Ranking, Serving, Splitting, Filtering
+    ):
         """See below."""
 
 else:
@@ -335,6 +338,11 @@ def _consistent(decisions: Decisions) -> None:
         raise SettingError(
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
+        )
+    if decisions.catalogue != NONE and decisions.one_relevant:
+        raise SettingError(
+            f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds its relevant "
+            "item alone; set relevant='all' or catalogue='none'"
         )
     if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
         raise SettingError(
