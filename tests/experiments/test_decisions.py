@@ -28,6 +28,8 @@ VALUES = {
     "candidates": ["all", "test"],
     "relevant": ["all", "one"],
     "keep_seen": [False, True],
+    # A catalogue does not go with relevant="one".
+    "catalogue": ["none"],
     "length": [100, 150, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
     "threshold": ["auto", 3.0, 3.5, 4.25],

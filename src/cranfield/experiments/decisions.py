@@ -23,6 +23,7 @@ from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.averaging import OF_GROUPS
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.draws import Drawing
 from cranfield.measures.over_draws import check_expected
 from cranfield.measures.phrases import relevance_phrase
@@ -30,7 +31,7 @@ from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
 GROUPS: tuple[type[Decided], ...] = (
-    *(Filtering, Splitting, Serving, Ranking, Drawing, Measuring, Averaging, Comparing),
+    *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
 """The groups of decisions, in the order of the line."""
@@ -184,7 +185,17 @@ DECISIONS: Mapping[str, Field[Any]] = {
 if TYPE_CHECKING:
 
     class Decisions(
-        _Decisions, Segmenting, Comparing, Averaging, Measuring, Drawing, Ranking, Serving, Splitting, Filtering
+        _Decisions,
+        Segmenting,
+        Comparing,
+        Averaging,
+        Measuring,
+        Cataloguing,
+        Drawing,
+        Ranking,
+        Serving,
+        Splitting,
+        Filtering,
     ):
         """See below."""
 
@@ -346,6 +357,11 @@ def _consistent(decisions: Decisions) -> None:
         raise SettingError(
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
+        )
+    if decisions.catalogue != NONE and decisions.one_relevant:
+        raise SettingError(
+            f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds its relevant "
+            "item alone; set relevant='all' or catalogue='none'"
         )
     if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
         raise SettingError(
