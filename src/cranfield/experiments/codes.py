@@ -23,6 +23,7 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.data.features import Features
 from cranfield.data.writing import write_table
 from cranfield.measures import Averaging, Scores, Segments
+from cranfield.measures.catalogue import Outside
 from cranfield.rankings import Run
 from cranfield.splits import Split
 
@@ -249,7 +250,7 @@ def read_run(
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
 _SOME = ("groups", "recommended", "trained", "repetitions")
-_TABLES = ("overall", "filled", "unjudged", "item_coverage")
+_TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
 
 
 def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
@@ -264,6 +265,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "notes": list(scores.notes),
         "warnings": list(scores.warnings),
         "made_for": list(scores.made_for),
+        "outside_catalogue": [of_system._asdict() for of_system in scores.outside_catalogue],
         "group_names": list(scores.group_names),
         "longest": scores.longest,
         "catalogue": scores.catalogue,
@@ -278,7 +280,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
     tables: dict[str, Any] = {
-        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+        name: None if facts.get(name) is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
     }
     arrays: dict[str, Any] = dict(read_arrays(path))
     return Scores(
@@ -291,6 +293,10 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         notes=tuple(facts["notes"]),
         warnings=tuple(facts["warnings"]),
         made_for=tuple(facts.get("made_for", ())),
+        outside_catalogue=tuple(
+            Outside(**{**counts, "examples": tuple(counts["examples"])})
+            for counts in facts.get("outside_catalogue", ())
+        ),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
         catalogue=facts["catalogue"],

@@ -22,6 +22,7 @@ from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
 from cranfield.experiments.store import fingerprint
+from cranfield.measures.catalogue import NONE, TRAIN, catalogue_ids
 from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
 from cranfield.measures.segmenting import is_built_in
 from cranfield.splits import Split, apply, predefined
@@ -49,6 +50,27 @@ def check_inputs(experiment: Experiment) -> None:
                 remedy="mend its name, which starts from the experiment file",
             ) from error
     check_segments(experiment)
+    check_catalogue(experiment)
+
+
+def check_catalogue(experiment: Experiment) -> None:
+    """Refuse a catalogue that cannot be read, before anything starts."""
+    catalogue = catalogue_of(experiment)
+    if isinstance(catalogue, Path):
+        try:
+            catalogue_ids(catalogue)
+        except InputError as error:
+            raise InputError(
+                error.problem if error.source is None else f"{error.source}: {error.problem}",
+                source="decisions: catalogue",
+                remedy=error.remedy,
+            ) from error
+
+
+def catalogue_of(experiment: Experiment) -> str | Path:
+    """Return the file of the items that exist, if the experiment names one; else the word that stands there."""
+    catalogue = experiment.decisions.catalogue
+    return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
 
 
 def _input_files(source: Source) -> list[str]:
