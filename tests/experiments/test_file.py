@@ -228,8 +228,7 @@ def test_tukeys_test_needs_no_correction_and_refuses_one_as_compare_does(tmp_pat
 def test_files_of_features_are_stated_moved_and_read(tmp_path):
     (tmp_path / "r.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
     (tmp_path / "u.csv").write_text("user,age\n1,30\n2,40\n")
-    (tmp_path / "e.toml").write_text('[data.mine]\nfile = "r.csv"\nuser_features = "u.csv"\n[systems]\na = "popularity"\n')
-    experiment = read_experiment(tmp_path / "e.toml")
+    experiment = _read(tmp_path, '[data.mine]\nfile = "r.csv"\nuser_features = "u.csv"\n[systems]\na = "popularity"\n')
     assert 'user_features = "../u.csv"' in toml_of(moved(experiment, tmp_path / "out"))
     ratings = load(experiment, experiment.data[0], None)["ratings"]
     assert ratings.user_features.rows(ratings.user_ids)["age"].to_list() == [30, 40]
