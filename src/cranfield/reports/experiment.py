@@ -21,8 +21,8 @@ from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
-from cranfield.reports.reporting import write_report
 from cranfield.reports.popularity import popularity_sections
+from cranfield.reports.reporting import write_report
 from cranfield.reports.sections.segments import file_name
 
 
