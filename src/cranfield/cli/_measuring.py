@@ -18,6 +18,7 @@ from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
@@ -122,7 +123,7 @@ class Loaded:
         tell([levels_note(scale)])
         return tuple(map(str, at_levels(metrics, scale)))
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
@@ -141,12 +142,7 @@ negative_grades_option = click.option(
     help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
 )
 
-catalogue_option = click.option(
-    "--catalogue",
-    metavar="FILE|train",
-    help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
-    "Recommended items outside it are counted apart from unjudged ones.",
-)
+catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),

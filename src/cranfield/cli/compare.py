@@ -122,7 +122,7 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
-    catalogue: str | None,
+    catalogue: str,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,

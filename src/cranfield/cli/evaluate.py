@@ -25,6 +25,7 @@ from cranfield.cli._output import check_frame_file, output_options, put, put_fra
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
+from cranfield.measures.catalogue import NONE
 from cranfield.measures.notes import notes_on_reading
 from cranfield.measures.predicted_ratings import examine_for
 
@@ -111,7 +112,7 @@ def command(
     metrics: tuple[str, ...],
     levels: str,
     bounds: bool,
-    catalogue: str | None,
+    catalogue: str,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
@@ -141,7 +142,7 @@ def command(
         scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
-                  "--catalogue": catalogue}  # fmt: skip
+                  "--catalogue": catalogue != NONE}  # fmt: skip
         scores = _over_draws(
             loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
         )

@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
 from cranfield.data.scale import RatingScale
-from cranfield.measures.catalogue import catalogue_ids, with_catalogue
+from cranfield.measures.catalogue import NONE, catalogue_ids, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
@@ -153,7 +153,7 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
-    catalogue: Any = None,
+    catalogue: Any = NONE,
     strict: bool = False,
     **renamed: Any,
 ) -> Scores:
@@ -194,9 +194,9 @@ def measure(
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
     catalogue
-        The items that exist, beside those with a test rating: ``"train"`` for those with training ratings, a file or
+        The items that exist, besides those with a test rating: ``"train"`` for those with training ratings, a file or
         frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
-        ones (`Scores.nonexistent`).
+        ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
 
@@ -217,7 +217,9 @@ def measure(
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
     warnings = check_inputs(judged, test, strict=strict)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    return scores if catalogue is None else with_catalogue(scores, judged, catalogue_ids(catalogue, train))
+    if catalogue is None or (isinstance(catalogue, str) and catalogue == NONE):
+        return scores
+    return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
 
 
 def as_judged(
@@ -405,6 +407,8 @@ def _service(judged: Judged, n: int) -> tuple[int, float, float]:
     """Return how many items the lists hold down to rank n, Coverage@n, and the share of them that is not judged."""
     recommended = int(np.minimum(judged.lengths, n).sum())
     places = n * judged.n_lists
+    if judged.draw is not None:  # what the first n places hold depends on the draw
+        return recommended, recommended / places if places else float("nan"), float("nan")
     return (
         recommended,
         recommended / places if places else float("nan"),

@@ -22,6 +22,7 @@ from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
+from cranfield.reports.popularity import popularity_sections
 from cranfield.reports.reporting import write_report
 from cranfield.reports.sections.segments import file_name
 
@@ -83,6 +84,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         segments=results.segments(data),
         predictions=_predictions(parts, findings.scores.metrics),
         audit=audit,
+        sections=popularity_sections(parts, decisions, results.experiment.seed),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,
