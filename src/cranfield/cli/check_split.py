@@ -12,6 +12,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._numbers import count_text
 from cranfield.cli._group import process_options
 from cranfield.cli._output import output_options, put, put_text, say_line, written
 from cranfield.cli._reading import for_file, reading_options
@@ -84,7 +85,7 @@ def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> li
         raise SettingError(f"{other} is not a folder and {folders[0]} is one; give folders, or the files of one split")
     if not folders and not 2 <= len(sources) <= 3:
         raise SettingError(
-            f"{len(sources)} file{'' if len(sources) == 1 else 's'} cannot be one split; give the training file, the "
+            f"{count_text(len(sources), 'file')} cannot be one split; give the training file, the "
             "test file and perhaps the validation file, or folders"
         )
     if folders:
