@@ -188,9 +188,9 @@ class Chosen:
                 )
         if self.rule.target != "all":
             others = count_text(int(np.count_nonzero(self.kept & ~self.test)), "other rating")
-            yield f"test part: {self.rule.wanted} after {day(self.cut)}; {others} after it in no part"
+            yield f"test part: {self.rule.wanted} from {day(self.cut)} on; {others} in no part"
         if self.short:
             yield (
-                f"{count_text(self.short, 'user')} with fewer than {self.rule.target} ratings after {day(self.cut)}; "
+                f"{count_text(self.short, 'user')} with fewer than {self.rule.target} ratings from {day(self.cut)} on; "
                 "all of these are test ratings"
             )

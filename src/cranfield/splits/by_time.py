@@ -146,7 +146,7 @@ def set_newest_aside(
     parts[validation] = VALIDATION
     unused = int(np.count_nonzero(newest & ~validation))
     effect: dict[str, Any] = {"validation_cut": day(cut), **({"validation_unused": unused} if unused else {})}
-    note = f"validation part: {rule.wanted} after {day(cut)}; {count_text(unused, 'other rating')} after it in no part"
+    note = f"validation part: {rule.wanted} from {day(cut)} on; {count_text(unused, 'other rating')} in no part"
     return effect, [note] if unused else []
 
 

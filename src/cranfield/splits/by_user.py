@@ -139,8 +139,8 @@ def _cut(
         effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
         if effect["users_tied_at_cut"]:
             notes.append(
-                f"for {count_text(effect['users_tied_at_cut'], 'user')} the cut falls among ratings of the same second; "
-                "which of these are test ratings was drawn at random"
+                f"for {count_text(effect['users_tied_at_cut'], 'user')} the cut falls among ratings of the same "
+                "second; which of these are test ratings was drawn at random"
             )
     return divide(ratings, parts, method, settings, effect=effect, notes=notes)
 
