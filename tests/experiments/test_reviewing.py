@@ -84,7 +84,7 @@ def test_the_files_of_a_foreign_experiment_tell_what_they_can():
     assert _reported(checked, "size and density of the training part").reported.startswith(
         "2 users, 2 items, 3 ratings"
     )
-    assert "precede a training rating" in _reported(checked, "overlap, leakage").reported
+    assert "older than a training rating" in _reported(checked, "overlap, leakage").reported
     assert "mine: lists of up to 2 items for 50.0% of the test users" in _reported(checked, "coverage").reported
     assert _reported(checked, "every seed").remedy == "no file tells it; state it in the paper"
 
