@@ -14,6 +14,7 @@ from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text, percent_text
+from cranfield._record import Step
 from cranfield._shown import shown
 from cranfield._table import Table
 from cranfield.data import Ratings, read
@@ -177,7 +178,7 @@ def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading:
         folds = [path.name for path in split_folders(folder) if path != folder]
         remedy = f"give one of its folds, such as {folds[0]}" if folds else "give another folder, or the files"
         raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
-    return _of_parts(files, promise or _recorded(folder), name or folder.name, reading)
+    return _of_parts(files, promise or _recorded_promise(folder), name or folder.name, reading)
 
 
 def _file_of(folder: Path, part: str) -> Path | None:
@@ -194,15 +195,22 @@ def _file_of(folder: Path, part: str) -> Path | None:
     return files[0] if files else None
 
 
-def _recorded(folder: Path) -> Promise | None:
-    """Return what the record of a split promises about time; None without a record."""
+def recorded_steps(folder: Path) -> tuple[Step, ...]:
+    """Return how a split was made that `write` wrote to a folder: the steps before it, and its own; none if unknown."""
     for home in (folder, folder.parent):
         try:
-            step = json.loads((home / RECORD).read_text(encoding="utf-8"))["splits"][0]["split"]
-            return _promise(step["action"].removeprefix("split."), step["settings"])
-        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+            record = json.loads((home / RECORD).read_text(encoding="utf-8"))
+            steps = [*record["data"]["history"], record["splits"][0]["split"]]
+            return tuple(Step(step["action"], step["settings"], step["effect"]) for step in steps)
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
             continue
-    return None
+    return ()
+
+
+def _recorded_promise(folder: Path) -> Promise | None:
+    """Return what the record of a split promises about time; None without a record."""
+    steps = recorded_steps(folder)
+    return _promise(str(steps[-1].action).removeprefix("split."), steps[-1].settings) if steps else None
 
 
 def _promise(method: str, settings: Mapping[str, Any]) -> Promise:
