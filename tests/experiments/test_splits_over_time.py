@@ -42,7 +42,7 @@ def test_the_verdict_says_whether_the_winner_is_stable(made):
     results = made(ROLLING)
     said = "\n".join(results.sentences("tiny"))
     assert "The test over users speaks for these windows" in said
-    assert "no p-value over fewer than 6 windows" in said
+    assert "no p-value below 6 windows" in said
     assert Results(results.path).sentences("tiny") == results.sentences("tiny")
 
 
