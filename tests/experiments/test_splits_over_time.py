@@ -87,6 +87,13 @@ def test_cold_users_without_a_list_are_refused_before_anything_is_trained(tiny):
         tiny(decisions=Decisions(split="cold_users(users=0.3)"))
 
 
+def test_items_that_no_system_can_recommend_are_refused_before_anything_is_trained(tiny):
+    with pytest.raises(SettingError, match="none of the systems can recommend"):
+        tiny(decisions=Decisions(split="cold_items(items=0.3)"))
+    tiny(decisions=Decisions(split="cold_items(items=0.3, left=1)"))
+    tiny(decisions=Decisions(split="cold_items(items=0.3)", fill="popularity"))
+
+
 def test_held_out_users_are_measured_by_lists_from_their_input(made):
     results = made("strong_generalisation(users=0.3, given=0.5)")
     (part,) = results.measured("tiny")

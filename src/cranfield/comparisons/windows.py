@@ -50,7 +50,7 @@ class WindowLeads(NamedTuple):
         number, latest = len(self.windows), self.leaders[-1]
         led = self.leaders.count(self.best)
         if led == number:
-            said = f"the winner is stable: {self.best} leads in all {number} windows"
+            said = f"the winner is stable: {self.best} leads in {'both' if number == 2 else f'all {number}'} windows"
         elif latest != self.best:
             said = (
                 f"the latest window disagrees: {self.best} leads over all windows and in {led} of {number}, but "

@@ -74,7 +74,10 @@ class Review:
             for item in self.items
         ]
         return Table(
-            ["area", "point", "reported"], rows, f"Checklist: {self.title}. {self._verdict()}", label="tab:checklist"
+            ["area", "point", "reported"],
+            rows,
+            f"Checklist: {self.title.rstrip('.')} ({self._verdict().rstrip('.')})",
+            label="tab:checklist",
         )
 
     def latex(self) -> str:
