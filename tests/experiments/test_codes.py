@@ -8,6 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield.comparisons import compare
 from cranfield.data import Ratings
+from cranfield.data.reading import with_features
 from cranfield.experiments import codes
 from cranfield.splits import apply
 
@@ -35,6 +36,14 @@ def test_ratings_come_back(ratings, tmp_path):
     codes.save_vocabularies(ratings, tmp_path)
     path = codes.save_ratings(ratings, tmp_path / "r.parquet")
     _same(codes.read_ratings(path, codes.read_vocabularies(tmp_path)), ratings)
+
+
+def test_features_come_back(ratings, tmp_path):
+    described = with_features(ratings, {"id": ratings.user_ids.all, "age": np.arange(ratings.n_users)})
+    codes.save_vocabularies(described, tmp_path)
+    again = codes.read_ratings(codes.save_ratings(ratings, tmp_path / "r.parquet"), codes.read_vocabularies(tmp_path))
+    assert again.user_features.fingerprint == described.user_features.fingerprint
+    assert again.item_features is None
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_every_decision_is_declared_by_one_group_in_the_order_of_the_paper():
 
 
 def test_every_value_of_the_property_is_of_a_decision():
-    assert set(VALUES) | {"nonrelevant", "unrated"} == set(DECISIONS)
+    assert set(VALUES) | {"nonrelevant", "unrated", "draws"} == set(DECISIONS)
 
 
 @pytest.mark.parametrize("name", list(DECISIONS))
@@ -208,7 +208,7 @@ def test_the_schema_admits_the_values_and_refuses_others(name):
     import jsonschema
 
     about = schema()["properties"]["decisions"]["properties"][name]
-    for value in VALUES.get(name, ["all", 7]):
+    for value in VALUES.get(name, ["sampled", "exact"] if name == "draws" else ["all", 7]):
         jsonschema.validate(list(value) if isinstance(value, tuple) else value, about)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"not": "this"}, about)

@@ -44,7 +44,7 @@ _CLOSED: Mapping[str, str] = {
 """Decisions that an audit does not open, with the reason."""
 
 # Another way to ask the same question; all others of an experiment's decisions ask another one.
-_EQUIVALENT = ("threshold", "undefined", "average", "groups", *OPENED)
+_EQUIVALENT = ("draws", "threshold", "undefined", "average", "groups", *OPENED)
 
 Check = Callable[[Experiment, Any], Any]
 

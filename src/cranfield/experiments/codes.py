@@ -20,6 +20,7 @@ from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings, Vocabulary
+from cranfield.data.features import Features
 from cranfield.data.writing import write_table
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.catalogue import Outside
@@ -33,10 +34,12 @@ _NO_PART = 255
 
 
 class Vocabularies(NamedTuple):
-    """The users and the items of a set of ratings."""
+    """The users and the items of a set of ratings, and what is known of them."""
 
     users: Vocabulary
     items: Vocabulary
+    user_features: Features | None = None
+    item_features: Features | None = None
 
 
 def step_of(record: Mapping[str, Any]) -> Step:
@@ -48,17 +51,33 @@ def step_of(record: Mapping[str, Any]) -> Step:
 
 
 def save_vocabularies(ratings: Ratings, folder: Path) -> list[Path]:
-    """Write the ids of users and items, each in the order of its codes."""
+    """Write the ids of users and items, each in the order of its codes, and what is known of them."""
     ids = {"users": ratings.user_ids, "items": ratings.item_ids}
-    return [
+    paths = [
         write_table(pl.DataFrame({"id": vocabulary.all}), folder / f"{name}.parquet")
         for name, vocabulary in ids.items()
     ]
+    for name, features in (("users", ratings.user_features), ("items", ratings.item_features)):
+        if features is not None:
+            paths.append(write_table(features.rows(ids[name]), folder / _features_file(name)))
+    return paths
+
+
+def _features_file(name: str) -> str:
+    return f"{name}-features.parquet"
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:
     """Return the vocabularies that `save_vocabularies` wrote."""
-    return Vocabularies(*(Vocabulary(read_parquet(folder / f"{name}.parquet")["id"]) for name in ("users", "items")))
+    names = ("users", "items")
+    ids = [Vocabulary(read_parquet(folder / f"{name}.parquet")["id"]) for name in names]
+    features = [
+        Features(vocabulary, read_parquet(folder / _features_file(name)))
+        if (folder / _features_file(name)).exists()
+        else None
+        for name, vocabulary in zip(names, ids)
+    ]
+    return Vocabularies(ids[0], ids[1], *features)
 
 
 def save_ratings(ratings: Ratings, path: Path) -> Path:
@@ -84,6 +103,8 @@ def read_ratings(
         frame["time"].to_numpy() if "time" in frame.columns else None,
         name,
         tuple(history),
+        vocabularies.user_features,
+        vocabularies.item_features,
     )
 
 

@@ -24,12 +24,14 @@ from cranfield.data.relevance import AUTO, usual_threshold
 from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.averaging import OF_GROUPS
 from cranfield.measures.catalogue import NONE, Cataloguing
+from cranfield.measures.draws import Drawing
+from cranfield.measures.over_draws import check_expected
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
 GROUPS: tuple[type[Decided], ...] = (
-    *(Filtering, Splitting, Serving, Ranking, Cataloguing, Measuring, Averaging, Comparing),
+    *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
 """The groups of decisions, in the order of the line."""
@@ -130,6 +132,11 @@ class _Decisions(Decided):
         return self.ranking.one_relevant
 
     @property
+    def averages_draws(self) -> bool:
+        """Whether metrics are the expectation over all draws of targets, so that nothing is drawn."""
+        return bool(self._of("draws") == "exact")
+
+    @property
     def serving(self) -> Serving:
         """Decision B1: who is served."""
         return self.group(Serving)
@@ -138,6 +145,8 @@ class _Decisions(Decided):
     def ranking(self) -> Ranking:
         """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
         ranking = self.group(Ranking)
+        if self.averages_draws:  # ranked are all candidates, of which the measurement draws
+            ranking = ranking.with_(nonrelevant="all", unrated="all", length="all")
         return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
 
     @property
@@ -176,7 +185,17 @@ DECISIONS: Mapping[str, Field[Any]] = {
 if TYPE_CHECKING:
 
     class Decisions(
-        _Decisions, Segmenting, Comparing, Averaging, Measuring, Cataloguing, Ranking, Serving, Splitting, Filtering
+        _Decisions,
+        Segmenting,
+        Comparing,
+        Averaging,
+        Measuring,
+        Cataloguing,
+        Drawing,
+        Ranking,
+        Serving,
+        Splitting,
+        Filtering,
     ):
         """See below."""
 
@@ -349,6 +368,13 @@ def _consistent(decisions: Decisions) -> None:
             f"split='{decisions.split}' averages each window and then the windows, and average='{decisions.average}' "
             f"is not a mean; set average='mean' or 'weighted'"
         )
+    if decisions.averages_draws:
+        if decisions.group(Ranking).drawn is None:
+            raise SettingError(
+                "draws='exact' is the expectation over drawn items, and none are drawn; set nonrelevant or unrated to "
+                "a number, or draws='sampled'"
+            )
+        check_expected(decisions.measuring.wanted)
     deep = [
         metric
         for metric in decisions.metrics

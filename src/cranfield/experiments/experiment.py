@@ -147,6 +147,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         yield from _unable_for_new_items(experiment)
     if split.name == "strong_generalisation":
         yield from _unable(experiment)
+    if decisions.averages_draws and experiment.assess is not None:
+        yield "assess looks at lists that were drawn, and draws='exact' draws none; set draws='sampled'"
     yield from _unmeasurable(experiment)
     for system in experiment.systems:
         if system.run is None:

@@ -157,6 +157,8 @@ def _candidates(card: Mapping[str, Any]) -> Item:
         said.append(f"{decisions['nonrelevant']} non-relevant ones drawn")
     if decisions["unrated"] != "all":
         said.append(f"{decisions['unrated']} unrated ones drawn")
+    if decisions["draws"] == "exact":
+        said.append("in expectation over all draws")
     return Item("candidates", "which items a list may hold", ", ".join(said))
 
 

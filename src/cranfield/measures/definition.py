@@ -282,6 +282,10 @@ class Metric:
 
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
+        if judged.draw is not None:
+            from cranfield.measures.over_draws import expected
+
+            return expected(self, judged)
         parameters = {key: value for key, value in self.parameters if key != "dialect"}
         rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
         if rel is not None:

@@ -377,6 +377,8 @@ def _service(judged: Judged, n: int) -> tuple[int, float, float]:
     """Return how many items the lists hold down to rank n, Coverage@n, and the share of them that is not judged."""
     recommended = int(np.minimum(judged.lengths, n).sum())
     places = n * judged.n_lists
+    if judged.draw is not None:  # what the first n places hold depends on the draw
+        return recommended, recommended / places if places else float("nan"), float("nan")
     return (
         recommended,
         recommended / places if places else float("nan"),

@@ -131,6 +131,8 @@ class Ranker:
         gives_lists = (
             fill is None and self.profiles is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
         )
+        # A model of ours takes as long for deep lists by ``top`` as by scoring every item.
+        gives_lists = gives_lists and not (isinstance(system, Model) and 8 * self._most > self.width)
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]

@@ -21,6 +21,7 @@ from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
+from cranfield.reports.popularity import popularity_sections
 from cranfield.reports.reporting import write_report
 from cranfield.reports.sections.segments import file_name
 
@@ -81,6 +82,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         other_lists=None if condensed is None else replace(condensed, user_columns=columns),
         segments=results.segments(data),
         audit=audit,
+        sections=popularity_sections(parts, decisions, results.experiment.seed),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,
