@@ -145,6 +145,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
             f"split='{split}' holds out users whole, and newcomers='unserved' gives them no list; set "
             "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
         )
+    if split.name == "cold_items" and not any(map(dict(split.parameters).get, ("left", "warm"))):
+        yield from _unable_for_new_items(experiment)
     if split.name == "strong_generalisation":
         yield from _unable(experiment)
     if decisions.averages_draws and experiment.assess is not None:
@@ -180,6 +182,21 @@ def _unable(experiment: Experiment) -> Iterator[str]:
             from_profiles(f"systems.{system.name}", recommender(system.spelling))
         except SettingError as error:
             yield str(error)
+
+
+def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
+    """Say so where no system can recommend an item without training ratings: those of cranfield cannot."""
+    spellings = [system.spelling for system in experiment.systems if system.spelling is not None]
+    own = [
+        spelling
+        for spelling in spellings
+        if names_code(spelling) or not type(recommender(spelling)).__module__.startswith("cranfield.")
+    ]
+    if not own and experiment.decisions.fill == "none":
+        yield (
+            f"split='{experiment.decisions.split}' tests only items without training ratings, which none of the "
+            "systems can recommend; leave some ratings, as in cold_items(left=5), or add a system of your own"
+        )
 
 
 def _unmeasurable(experiment: Experiment) -> Iterator[str]:
