@@ -30,7 +30,7 @@ PAPER = (
     "random popularity average chi2 kld rsv rw rm1 rm2 lm-wsr-ub lm-wsr-ib nncosngbr-ub nncosngbr-ib knn "
     "slim ht svd puresvd bprmf wrmf lda plsa uir ease itemknn"
 )
-QUICK = {name: f"{name}(epochs=2)" if name in ("svd", "bprmf") else name for name in SYSTEMS}
+QUICK = {name: f"{name}(epochs=2)" if name in ("svd", "bprmf", "mf-pointwise") else name for name in SYSTEMS}
 
 
 def test_every_system_of_the_papers_is_there():
@@ -156,7 +156,7 @@ def test_a_seed_is_taken_from_the_spelling_first():
     assert not hasattr(recommender("knn", seed=5), "seed")
 
 
-@pytest.mark.parametrize("name", ["slim", "svd", "bprmf", "wrmf", "lda", "plsa"])
+@pytest.mark.parametrize("name", ["slim", "svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
 def test_a_missing_library_is_named_with_its_extra(world, name, monkeypatch):
     real = builtins.__import__
 
