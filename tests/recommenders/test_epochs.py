@@ -13,7 +13,7 @@ from cranfield.data import Ratings
 from cranfield.rankings.fitting import fitted
 from cranfield.recommenders import read_model, recommender, save_model
 from cranfield.recommenders.epochs import EpochModel
-from cranfield.recommenders.validation import HeldOut
+from cranfield.recommenders.validation import ValidationPart
 
 FAST = "mf-pointwise(factors=4, epochs={epochs}, rate=0.05, negatives=2, patience=0)"
 
@@ -105,7 +105,7 @@ def test_training_ends_when_the_validation_part_says_so_and_the_best_epoch_is_ke
     values = [entry["validation"] for entry in model.history]
     best = int(np.argmax(values))
     assert len(values) == best + 1 + 3 < 60
-    held_out = HeldOut.of(split.train.compact(), split.validation, False, 0)
+    held_out = ValidationPart.of(split.train.compact(), split.validation, False, 0)
     assert held_out.value(model._score) == values[best]
 
 
@@ -147,8 +147,10 @@ def test_the_value_on_the_validation_part_is_ndcg_or_rmse(split):
     train = split.train.compact()
     assert train.n_users == 60
     own = scores[:, split.train.item_counts > 0]
-    assert HeldOut.of(train, split.validation, False, 0).value(lambda users: own[users]) == pytest.approx(expected)
-    error = HeldOut.of(train, split.validation, True, 0).value(lambda users: np.full((len(users), 99), 3.0))
+    assert ValidationPart.of(train, split.validation, False, 0).value(lambda users: own[users]) == pytest.approx(
+        expected
+    )
+    error = ValidationPart.of(train, split.validation, True, 0).value(lambda users: np.full((len(users), 99), 3.0))
     assert error == pytest.approx(np.sqrt(np.mean((known.values - 3) ** 2)))
 
 

@@ -151,7 +151,8 @@ def command(
         make_folder(out)
         for run in runs:
             path = write_run(run, files[run.name])
-            record(path, recorded[run.name])
+            calibrated = {} if run.calibration is None else {"calibrated": run.calibration.as_dict()}
+            record(path, recorded[run.name] | calibrated)
             _remove([checkpoints[run.name]])
             if not settings.quiet:
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
@@ -227,6 +228,7 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     there = made_of(path)
     if there is None:
         return " (made anew: no record says what the file that was there was made of)"
+    there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
         return f" (made anew: the file that was there differs in {', '.join(other)})"

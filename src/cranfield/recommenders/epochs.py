@@ -15,7 +15,7 @@ from cranfield._progress import progress
 from cranfield.data import Ratings
 from cranfield.recommenders.kept import about_model, read_arrays, write_arrays
 from cranfield.recommenders.model import Model
-from cranfield.recommenders.validation import HeldOut
+from cranfield.recommenders.validation import ValidationPart
 
 Numbers = Mapping[str, NDArray[Any]]
 """All that the next epoch depends on, as arrays by name."""
@@ -64,8 +64,10 @@ class EpochModel(Model):
         known = self._learnable(train)
         self._trained_by = self._machinery()
         numbers, epoch = self._start(known)
-        held_out = None if validation is None else HeldOut.of(known, validation, self.predicts_ratings, self.seed)
-        about = {**about_model(self, train), "validation": None if validation is None else validation.fingerprint}
+        about, held_out = {**about_model(self, train), "validation": None}, None
+        if validation is not None:
+            held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
+            about["validation"] = validation.fingerprint
         log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
         with progress(f"Fitting {self.name}", total=self.epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
@@ -145,7 +147,7 @@ class _Log:
         if path is not None and path.exists():
             self._read(path, numbers)
 
-    def add(self, numbers: Numbers, loss: float, value: float | None, held_out: HeldOut | None) -> None:
+    def add(self, numbers: Numbers, loss: float, value: float | None, held_out: ValidationPart | None) -> None:
         """Take in what an epoch has come to."""
         self.numbers = numbers
         self.losses.append(loss)

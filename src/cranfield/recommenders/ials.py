@@ -13,7 +13,7 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
-from cranfield.recommenders.model import setting
+from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads, blocks, in_threads
@@ -24,7 +24,7 @@ _SPREAD = 0.1
 
 @register("ials")
 @dataclass
-class ImplicitLeastSquares(EpochModel, ProfileModel):
+class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
     r"""Factors that give 1 to what was rated and little to all else, shrunk by how much is known.
 
     .. math::
@@ -134,6 +134,9 @@ class ImplicitLeastSquares(EpochModel, ProfileModel):
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
         return nan_for_untrained(self._users[users] @ self._items.T, self._item_counts, self._user_counts[users])
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.asarray(np.einsum("pf,pf->p", self._users[users], self._items[items]))
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
         """Solve for the factors of each profile, those of the items being fixed."""

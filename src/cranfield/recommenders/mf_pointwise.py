@@ -13,14 +13,14 @@ from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained
 from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
 from cranfield.recommenders.factors import normal_factors, random_state
-from cranfield.recommenders.model import setting
+from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
 @register("mf-pointwise")
 @dataclass
-class PointwiseFactors(EpochModel):
+class PointwiseFactors(EpochModel, PairModel):
     r"""The probability that a user rates an item, by a dot product and biases.
 
     .. math::
@@ -105,3 +105,7 @@ class PointwiseFactors(EpochModel):
         block = self._users[users] @ self._items.T + (self._bias + self._item_bias)
         block += self._user_bias[users, None]
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float32]:
+        products = np.einsum("pf,pf->p", self._users[users], self._items[items])
+        return np.asarray(products + (self._bias + self._item_bias[items]) + self._user_bias[users])

@@ -20,7 +20,7 @@ _CUTOFF = 10
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class ValidationPart:
     """Ratings of known users and items that are not learned from, over the codes of the training ratings.
 
     Parameters
@@ -44,7 +44,7 @@ class HeldOut:
     predicts: bool
 
     @classmethod
-    def of(cls, train: Ratings, validation: Ratings, predicts: bool, seed: int) -> HeldOut | None:
+    def of(cls, train: Ratings, validation: Ratings, predicts: bool, seed: int) -> ValidationPart | None:
         """Take what can be measured of a validation part, of at most 1,000 users; None if there is nothing."""
         user_codes = train.user_ids.codes(validation.user_ids.all)[validation.users]
         item_codes = train.item_ids.codes(validation.item_ids.all)[validation.items]

@@ -14,7 +14,7 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages.data import DATA, VOCABULARIES, features_of
 from cranfield.experiments.stages.searches import parameters_of, spelling_of
-from cranfield.experiments.stages.splits import SPLITS, split_of
+from cranfield.experiments.stages.splits import SPLITS, split_of, training_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_system
 from cranfield.rankings.fitting import fit_each, fitted
@@ -39,6 +39,8 @@ class _Models(Stage[Recommender]):
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
         splits = line.artifact(SPLITS, unit).facts.get("splits")
         parts = {} if splits is None else splits[unit.fold]["fingerprints"]
+        # Where the split has no validation part, one is held out of the training part for calibrations.
+        held_out = line.decisions.calibration != "none" and "validation" not in parts
         return {
             "train": parts.get("train"),
             **({"validation": parts["validation"]} if "validation" in parts and _looks_at_validation(spelling) else {}),
@@ -50,6 +52,7 @@ class _Models(Stage[Recommender]):
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),
             "seed": line.seed(unit),
+            **({"held out": True} if held_out else {}),
         }
 
     def make_each(
@@ -61,12 +64,11 @@ class _Models(Stage[Recommender]):
             if not wanted:
                 continue
             spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
-            split = split_of(line, part)
             checkpoints = {missing[name].system.name: line.store.checkpoint(name, made_of[name]) for name in wanted}
             for done in fit_each(
-                split.train,
+                training_of(line, part),
                 spelled,
-                validation=split.validation,
+                validation=split_of(line, part).validation,
                 checkpoints=checkpoints,
                 seed=line.seed(part),
                 jobs=line.jobs,
@@ -83,12 +85,12 @@ class _Models(Stage[Recommender]):
         artifact = line.artifact(self, unit)
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
-        train = split_of(line, unit).train
+        train = training_of(line, unit)
         return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
 
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
-        split = split_of(line, unit)
-        return fitted(recommender(spelling_of(line, unit), line.seed(unit)), split.train, split.validation)
+        system = recommender(spelling_of(line, unit), line.seed(unit))
+        return fitted(system, training_of(line, unit), split_of(line, unit).validation)
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         if names_code(unit.system.spelling):
