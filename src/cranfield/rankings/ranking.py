@@ -1,4 +1,4 @@
-"""Decisions B2 and C1: what becomes of items that a system cannot score, and which items a list may hold."""
+"""Decisions B2 and C1: what is made of scores and of items without one, and which items a list may hold."""
 
 from __future__ import annotations
 
@@ -55,6 +55,14 @@ class Ranking(Decided):
         check=_fill,
         phrase=unless("none", "gaps filled by {}"),
         help="What orders the items that a system cannot score, after all others: none leaves them out.",
+    )
+    calibration: str = decision(
+        "B2",
+        "none",
+        "what makes predicted ratings of scores, for metrics of rating error, by held-out training ratings",
+        choices=("none", *CALIBRATIONS),
+        phrase=unless("none", "{} calibration of scores"),
+        help="Make predicted ratings of scores, by a line or a step function fitted on held-out training ratings.",
     )
     lists: str = decision(
         "C1",
@@ -113,14 +121,6 @@ class Ranking(Decided):
         check=check.all_or_whole,
         phrase=unless(100, "lists of {}"),
         help="The length of the lists, or all.",
-    )
-    calibration: str = decision(
-        "C2",
-        "none",
-        "what makes predicted ratings of scores, for metrics of rating error, by held-out training ratings",
-        choices=("none", *CALIBRATIONS),
-        phrase=unless("none", "{} calibration of scores"),
-        help="Make predicted ratings of scores, by a line or a step function fitted on held-out training ratings.",
     )
     threshold: float | str | None = borrowed(AUTO, auto_or_number)
 
