@@ -28,7 +28,12 @@ def world(seed, users=30, items=25, length=8):
     """Return the rows of two systems and of a test set: ties, NaN, items twice, users on one side only."""
     random = np.random.default_rng(seed)
     rows = [
-        (system, user, int(item), float(np.round(random.random(), 1)) if random.random() > 0.05 else float("nan"))
+        (
+            system,
+            user,
+            int(item),
+            float(np.round(1 + 4 * random.random(), 1)) if random.random() > 0.05 else float("nan"),
+        )
         for system in ("a", "b")
         for user in random.permutation(users)[: users - 3]
         for item in random.integers(0, items, random.integers(1, length))
@@ -142,9 +147,9 @@ def test_grades_below_zero_are_read_alike(tmp_path, reading):
     same(*(cf.measure(*paths, METRICS[:5], engine=engine, negative_grades=reading) for engine in ("ranges", "memory")))
 
 
-def _error(paths, engine):
+def _error(paths, engine, metric="P@3"):
     with pytest.raises(cf.CranfieldError) as caught:
-        cf.measure(*paths, "P@3", engine=engine)
+        cf.measure(*paths, metric, engine=engine)
     return str(caught.value)
 
 
@@ -180,6 +185,21 @@ def test_repeated_ratings_give_the_same_error(tmp_path, ascends):
     message = _error(paths, "ranges")
     assert message == _error(paths, "memory")
     assert "(3 repeated ratings in all), before this in row" in message
+
+
+def test_levels_of_relevance_are_those_of_all_users(tmp_path):
+    runs, test = world(8)
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    same(*(cf.measure(*paths, ["nDCG@3", "RMSE"], engine=engine, levels="all") for engine in ("ranges", "memory")))
+
+
+def test_scores_that_are_not_ratings_are_refused_alike(tmp_path):
+    runs, test = world(8)
+    runs = runs.with_columns(score=pl.col("score") / 100)
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    messages = [_error(paths, engine, "RMSE") for engine in ("ranges", "memory")]
+    assert messages[0] == messages[1]
+    assert "are not on the rating scale of 1 to 5" in messages[0]
 
 
 @pytest.mark.parametrize(

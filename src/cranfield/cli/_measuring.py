@@ -19,6 +19,7 @@ from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
@@ -158,7 +159,11 @@ class Loaded:
     train: Ratings | None
     options: MeasuringOptions
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
@@ -184,7 +189,11 @@ class OpenedTables:
     options: MeasuringOptions
     memory: str | None
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures.engines import measure_tables
 
@@ -202,6 +211,19 @@ class OpenedTables:
             (TEST_SET, self.test.history),
             *((name, tables.history) for tables in self.runs for name in tables.systems),
         ]
+
+
+def _at_levels(
+    metrics: Sequence[str], levels: str, grades: Callable[[], Any], train: Ratings | None
+) -> tuple[str, ...]:
+    if levels == "none":
+        return tuple(metrics)
+    from cranfield.data.scale import RatingScale
+    from cranfield.measures.levels import at_levels, levels_note
+
+    scale = RatingScale.of(grades(), *([] if train is None else [train.grades]))
+    tell([levels_note(scale)])
+    return tuple(map(str, at_levels(metrics, scale)))
 
 
 def refuse_for_ranges(loaded: Loaded | OpenedTables, options: Sequence[str]) -> None:
@@ -244,12 +266,7 @@ negative_grades_option = click.option(
     help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
 )
 
-catalogue_option = click.option(
-    "--catalogue",
-    metavar="FILE|train",
-    help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
-    "Recommended items outside it are counted apart from unjudged ones.",
-)
+catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -298,7 +315,9 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_OUTPUTS = ("out", "per_user", "report")
+levels_option = decision_option(Measuring.decisions()["levels"])
+
+_OUTPUTS = ("out", "per_user", "migration", "report")
 
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:

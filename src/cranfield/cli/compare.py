@@ -21,6 +21,7 @@ from cranfield.cli._measuring import (
     averaging_options,
     catalogue_option,
     engine_options,
+    levels_option,
     measuring_options,
     metric_option,
     refuse_for_ranges,
@@ -60,6 +61,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
+@levels_option
 @decision_options(
     Comparing,
     significance={
@@ -120,11 +122,12 @@ Examples:
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
+    levels: str,
     significance: str,
     no_worse: str | None,
     better: bool,
     power: float | None,
-    catalogue: str | None,
+    catalogue: str,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,
@@ -150,7 +153,7 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "engine", "memory")
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
     loaded = measuring.open(engine, memory)
@@ -158,6 +161,7 @@ def command(
     refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
     if isinstance(loaded, Loaded):
         loaded = with_judgments(loaded, judgments)
+    metrics = loaded.at_levels(metrics, levels)
     scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
     segments, answers = [], []

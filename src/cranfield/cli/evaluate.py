@@ -18,16 +18,19 @@ from cranfield.cli._measuring import (
     averaging_options,
     catalogue_option,
     engine_options,
+    levels_option,
     measuring_options,
     metric_option,
     refuse_for_ranges,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_parts, put_tables, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_parts, put_tables, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
+from cranfield.measures.catalogue import NONE
 from cranfield.measures.notes import notes_on_reading
+from cranfield.measures.predicted_ratings import examine_for
 
 if TYPE_CHECKING:
     from cranfield.biases import TimesRandom
@@ -41,12 +44,14 @@ Examples:
   cranfield evaluate --test test.csv a.csv --per-user values.parquet --format json
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
+  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
+@levels_option
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
@@ -96,6 +101,11 @@ Examples:
     show_default=True,
     help="With --times-random or --over-draws: what was ranked, all items or those with a test rating.",
 )
+@click.option(
+    "--migration",
+    metavar="FILE",
+    help="Write where each rating migrates to: true by predicted rating (Parquet, CSV, TSV or JSON).",
+)
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
@@ -104,12 +114,14 @@ Examples:
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
+    levels: str,
     bounds: bool,
-    catalogue: str | None,
+    catalogue: str,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
     candidates: Any,
+    migration: str | None,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -123,12 +135,15 @@ def command(
     **decisions: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
-    if per_user is not None:
-        check_frame_file(per_user)
+    for file in (per_user, migration):
+        if file is not None:
+            check_frame_file(file)
     loaded = measuring.open(engine, memory)
-    averaging = Averaging(**decisions)
-    wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report}
+    wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
+              "--migration": migration}  # fmt: skip
     refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
+    metrics = loaded.at_levels(metrics, levels)
+    averaging = Averaging(**decisions)
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
         if not times_random:
@@ -136,7 +151,7 @@ def command(
         scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
-                  "--catalogue": catalogue}  # fmt: skip
+                  "--catalogue": catalogue != NONE}  # fmt: skip
         scores = _over_draws(
             all_at_once(loaded),
             metrics,
@@ -149,6 +164,11 @@ def command(
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
         put_parts(scores.per_user_parts(), per_user)
+    if migration is not None:
+        whole = all_at_once(loaded)
+        predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
+        assert predictions is not None  # CSE looks at them
+        put_frame(predictions.migration(), migration)
     segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
     times = _times_random(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}

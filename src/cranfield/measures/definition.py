@@ -18,6 +18,7 @@ from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
+from cranfield.measures.sums import Sums
 
 Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ class Definition(Entry[Callable[..., Any]]):
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
         parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
-        number.
+        number, or `Sums` that become one: those can be measured on parts of the users.
     family
         The page of the documentation that holds its formula.
     requires
@@ -74,9 +75,6 @@ class Definition(Entry[Callable[..., Any]]):
         What it needs beside lists and test ratings.
     whole_system
         Whether it is a property of all lists together, as catalogue coverage is.
-    gather
-        For such a one: what makes of the lists the sums that the function is given in their place. The sums of some
-        lists and of others add up (``+``) to those of all. None: the function is given the lists.
     averages_ties
         Whether it has a closed form in expectation over the orders of tied items.
     condensed
@@ -92,12 +90,11 @@ class Definition(Entry[Callable[..., Any]]):
     lower_is_better: bool = False
     needs: tuple[Need, ...] = ()
     whole_system: bool = False
-    gather: Callable[[Judged], Any] | None = None
     averages_ties: bool = False
     condensed: bool = False
 
     common: ClassVar[Mapping[str, Limits]] = {
-        # The lowest relevant rating, in place of the threshold of the whole measurement.
+        # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
         # Whether items without a test rating are taken out of the lists first.
         "condensed": Limits((bool,)),
@@ -286,73 +283,83 @@ class Metric:
 
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
-        if self.definition.gather is not None:
-            return self.of_sums(self.sums(judged), judged.judgments.top_grade)
-        judged = self._view(judged)
-        values = self._computed(judged, judged.judgments.top_grade)
+        if judged.draw is not None:
+            from cranfield.measures.over_draws import expected
+
+            return expected(self, judged)
+        judged, values = self._returned(judged)
         if self.definition.whole_system:
             return float(values)
         per_list = self._checked(values, judged.n_lists)
         return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
 
-    def sums(self, judged: Judged) -> Any:
-        """Return what a property of the whole system is made of; the sums of parts of the users add up."""
-        gather = self.definition.gather
-        if gather is None:
+    def sums(self, judged: Judged) -> Sums:
+        """Return what a property of the whole system is made of, for lists of some of the users."""
+        sums = self._returned(judged)[1]
+        if not isinstance(sums, Sums):
             judged.judgments.need_all_users(str(self))
-            raise SettingError(f"{self} has no sums that add up")
-        return self._in_reach(judged.judgments.top_grade, lambda: gather(self._view(judged)))
+            raise SettingError(f"{self} is not made of sums that add up")
+        return sums
 
-    def of_sums(self, sums: Any, top_grade: float) -> float:
-        """Return the value of a property of the whole system from its sums."""
-        return float(self._computed(sums, top_grade))
-
-    def _view(self, judged: Judged) -> Judged:
-        """Return the lists as the metric looks at them."""
-        parameters = dict(self.parameters)
-        if parameters.get("rel") is not None:
-            judged = judged.at(float(parameters["rel"]))
-        if parameters.get("condensed", self.definition.condensed):
+    def _returned(self, judged: Judged) -> tuple[Judged, Any]:
+        """Return the lists as the metric looks at them, and what its function makes of them."""
+        parameters = {key: value for key, value in self.parameters if key != "dialect"}
+        # What a rating of unrated items is given for looks at them, so at full lists.
+        usual = self.definition.condensed and parameters.get("unrated") is None
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", usual)
+        if rel is not None:
+            judged = self._at_level(judged, float(rel), condensed)
+        if condensed:
             judged = judged.condensed()
         if self.cutoff is not None:
             judged = judged.cut(self.cutoff)
-        return judged if self.definition.averages_ties else judged.with_ties_broken()
+        if not self.definition.averages_ties:
+            judged = judged.with_ties_broken()
+        if self.definition.takes_cutoff:
+            parameters["cutoff"] = self.cutoff
+        return judged, self._computed(judged, parameters)
 
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        """What the function is given beside the lists."""
-        own = {key: value for key, value in self.parameters if key not in ("dialect", "rel", "condensed")}
-        return {**own, "cutoff": self.cutoff} if self.definition.takes_cutoff else own
+    def _at_level(self, judged: Judged, level: float, condensed: bool) -> Judged:
+        """Return the lists at a level of relevance: its threshold, and what the family makes of other items.
 
-    def _computed(self, lists: Any, top_grade: float) -> Any:
+        Errors and agreement look at items of the level alone, and in a graded metric the gain of the others is 0.
+        """
+        if self.dialect is None and self.definition.family == "graded":
+            return judged.gaining_from(level)
+        if self.definition.family not in ("error", "agreement"):
+            return judged.at(level)
+        if not (condensed or judged.is_condensed):
+            raise SettingError(f"{self}: rel looks at items rated {level:g} or more alone; leave it, or unrated, out")
+        return judged.rated_from(level)
+
+    def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
         """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
         if not is_ours(self.definition.function):
-            return self._own_computed(lists, top_grade)
-        values = self._in_reach(top_grade, lambda: self.definition.function(lists, **self._arguments))
-        if np.isinf(values).any():  # sums of some kinds overflow silently
-            raise self._overflow(top_grade)
-        return values
-
-    def _in_reach(self, top_grade: float, compute: Callable[[], Any]) -> Any:
+            return self._own_computed(judged, parameters)
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                return compute()
+                values = self.definition.function(judged, **parameters)
+                # Sums of some kinds overflow silently.
+                infinite = np.isinf(float(values) if isinstance(values, Sums) else values).any()
         except (FloatingPointError, OverflowError) as error:
-            raise self._overflow(top_grade) from error
+            raise self._overflow(judged) from error
+        if infinite:
+            raise self._overflow(judged)
+        return values
 
-    def _own_computed(self, lists: Any, top_grade: float) -> Any:
+    def _own_computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
         """Call a function of the user's own, in which 0/0 may well mean undefined, but an overflow may not."""
         overflows: list[str] = []
         with np.errstate(over="call", call=lambda kind, _: overflows.append(kind)):
-            values = self.definition.function(lists, **self._arguments)
+            values = self.definition.function(judged, **parameters)
         if overflows and np.asarray(values).dtype.kind == "f" and np.isnan(values).any():
-            raise self._overflow(top_grade)
+            raise self._overflow(judged)
         return values
 
-    def _overflow(self, top_grade: float) -> SettingError:
+    def _overflow(self, judged: Judged) -> SettingError:
         return SettingError(
-            f"{self} exceeds the largest number that can be held, for test ratings up to {top_grade:,.15g}; use a "
-            "normalised metric such as nDCG, or ratings on a shorter scale"
+            f"{self} exceeds the largest number that can be held, for test ratings up to "
+            f"{judged.judgments.top_grade:,.15g}; use a normalised metric such as nDCG, or ratings on a shorter scale"
         )
 
     def _checked(self, values: Any, n_lists: int) -> Values:

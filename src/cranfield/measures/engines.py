@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._files import meant
@@ -15,12 +17,13 @@ from cranfield.data import Ratings
 from cranfield.data.parquet import ParquetTable, is_parquet_folder
 from cranfield.data.relevance import threshold_on, threshold_on_scale
 from cranfield.data.sources import is_parquet
-from cranfield.measures.catalogue import catalogue_ids
+from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue
 from cranfield.measures.inputs import as_test
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Measuring
 from cranfield.measures.parts import PartPlan
 from cranfield.measures.plausibility import same_file
+from cranfield.measures.predicted import rating_scale
 from cranfield.measures.ranged import held_bytes, measure_ranges
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
@@ -94,29 +97,28 @@ def measure_tables(
     similarity: Any = None,
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
-    catalogue: Any = None,
+    catalogue: Any = NONE,
     strict: bool = False,
     memory: str | int | None = None,
 ) -> Scores:
     """Measure runs in Parquet tables by ranges of users; the options are those of `measure`."""
     systems = check_system_names([name for tables in runs for name in tables.systems])
     _refuse_same_file(runs, test)
+    grades = np.asarray(test.grades, dtype=np.float64)
     if isinstance(test, Ratings):
-        lowest, highest = float(test.values.min(initial=0.0)), float(test.values.max(initial=0.0))
         threshold = threshold_on(test, measuring.threshold, train)
     else:
-        lowest, highest = test.extremes()
-        threshold = threshold_on_scale(lowest, highest, measuring.threshold, train)
+        threshold = threshold_on_scale(float(grades[0]), float(grades[-1]), measuring.threshold, train)
     plan = PartPlan(
-        measuring,
+        measuring.on_scale(rating_scale(grades, train)),
         threshold,
-        (lowest, highest),
+        grades,
         negative_grades=negative_grades,
         bounds=bounds,
         strict=strict,
         train=train,
         similarity=similarity,
-        catalogue=None if catalogue is None else catalogue_ids(catalogue, train),
+        catalogue=None if is_no_catalogue(catalogue) else catalogue_ids(catalogue, train),
         several=len(systems) > 1,
     )
     return measure_ranges(runs, test, plan, memory_limit(memory))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cranfield._numbers import count_text
 from cranfield._phrases import listed
 from cranfield._record import Step
 from cranfield.data import Ratings
@@ -26,7 +27,7 @@ _SENTENCES: Mapping[str, str] = {
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
-    "recommended items unknown to the test set": "{n} that the test set does not know, counted as unjudged",
+    "recommended items unknown to the test set": "{n} that nobody rated in the test set",
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
@@ -126,11 +127,8 @@ def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator
     count, without = negative_grades_of(test)
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
     if reading == "judged" and count and is_qrels:
-        grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0"
-        yield (
-            f"{grades}, read as judged and not relevant; some collections mean pooled and not judged: see "
-            "negative_grades"
-        )
+        grades = f"{count_text(count, 'test grade')} below 0, read as"
+        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
     elif reading != "judged":
         yield from on_unread_grades(count, without, reading)
 
@@ -148,7 +146,7 @@ def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Itera
     """Yield how many grades below 0 are not judged, and how many users have no other."""
     if not count:
         return
-    grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0, read as"
+    grades = f"{count_text(count, 'test grade')} below 0, read as"
     many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
     gone = f"; {many} not measured" if without else ""
     yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"
@@ -187,7 +185,7 @@ def _on_judgments(graded: Graded) -> Iterator[str]:
 def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
     for name, sentence in _SENTENCES.items():
         if counts.get(name):
-            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}{'' if counts[name] == 1 else 's'}")
+            yield sentence.format(n=count_text(counts[name], _THINGS[name]))
 
 
 def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._record import Step
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
@@ -18,6 +19,7 @@ from cranfield.measures.joined_scores import join_scores
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judged
+from cranfield.measures.levels import levels_note
 from cranfield.measures.measuring import Measuring, measure_judged
 from cranfield.measures.notes import Graded, notes_on, notes_on_whom, on_unread_grades
 from cranfield.measures.plausibility import (
@@ -35,6 +37,7 @@ from cranfield.measures.plausibility import (
     refuse_other_users,
     same_lists_note,
 )
+from cranfield.measures.predicted import check_scores, rating_scale
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.tallies import RatingsTally, SystemTally
@@ -49,8 +52,8 @@ class PartPlan:
     ----------
     measuring
         The metrics and the kind of lists.
-    threshold, scale
-        The lowest relevant rating, and the lowest and the highest rating of the whole test set.
+    threshold, grades
+        The lowest relevant rating, and the distinct ratings of the whole test set, ascending.
     negative_grades, bounds, strict
         As for `measure`.
     train, similarity
@@ -63,7 +66,7 @@ class PartPlan:
 
     measuring: Measuring
     threshold: float
-    scale: tuple[float, float]
+    grades: NDArray[np.float64]
     negative_grades: NegativeGrades = "judged"
     bounds: bool = False
     strict: bool = False
@@ -79,7 +82,7 @@ class PartPlan:
     @property
     def top_grade(self) -> float:
         """The highest rating there is."""
-        return max(self.scale[1], 0.0)
+        return float(self.grades.max(initial=0.0))
 
     @property
     def whole(self) -> list[Metric]:
@@ -149,7 +152,7 @@ def _judgments(test: Ratings, plan: PartPlan) -> Judgments | None:
     if not len(test) or (reading != "judged" and not (test.values >= 0).any()):
         return None
     judgments = Judgments.of(test, plan.threshold, reading)
-    return replace(judgments, negative_grades=reading, scale_of_all=plan.scale)
+    return replace(judgments, negative_grades=reading, grades_of_all=plan.grades)
 
 
 def _sums(judged: Judged, plan: PartPlan) -> tuple[Any, ...]:
@@ -200,6 +203,10 @@ def put_together(gathered: Gathered, plan: PartPlan, histories: Sequence[History
     test, systems = gathered.test, gathered.systems
     assert test is not None  # there is a part
     warnings = accepted(list(_warnings(gathered, plan, histories)), strict=plan.strict)
+    scale, of_predictions = rating_scale(plan.grades, plan.train), plan.measuring.of_predictions
+    for system in systems if of_predictions else ():
+        if system.rated_scores is not None:
+            check_scores(system.ranked.name, system.ranked.only_ranks, system.rated_scores, scale, of_predictions)
     ranked = [_whole_ranked(system, test.items.ids) for system in systems]
     counts = [{**of_run.counts, **_counts(system, test)} for of_run, system in zip(ranked, systems)]
     if not gathered.scores:
@@ -210,6 +217,7 @@ def put_together(gathered: Gathered, plan: PartPlan, histories: Sequence[History
     unread = on_unread_grades(test.negative, test.unread, plan.negative_grades)
     notes = tuple(unread) if plan.negative_grades != "judged" else ()
     graded = Graded(notes, plan.top_grade, plan.threshold, test.lists, test.without_relevant)
+    of_levels = [] if plan.measuring.levels == "none" else [levels_note(scale)]
     strangers = {item for of_run in ranked for item in of_run.unknown_items}
     catalogue = max(len(test.items.ids) + len(strangers), 1)
     step = joined.step
@@ -220,7 +228,7 @@ def put_together(gathered: Gathered, plan: PartPlan, histories: Sequence[History
         catalogue="the data" if all(of_run.shares_items for of_run in ranked) else "test and lists",
         counts={of_run.name: count for of_run, count in zip(ranked, counts)},
         made_for=notes_on_whom([of_run for of_run, served in zip(ranked, covered) if not served.all()]),
-        notes=(*warnings, *notes_on(ranked, counts, graded, wanted)),
+        notes=(*warnings, *of_levels, *notes_on(ranked, counts, graded, wanted)),
         warnings=warnings,
         step=Step(step.action, {**step.settings, "parts": gathered.parts}, step.effect, step.notes),
     )
@@ -252,7 +260,7 @@ def _overall(systems: Sequence[SystemTally], plan: PartPlan) -> Any:
     values = np.full((len(systems), len(wanted)), np.nan)
     for s, system in enumerate(systems):
         for metric, sums in zip(whole, system.sums):
-            values[s, wanted.index(metric)] = metric.of_sums(sums, plan.top_grade)
+            values[s, wanted.index(metric)] = float(sums)
     return values
 
 
@@ -310,10 +318,10 @@ def _with_catalogue(scores: Scores, systems: Sequence[SystemTally], test: Rating
     assert plan.catalogue is not None
     # An item with a test rating exists, whatever the catalogue says.
     outside = [_outside(system, test.items.ids, plan) for system in systems]
-    return with_outside(scores, outside)
+    return with_outside(scores, *zip(*outside))
 
 
-def _outside(system: SystemTally, rated: Vocabulary, plan: PartPlan) -> Outside:
+def _outside(system: SystemTally, rated: Vocabulary, plan: PartPlan) -> tuple[Outside, NDArray[np.float64]]:
     assert plan.catalogue is not None
     ids = system.items.ids
     strange = np.logical_and(*(known.codes(ids.all) == UNKNOWN for known in (plan.catalogue, rated)))
@@ -326,4 +334,4 @@ def _outside(system: SystemTally, rated: Vocabulary, plan: PartPlan) -> Outside:
     shares = np.divide(there, held, out=np.full(len(held), np.nan), where=held > 0)[rows]
     items = np.flatnonzero(strange & (system.items.counts[1] > 0))
     examples = tuple(str(name) for name in ids.text.gather(items[:3]))
-    return Outside(shares, int(there[1]), len(items), int(held[1]), examples)
+    return Outside(int(there[1]), int(held[1]), len(items), examples), shares

@@ -25,6 +25,8 @@ from cranfield.rankings.run import Run
 
 # So many ids that one side lacks are kept, to show how they are written.
 _UNMET = 2000
+# So many scores tell whether they are ratings.
+_SCORES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,8 @@ class SystemTally:
         A number that is the same for the same lists; 0 where nobody asks.
     sums
         What metrics of the whole system are made of.
+    rated_scores
+        The scores of some rated items, where they are taken for predicted ratings; else None.
     """
 
     ranked: Ranked
@@ -108,6 +112,7 @@ class SystemTally:
     is_copy: bool = True
     digest: int = 0
     sums: tuple[Any, ...] = ()
+    rated_scores: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -136,6 +141,7 @@ class SystemTally:
             is_copy(judged, run, at_least=0) if judged is not None else not len(run.items),
             _digest(run) if digest else 0,
             sums,
+            None if judged is None else _rated_scores(run, judged),
         )
 
     def __add__(self, other: SystemTally) -> SystemTally:
@@ -151,6 +157,7 @@ class SystemTally:
             self.is_copy and other.is_copy,
             self.digest + other.digest,
             tuple(mine + theirs for mine, theirs in zip(self.sums, other.sums)) or self.sums or other.sums,
+            _some_scores(self.rated_scores, other.rated_scores),
         )
 
 
@@ -163,6 +170,18 @@ def _item_counts(run: Run, judged: Judged | None, cutoffs: Sequence[int]) -> NDA
     measured = listed if entries.items is run.items else np.bincount(entries.items, minlength=n)
     down_to = [np.bincount(entries.items[entries.ranks <= cutoff], minlength=n) for cutoff in cutoffs]
     return np.stack([listed, measured, *down_to])
+
+
+def _rated_scores(run: Run, judged: Judged) -> NDArray[np.float64] | None:
+    if run.predictions is not None or run.scores is None or run.made_scores or judged.places is None:
+        return None
+    return run.scores[judged.places[:_SCORES]]
+
+
+def _some_scores(scores: NDArray[np.float64] | None, others: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    if scores is None or others is None or len(scores) >= _SCORES:
+        return others if scores is None else scores
+    return np.concatenate([scores, others])[:_SCORES]
 
 
 def _some(ids: pl.Series, others: pl.Series) -> pl.Series:

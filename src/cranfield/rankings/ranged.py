@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
@@ -25,7 +27,7 @@ from cranfield.rankings.layouts import choose_layout
 from cranfield.rankings.lists import check_ties
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.qrels import columns_of_test
-from cranfield.rankings.read import read_run, record_of_run
+from cranfield.rankings.read import about_run, name_of_run, read_run
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.table import RunTable
@@ -52,8 +54,8 @@ class RunTables:
         What orders items of equal score.
     has_scores
         Whether any score is a number; if not, ranks order the lists.
-    draws, made_for
-        As in `Run`.
+    about
+        What a record beside the file says of the run, by the names of its fields.
     """
 
     table: ParquetTable
@@ -63,8 +65,7 @@ class RunTables:
     roles: Mapping[str, str]
     ties: Any
     has_scores: bool = True
-    draws: bool = False
-    made_for: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def opened(
@@ -94,7 +95,7 @@ class RunTables:
         column = roles.get("system") if {"user", "item"} <= roles.keys() and name is None else None
         systems = () if column is None else _systems(table, column)
         if column is None or (among_others and len(systems) == 1):
-            systems, column = (name or record_of_run(path).name or system_name(path),), None
+            systems, column = (name or name_of_run(path),), None
         head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
         layout, found = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
@@ -102,8 +103,8 @@ class RunTables:
                 f"{path} holds one-relevant lists, which are measured in memory alone; raise --memory (memory=...)"
             )
         roles = {role: place for role, place in found.items() if role != "system"}
-        known = record_of_run(path)
-        runs = cls(table, systems, column, layout.name, roles, ties, True, known.draws, known.made_for)
+        about = {} if column is not None else about_run(path)
+        runs = cls(table, systems, column, layout.name, roles, ties, True, about)
         return replace(runs, has_scores=runs._any_score())
 
     @property
@@ -154,7 +155,7 @@ class RunTables:
         if frame.is_empty():
             return self._empty(name, frame)
         run = read_run(self._ordered(frame), name=name, format=self.layout, ties=self.ties, **self._given)
-        return replace(run, draws=self.draws, made_for=self.made_for, history=self.history)
+        return replace(run, history=self.history, **self.about)
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -184,6 +185,7 @@ class RunTables:
             scores=scores,
             ties=self.ties,
             history=self.history,
+            **self.about,
         )
 
     def check(self) -> None:
@@ -282,19 +284,20 @@ class HeldOutTable:
         settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
         return (Step("read_test", settings),)
 
-    def extremes(self) -> tuple[float, float]:
-        """Return the lowest and the highest rating."""
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """Return the distinct ratings, ascending."""
         if "rating" not in self.roles:
-            return 1.0, 1.0
-        low, high = np.inf, -np.inf
+            return np.ones(1)
+        grades = np.zeros(0)
         for _, frame in self.table.batches([self.roles["rating"]], BATCH):
             try:
                 values = as_ratings(frame.to_series())
             except Fault:
                 self.check()
                 raise
-            low, high = min(low, float(values.min())), max(high, float(values.max()))
-        return low, high
+            grades = np.union1d(grades, values.astype(np.float64))
+        return grades
 
     def ratings(self, frame: pl.DataFrame) -> Ratings:
         """Return the ratings of some users, given all rows of these users.

@@ -20,6 +20,7 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
+from cranfield.measures.sums import Sums
 
 _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
 
@@ -51,20 +52,28 @@ class Exposure:
         return np.bincount(codes[known], weights=times, minlength=len(self.catalogue)).astype(np.int64)
 
 
-_of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True, gather=Exposure.of)
+_of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True)
 
 
-@_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
-def item_coverage(exposure: Exposure) -> float:
-    """Catalogue coverage: the share of the catalogue that stands in at least one list."""
+def _share_shown(exposure: Exposure) -> float:
     times = exposure.of_catalogue
     return float(np.count_nonzero(times) / len(times)) if len(times) else float("nan")
 
 
-@_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
-def aggregate_diversity(exposure: Exposure) -> float:
-    """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
+@_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
+def item_coverage(judged: Judged) -> Sums:
+    """Catalogue coverage: the share of the catalogue that stands in at least one list."""
+    return Sums(Exposure.of(judged), _share_shown)
+
+
+def _number_shown(exposure: Exposure) -> float:
     return float(np.count_nonzero(exposure.shown.counts))
+
+
+@_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
+def aggregate_diversity(judged: Judged) -> Sums:
+    """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
+    return Sums(Exposure.of(judged), _number_shown)
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
@@ -74,34 +83,46 @@ def _inequality(exposure: NDArray[np.int64]) -> float:
     return float(((2.0 * np.arange(1, n + 1) - n - 1.0) @ ascending) / total) if total > 0 else float("nan")
 
 
-@_of_all_lists("Gini", lower_is_better=True)
-def gini(exposure: Exposure) -> float:
-    """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
-
-    G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
-    """
+def _gini(exposure: Exposure) -> float:
     times = exposure.of_catalogue
     return _inequality(times) / max(len(times), 1)
 
 
-@_of_all_lists("GiniDiversity")
-def gini_diversity(exposure: Exposure) -> float:
-    """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
+@_of_all_lists("Gini", lower_is_better=True)
+def gini(judged: Judged) -> Sums:
+    """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
-    1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
+    G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
     """
+    return Sums(Exposure.of(judged), _gini)
+
+
+def _gini_diversity(exposure: Exposure) -> float:
     times = exposure.of_catalogue
     return 1.0 - _inequality(times) / (len(times) - 1) if len(times) > 1 else float("nan")
 
 
-@_of_all_lists("Entropy")
-def entropy(exposure: Exposure) -> float:
-    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
+@_of_all_lists("GiniDiversity")
+def gini_diversity(judged: Judged) -> Sums:
+    """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
+
+    1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
+    """
+    return Sums(Exposure.of(judged), _gini_diversity)
+
+
+def _entropy(exposure: Exposure) -> float:
     times = exposure.of_catalogue
     if times.sum() == 0:
         return float("nan")
     share = times[times > 0] / times.sum()
     return float(-(share @ np.log2(share))) + 0.0
+
+
+@_of_all_lists("Entropy")
+def entropy(judged: Judged) -> Sums:
+    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
+    return Sums(Exposure.of(judged), _entropy)
 
 
 # A spelling has None for ``none``.

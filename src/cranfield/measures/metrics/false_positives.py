@@ -38,9 +38,7 @@ def _turned_round(judged: Judged) -> Judged:
     def make() -> Judged:
         judgments = judged.judgments
         threshold = float(np.nextafter(-judgments.threshold, np.inf))
-        scale = None if judgments.scale_of_all is None else (-judgments.scale_of_all[1], -judgments.scale_of_all[0])
-        turned = judgments.changed(grades=-judgments.grades, threshold=threshold, scale_of_all=scale)
-        return replace(judged, judgments=turned, _views={})
+        return replace(judged, judgments=judgments.regraded(np.negative, threshold=threshold), _views={})
 
     return judged.once("turned round", make)
 
