@@ -98,11 +98,12 @@ class FrameTable:
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
     """Return the table of a Parquet file, given by its path or open for reading, or of a folder of such files."""
-    if isinstance(source, Path):
+    if isinstance(source, Path) and source.is_dir():
         files = ParquetTable(source)
         table, size = FrameTable(files.frame(), label), files.file_bytes
     else:
-        table, size = FrameTable(scan_parquet(source), label), len(source.getbuffer())
+        table = FrameTable(scan_parquet(source), label)
+        size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
     table.check_size(unpack_limit(size))
     return table
 
