@@ -45,7 +45,7 @@ def run(files, cranfield):
 def test_a_sentence_and_a_table_are_printed(run):
     out = run("-m", "P@5")
     assert out.startswith("P@5: good is best (")
-    assert "test: permutation; correction: max_t" in out
+    assert "permutation test; correction: max_t" in out
     assert "better/equal/worse" in out
 
 
