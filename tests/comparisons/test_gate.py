@@ -34,7 +34,9 @@ def test_a_system_is_shown_undecided_or_worse():
     assert outcomes == {"new": "shown", "noisy": "undecided", "bad": "worse"}
     together = result.no_worse(than="old", by="2%")
     assert (bool(together), together.outcome) == (False, "worse")
-    assert together.sentences[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
+    assert (
+        together.sentences[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
+    )
     assert bool(result.no_worse("new", than="old", by="2%"))
     assert "undecided: noisy (" in str(result.no_worse("noisy", than="old", by="2%"))
     assert result.better("old", than="bad").outcome == "shown"

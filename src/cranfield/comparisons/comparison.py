@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -451,8 +451,8 @@ class Comparison:
                     number_text(row["mean_a"]),
                     number_text(row["mean_b"]),
                     number_text(row["difference"], sign="+"),
-                    _ends(row["lower"], row["upper"]),
-                    _relative(row),
+                    ends_text(row["lower"], row["upper"]),
+                    share_text(row),
                     number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
@@ -549,17 +549,24 @@ class Comparison:
         return said + self.table().html()
 
 
-def _ends(lower: float, upper: float, digits: int = 4) -> str:
-    """Return an interval in brackets; a dash where there is none."""
-    if np.isnan([lower, upper]).any():
+def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
+    """Return an interval in brackets; a dash where there is none.
+
+    Examples
+    --------
+    >>> ends_text(-0.01, 0.02), ends_text(None, float("nan"))
+    ('[-0.0100, +0.0200]', '–')
+    """
+    if lower is None or upper is None or np.isnan([lower, upper]).any():
         return DASH
     return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
 
 
-def _relative(row: dict[str, Any]) -> str:
-    """Return a relative difference with its interval, in percent."""
+def share_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference of a row of `Comparison.frame` with its interval, in percent."""
     share = percent_text(row["relative"], " %", sign="+")
-    ends = _ends(100 * row["relative_lower"], 100 * row["relative_upper"], 1)
+    lower, upper = (None if end is None else 100 * end for end in (row["relative_lower"], row["relative_upper"]))
+    ends = ends_text(lower, upper, 1)
     return share if ends == DASH else f"{share} {ends}"
 
 

@@ -30,7 +30,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
-        notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
+        notes=_notes(folds, repetitions),
         warnings=tuple(dict.fromkeys(note for fold in folds for note in fold.warnings)),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
@@ -39,6 +39,17 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
     )
+
+
+def _notes(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> tuple[str, ...]:
+    """Return the notes of all folds: what holds for all of them once, else with the fold that it is of."""
+    times = list(repetitions or [0] * len(folds))
+    notes = dict.fromkeys(note for fold in folds for note in fold.notes if all(note in other.notes for other in folds))
+    for place, fold in enumerate(folds):
+        within = f"fold {times[:place].count(times[place]) + 1}" if times.count(times[place]) > 1 else ""
+        which = ", ".join(filter(None, [f"repetition {times[place] + 1}" if len(set(times)) > 1 else "", within]))
+        notes |= dict.fromkeys(f"{which}: {note}" for note in fold.notes if note not in notes)
+    return tuple(notes)
 
 
 def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:

@@ -152,6 +152,23 @@ class Scores:
         return "user" if len(np.unique(self.users)) == self.n_lists else "list"
 
     @property
+    def whom(self) -> str:
+        """Who was measured, in words: ``940 users``, or ``298 users in 3 repetitions``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+        >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
+        '2 users'
+        """
+        users = len(np.unique(self.users))
+        said = f"{users:,} user{'' if users == 1 else 's'}"
+        if self.repetitions is not None:
+            return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
+        return said if users == self.n_lists else f"{said} with {self.n_lists:,} lists"
+
+    @property
     def user_coverage(self) -> NDArray[np.float64]:
         """For each system the share of lists it gives."""
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)

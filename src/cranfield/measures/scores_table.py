@@ -134,7 +134,7 @@ def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64
 def _caption(scores: Scores, averaging: Averaging) -> str:
     settings = scores.step.settings
     parts = [
-        _units(scores, scores.n_lists),
+        scores.whom,
         f"{settings.get('lists', 'full')} lists",
         *([scores.relevance] if scores.relevance else []),
         *_averaged(scores, averaging),

@@ -238,9 +238,10 @@ def against_truth(
     lengths = [min(_LETTER * sizes["size"] * len(system), sizes["name"]) for system in order]
     places = [(x.place(measured[system]), y.place(truth[system])) for system in order]
     rows = [
-        {"system": system, "measured": measured[system], "truth": truth[system], "left": left, "level": y.value(level)}
-        for system, (left, level) in zip(order, _beside(places, lengths, sizes["size"], height))
-    ]
+        {"system": system, "measured": measured[system], "truth": truth[system], "left": left, "level": y.value(level),
+         "edge": x.value(place[0] + (-_GAP if left else _GAP)), "is_moved": level != place[1]}
+        for system, place, (left, level) in zip(order, places, _beside(places, lengths, sizes["size"], height))
+    ]  # fmt: skip
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
         tooltip=tips(system="system", measured=(f"{name}", ".4f"), truth=("true value", ".4f")),
@@ -255,7 +256,10 @@ def against_truth(
         .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
         for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    return _styled(alt.layer(points, *names), style).properties(width=width, height=height)
+    # A name that stands higher or lower than its point is joined to it by a line.
+    lines = base.transform_filter("datum.is_moved").mark_rule(color=MUTED, strokeWidth=0.8)
+    lines = lines.encode(x2="edge:Q", y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis), y2="level:Q")
+    return _styled(alt.layer(lines, points, *names), style).properties(width=width, height=height)
 
 
 @dataclass(frozen=True)
