@@ -42,6 +42,17 @@ def rounded(value: float, digits: int) -> float:
     return round(value, digits) + 0.0
 
 
+def count_text(number: int, thing: str) -> str:
+    """Return how many things there are, as people say it.
+
+    Examples
+    --------
+    >>> count_text(1, "user"), count_text(2000, "user")
+    ('1 user', '2,000 users')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def amount_text(value: float) -> str:
     """Return a number with thousands marked, and three decimals at the most unless it is tiny.
 

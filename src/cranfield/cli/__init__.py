@@ -23,6 +23,7 @@ _COMMANDS = {
     "split": "Divide ratings into training and test files.",
     "check-split": "Examine a split, whatever tool made it: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
+    "calibrate": "Make predicted ratings of the scores of ranked lists.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
+from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Table
@@ -26,6 +27,7 @@ from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
+    from cranfield.measures.catalogue import Outside
     from cranfield.measures.segments import Segments
 
 LEVEL = 0.95
@@ -66,6 +68,8 @@ class Scores:
     nonexistent
         systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
         not in it. They are not among the unjudged ones.
+    outside_catalogue
+        For each system, what its whole lists hold that is not in the catalogue; empty without a catalogue.
     item_coverage, catalogue
         For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
@@ -133,6 +137,7 @@ class Scores:
     made_for: tuple[str, ...] = ()
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     nonexistent: NDArray[np.float64] | None = None
+    outside_catalogue: tuple[Outside, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -163,7 +168,7 @@ class Scores:
         '2 users'
         """
         users = len(np.unique(self.users))
-        said = f"{users:,} user{'' if users == 1 else 's'}"
+        said = count_text(users, "user")
         if self.repetitions is not None:
             return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
         return said if users == self.n_lists else f"{said} with {self.n_lists:,} lists"

@@ -10,6 +10,7 @@ from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
+from cranfield.rankings.calibrating import hold_out
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import each_system, fit_each, fitted, jobs_for, jobs_wanted, movable, of_this_package
 from cranfield.rankings.ranker import Ranker, RunColumns, rank
@@ -121,8 +122,9 @@ def timed_each(
     jobs: int | None = None,
 ) -> Iterator[Done]:
     """Do as `recommend_each` does, and give the place of each system and the seconds that it took with its run."""
-    named = named_systems(systems, check.whole("seed", seed, at_least=0))
-    ranker = Ranker.of(split, serving, ranking or Ranking(), seed)
+    named, ranking = named_systems(systems, check.whole("seed", seed, at_least=0)), ranking or Ranking()
+    held_out = None if ranking.calibration == "none" else hold_out(split, seed)
+    ranker = Ranker.of(split, serving, ranking, seed, held_out)
     if ranker.profiles is not None:
         for name, system in named.items():
             from_profiles(name, system)  # refused before anything is trained

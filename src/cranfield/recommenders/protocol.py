@@ -16,7 +16,8 @@ class Recommender(Protocol):
 
     Seen items, candidates, gaps and cut-offs are not its business: the ranking stage takes care of them.
 
-    It may also offer `GivesLists.top`, and to be kept as a file, ``save(path)`` and ``load(path)``.
+    It may also offer `GivesLists.top`, `ScoresPairs.score_pairs`, and to be kept as a file, ``save(path)`` and
+    ``load(path)``. With an attribute ``predicts_ratings`` it says whether its scores are predicted ratings.
     """
 
     def fit(self, train: Ratings) -> Self:
@@ -71,4 +72,13 @@ class ScoresProfiles(Recommender, Protocol):
             A sparse matrix in rows (CSR): one row per profile, one column per item code of the training vocabulary,
             ratings as entries.
         """
+        ...
+
+
+@runtime_checkable
+class ScoresPairs(Recommender, Protocol):
+    """A recommender that can score single pairs of a user and an item without scoring all items."""
+
+    def score_pairs(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
         ...

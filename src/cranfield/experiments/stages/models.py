@@ -14,7 +14,7 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages.data import DATA, VOCABULARIES
 from cranfield.experiments.stages.searches import parameters_of, spelling_of
-from cranfield.experiments.stages.splits import SPLITS, split_of
+from cranfield.experiments.stages.splits import SPLITS, training_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_system
 from cranfield.rankings.fitting import fit_each, fitted
@@ -37,8 +37,11 @@ class _Models(Stage[Recommender]):
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
         splits = line.artifact(SPLITS, unit).facts.get("splits")
+        parts = {} if splits is None else splits[unit.fold]["fingerprints"]
+        # Where the split has no validation part, one is held out of the training part for calibrations.
+        held_out = line.decisions.calibration != "none" and "validation" not in parts
         return {
-            "train": None if splits is None else splits[unit.fold]["fingerprints"]["train"],
+            "train": parts.get("train"),
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
             # A model of cranfield's own knows these alone; one that was kept before may have seen the test part's too.
             "known": "users and items with training ratings",
@@ -46,6 +49,7 @@ class _Models(Stage[Recommender]):
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),
             "seed": line.seed(unit),
+            **({"held out": True} if held_out else {}),
         }
 
     def make_each(
@@ -57,7 +61,7 @@ class _Models(Stage[Recommender]):
             if not wanted:
                 continue
             spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
-            for done in fit_each(split_of(line, part).train, spelled, seed=line.seed(part), jobs=line.jobs):
+            for done in fit_each(training_of(line, part), spelled, seed=line.seed(part), jobs=line.jobs):
                 name = wanted[done.place]
                 yield name, partial(_save, line, missing[name], done.result), done.seconds
 
@@ -70,11 +74,11 @@ class _Models(Stage[Recommender]):
         artifact = line.artifact(self, unit)
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
-        train = split_of(line, unit).train
+        train = training_of(line, unit)
         return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
 
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
-        return fitted(recommender(spelling_of(line, unit), line.seed(unit)), split_of(line, unit).train)
+        return fitted(recommender(spelling_of(line, unit), line.seed(unit)), training_of(line, unit))
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         if names_code(unit.system.spelling):

@@ -31,6 +31,8 @@ class _Searches(Stage[None]):
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         tuning, decisions = _tuning(unit), decided(line, unit)
+        # A search measures lists that are drawn, also where the experiment takes the expectation over draws.
+        ranking = decisions.with_(draws="sampled").ranking
         metric = tuning.metric or decisions.metrics[0]
         return {
             "split": line.artifact(SPLITS, unit).digest,
@@ -41,7 +43,7 @@ class _Searches(Stage[None]):
             "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],
             "asked": {
                 **decisions.serving.as_dict(),
-                **decisions.ranking.as_dict(),
+                **ranking.as_dict(),
                 "threshold": decisions.measuring.threshold,
             },
             "seed": line.seed(unit),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._numbers import count_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.reports.markup import paragraphs
@@ -25,7 +26,9 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
         tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
     others = [sentence for sentence in every if sentence not in said]
     folded = f"<details><summary>The other metrics</summary>{paragraphs(others)}</details>" if others else ""
-    whom = f"{_count(len(scores.systems), 'system')} on {scores.whom} by {_count(len(scores.metrics), 'metric')}"
+    whom = (
+        f"{count_text(len(scores.systems), 'system')} on {scores.whom} by {count_text(len(scores.metrics), 'metric')}"
+    )
     markup = f'<div class="verdict">{paragraphs(said)}{folded}</div>' + paragraphs([f"{whom}; {tested}."])
     return Section("verdict", "The verdict", markup)
 
@@ -33,10 +36,6 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
 @on_page(10)
 def _on_page(reported: Reported) -> Section:
     return verdict(reported.scores, reported.comparison, reported.averaging)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
