@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cranfield._phrases import listed
 from cranfield.audits.chance import SeedNoise
@@ -69,8 +69,15 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
 
 
 def _joint_of_question(answer: QuestionAnswer) -> str:
-    p = answer.corrected
-    return f". Their joint test: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
+    p, name = _tested(answer)
+    return f". Their {name}: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
+
+
+def _tested(answer: QuestionAnswer) -> tuple[Mapping[str, float], str]:
+    """Return the p-values to rely on, and the name of their test: that with seeds, where any were opened."""
+    if answer.corrected_retrained:
+        return answer.corrected_retrained, "joint test with the spread of seeds"
+    return answer.corrected, "joint test"
 
 
 def _shares(grid: Grid, pair: PairAudit, answer: QuestionAnswer) -> str:
@@ -105,11 +112,11 @@ def _chance(share: LeadShare) -> str:
 def _joint(answer: QuestionAnswer, alpha: float) -> str:
     if answer.joint is None:
         return ""
-    joint, p = answer.joint, answer.corrected or answer.joint.p
+    joint, (p, name) = answer.joint, _tested(answer)
     sentence = (
         f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the other "
         f"(without any difference {share_text(joint.expected['either'])} on average, and "
-        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; joint test, p {_p(p['either'])}"
+        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {name}, p {_p(p['either'])}"
     )
     if p["either"] < alpha <= p["median"]:
         return (
@@ -224,9 +231,12 @@ def _rule(pair: PairAudit) -> str:
 
 
 def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
-    text = "The joint test takes the trained models as given and says nothing about retraining"
+    """Say what seeds do, or that nothing is known of it."""
     if not grid.of_kind("chance"):
-        return f"{text}; no chance option (a seed) was opened that would show it."
+        return (
+            "No seed was opened, so all of this holds for these trained models: two trainings of the same algorithm "
+            "can differ significantly too. Open training_seed or split_seed to see how often they do here."
+        )
     own = [
         f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "
         f"that differ in {each.decision} alone"
@@ -234,12 +244,13 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
         if each.system in pair.systems
     ]
     own.append(f"chance alone turns the winner in {share_text(pair.turned_by_chance)} of the set-ups")
-    p = pair.answer().corrected_retrained
+    p = pair.answer().corrected
     if p:
         own.append(
-            f"with the spread of chance added, the joint test has p {_p(p['either'])} (median z, p {_p(p['median'])})"
+            f"without the spread of seeds, that is for these trained models alone, the joint test has p "
+            f"{_p(p['either'])} (median z, p {_p(p['median'])})"
         )
-    return f"{text}: {'; '.join(own)}."
+    return f"What retraining does: {'; '.join(own)}."
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -238,6 +238,14 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
     return datasets.load(source, part=part)
 
 
+def is_in_parts(source: str) -> bool:
+    """Tell whether a source is the name of a dataset with a training and a test part."""
+    from cranfield.data import datasets
+
+    named = not Path(source).exists() and source.lower() in datasets.known()
+    return named and datasets.find(source.lower()).parts == ("train", "test")
+
+
 def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
     """Read what a service would have observed, and all judgments: two parts of a dataset, or the column ``known``."""
     from cranfield.data import datasets
