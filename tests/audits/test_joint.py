@@ -45,9 +45,13 @@ def test_p_values_count_the_draws_that_reach_the_observed_statistic():
     by_signs = _drawn(draws, user_signs, 40) @ (x / np.sqrt(np.square(x).sum(axis=1))[:, None]).T
     by_users = (counts @ centred.T) / np.sqrt(counts @ np.square(centred).T)
     observed = _statistics(z_of(x)[None], 40)
-    expected = [
-        (1 + (_statistics(z, 40) >= observed * (1 - 1e-5)).sum(axis=1)) / (1 + draws) for z in (by_signs, by_users)
-    ]
+    expected = []
+    for z in (by_signs, by_users):
+        drawn = _statistics(z, 40)
+        reached = drawn >= observed * (1 - 1e-5)
+        tied = np.isclose(drawn[2], observed[2])  # then the mean |z| decides
+        reached[2] &= ~tied | (abs(z).mean(axis=1) >= abs(z_of(x)).mean() * (1 - 1e-5))
+        expected.append((1 + reached.sum(axis=1)) / (1 + draws))
     tested = _test(x, draws=draws, seed=3)
     assert list(tested.p.values()) == pytest.approx(np.max(expected, axis=0))
     assert list(tested.observed.values()) == pytest.approx(observed[:, 0])
@@ -114,6 +118,13 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
         monkeypatch.setattr(settings, "threads", threads)
         results.append(asdict(_test(x, draws=900)))
     assert results[0] == results[1] == results[2]
+
+
+def test_a_share_of_all_universes_is_told_from_others_by_the_mean_z():
+    x = np.random.default_rng(7).normal(1.0, 1, size=(1, 200)).astype(np.float32)
+    tested = _test(x, draws=999)
+    assert tested.observed["either"] == 1
+    assert tested.p["either"] == tested.p["median"] == 1 / 1000
 
 
 def test_a_scope_is_tested_as_if_it_stood_alone():

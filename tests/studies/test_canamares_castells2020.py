@@ -48,13 +48,13 @@ def test_targets_are_drawn_outside_the_test_set_and_training_items_leave_them(wo
     rankers = _rankers(split, seed=0)
     users = rankers[0].users
     trained, tested = split.train.user_counts[users], split.test.user_counts[users]
-    sizes = [np.diff(ranker.targets.drawn.indptr) for ranker in rankers[::2]]
+    sizes = [np.diff(ranker.targets.drawn.indptr) for ranker in rankers[: len(SIZES)]]
     for size, unrated in zip(SIZES, sizes):
         assert (unrated <= np.minimum(size, world.n_items - trained - tested)).all()
     expected = 20 * (1 - trained / (world.n_items - tested))
     assert sizes[SIZES.index(20)].sum() == pytest.approx(expected.sum(), rel=0.05)
     assert (sizes[-1] == world.n_items - trained - tested).all()
-    first = [set(ranker.targets.drawn.cells(users[:1])[1].tolist()) for ranker in rankers[::2]]
+    first = [set(ranker.targets.drawn.cells(users[:1])[1].tolist()) for ranker in rankers[: len(SIZES)]]
     assert all(fewer <= more for fewer, more in pairwise(first))
 
 

@@ -5,7 +5,8 @@ statistics of the z = Σx/√Σx² (`Terms`) of the distinct universes are teste
 
 - ``median``: |median z|;
 - ``net``: the share of universes where one system is significantly better minus the share where the other is, absolute;
-- ``either``: the share of universes where one is significantly better, one way or the other;
+- ``either``: the share of universes where one is significantly better, one way or the other; where two shares are
+  equal, as they often are with few universes, the one with the larger mean |z| counts as larger;
 - ``largest``: max |z|, over the universes in which at least 30 users differ (over all, if there are none).
 
 Each is held against two sets of draws, and p is the larger of the two p = (1 + #{T* ≥ T})/(1 + B):
@@ -209,12 +210,13 @@ class _Measures:
         return z if self.everywhere else z[:, self.scope.universes]
 
     def statistics(self, z: Singles) -> Floats:
-        """Return draws × the four statistics."""
+        """Return draws × the four statistics, and the mean |z| that decides between equal shares."""
         z = self._own(z)
         ahead, behind = (mark.sum(axis=1) / self.n_universes for mark in (z >= self.critical, z <= -self.critical))
         counted = z[:, self.counted]
         largest = np.maximum(counted.max(axis=1), -counted.min(axis=1))
-        return np.column_stack([np.abs(_medians(z)), np.abs(ahead - behind), ahead + behind, largest])
+        mean = np.abs(z).mean(axis=1)
+        return np.column_stack([np.abs(_medians(z)), np.abs(ahead - behind), ahead + behind, largest, mean])
 
     def shares(self, z: Singles) -> Floats:
         """Return draws × the shares of `CHANCES`."""
@@ -235,9 +237,15 @@ def _medians(z: Singles) -> Singles:
 
 
 def _p_values(observed: Floats, *drawn: Floats) -> Floats:
-    """Return the largest of the p-values that sets of draws give."""
-    reached = [(draws >= observed * (1 - _ROUNDING)).sum(axis=0) for draws in drawn]
-    p: Floats = (1 + np.max(reached, axis=0)) / (1 + len(drawn[0]))
+    """Return the largest of the p-values that sets of draws give, for each statistic."""
+    either = STATISTICS.index("either")
+    counts = []
+    for draws in drawn:
+        reached = draws >= observed * (1 - _ROUNDING)
+        above = draws[:, either] > observed[either] * (1 + _ROUNDING)
+        reached[:, either] &= above | reached[:, -1]
+        counts.append(reached.sum(axis=0))
+    p: Floats = (1 + np.max(counts, axis=0)) / (1 + len(drawn[0]))
     return p
 
 

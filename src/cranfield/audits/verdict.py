@@ -21,6 +21,8 @@ NOT_A_PROBABILITY = (
 
 # Beyond so many, only their number is given.
 _MOST_NAMED = 4
+# Smaller shares of the variance are not named.
+_LEAST_NAMED = 0.005
 
 
 def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha: float = 0.05) -> list[str]:
@@ -61,6 +63,8 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
     first, _, sign = _leader(pair)
     share = answer.share("leads" if sign > 0 else "trails")
     significant = answer.share("leads significantly" if sign > 0 else "trails significantly")
+    if answer.universes == 1:
+        return f"The same question ({question_text(answer.question)}) has no other universe."
     return (
         f"Of the {answer.universes:,} universes of the same question ({question_text(answer.question)}), {first} "
         f"leads in {_with_interval(share)} and significantly in {share_text(significant.share)}{_chance(share)}"
@@ -125,6 +129,8 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
         )
     if p["either"] < alpha:
         return f"{sentence}; median z, p {_p(p['median'])}). That they differ somewhere does not say who leads."
+    if p["median"] < alpha:
+        return f"{sentence}). The median of all z does show that they differ (p {_p(p['median'])})."
     if p["largest"] < alpha:
         return (
             f"{sentence}). Only the largest of all differences shows that they differ (max |z|, p {_p(p['largest'])})."
@@ -199,7 +205,8 @@ def _stays(pair: PairAudit) -> str:
 def _influence(grid: Grid, pair: PairAudit) -> str:
     rows = [row for row in pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
     decided = sorted((row for row in rows if row["kind"] != "chance"), key=lambda row: -row["shapley"])
-    if not decided or not decided[0]["variance"]:
+    decided = [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED]
+    if not decided:
         return ""
     texts = [
         f"{row['decision']} ({share_text(row['shapley'])} [{share_text(row['lower'])}, {share_text(row['upper'])}])"

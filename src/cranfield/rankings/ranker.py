@@ -136,7 +136,7 @@ class Ranker:
             users = self.users[block]
             if gives_lists:
                 return own_top(name, system, users, self._most, self.targets, ties)
-            return self.columns(users, self.scores(name, system, users), ties)
+            return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
         pieces = blocks(len(self.users), min(self._most, self.width) if gives_lists else self.width)
         with blas_threads(1 if ours else settings.workers):
@@ -156,10 +156,12 @@ class Ranker:
         assert self.profiles is not None
         return self.profiles.matrix()
 
+    def with_fill(self, users: NDArray[np.int32], scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores with the gaps filled, where they are."""
+        return scores if self.fitted_fill is None else filled(scores, self.fitted_fill, users)
+
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
-        """Rank a block of users by their scores, which are overwritten."""
-        if self.fitted_fill is not None:
-            scores = filled(scores, self.fitted_fill, users)
+        """Rank a block of users by their scores `with_fill`, which are overwritten."""
         return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
 
     def joined(self, system: Recommender, parts: Sequence[tuple[NDArray[Any], ...]]) -> RunColumns:

@@ -28,7 +28,7 @@ from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import measure
 from cranfield.rankings import Ranking, Run, Serving
 from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.several import rank_with, rankers_for
+from cranfield.rankings.several import rank_with
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, k_fold, truths
 from cranfield.studies._claims import OF_SPLITS
@@ -83,24 +83,24 @@ def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | No
     by_user: dict[int, list[Floats]] = {size: [] for size in SIZES}
     for name, spelling in systems_of(threshold, seed).items():
         runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
-        for size, whole, short in zip(SIZES, runs[::2], runs[1::2], strict=True):
+        for size, whole, short in zip(SIZES, runs[: len(SIZES)], runs[len(SIZES) :], strict=True):
             values = _user_values(whole, split.test, threshold)
             by_user[size].append(values)
             rows += [(name, size, metric, float(value)) for metric, value in zip(METRICS, values.mean(axis=1))]
             lengths = np.minimum(np.diff(short.indptr), 10)
             rows.append((name, size, COVERAGE, float(lengths.mean() / 10)))
         if judged is not None:
-            values = _user_values(runs[-2], judged, threshold)
+            values = _user_values(runs[len(SIZES) - 1], judged, threshold)
             rows += [(name, SIZES[-1], f"{UNBIASED} {metric}", value) for metric, value in zip(METRICS, values.mean(1))]
     for place, (size, values_of_systems) in enumerate(by_user.items()):
-        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[2 * place], split)))
+        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[place], split)))
         rows += [(PAIRS, size, *pair) for pair in _pair_numbers(np.stack(values_of_systems))]
     schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _rankers(split: Split, seed: int) -> list[Ranker]:
-    """Return for each size what ranks lists that are filled at random, and what ranks lists that are left short.
+    """Return for each size what ranks lists that are filled at random, then for each what ranks lists left short.
 
     N items are drawn from all that are not test items of the user, and of these the training items leave the targets: a
     user has about N (1 − r/m) unrated targets, r of the m items outside the test set being training items. The numbers
@@ -109,14 +109,15 @@ def _rankers(split: Split, seed: int) -> list[Ranker]:
     plain = Ranking(
         fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
     )
-    rankings = [plain.with_(unrated=size, fill=fill) for size in SIZES for fill in ("random", "none")]
-    rankers = rankers_for(split, rankings, serving=Serving(min_ratings=1, sample="all"), seed=seed)
-    counts = _unrated_counts(split, rankers[0].users, seed)
-    drawn = rankers[-1].targets.drawn
+    everything = plain.with_(unrated=SIZES[-1])
+    widest = Ranker.of(split, Serving(min_ratings=1, sample="all"), everything, seed)
+    drawn = widest.targets.drawn
     assert drawn is not None
+    parts = [drawn.first(count) for count in _unrated_counts(split, widest.users, seed)]
     return [
-        replace(ranker, targets=replace(ranker.targets, drawn=drawn.first(counts[place // 2])))
-        for place, ranker in enumerate(rankers)
+        replace(widest, targets=replace(widest.targets, ranking=plain.with_(unrated=size, fill=fill), drawn=part))
+        for fill in ("random", "none")
+        for size, part in zip(SIZES, parts)
     ]
 
 
