@@ -37,6 +37,12 @@ def test_relative_differences_are_those_of_the_averages_and_their_intervals_hold
     assert row["relative_upper"] - row["relative_lower"] == pytest.approx(2 * 1.96 * error, rel=0.15)
 
 
+def test_a_base_that_is_nearly_0_has_no_relative_difference():
+    row = compare({"a": [1.0, 0.5, 0.2], "b": [5e-323, 0, 5e-323]}, significance="student").frame().row(0, named=True)
+    assert np.isnan(row["relative"])
+    assert np.isnan(row["relative_lower"])
+
+
 @pytest.mark.parametrize("worlds", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_relative_intervals_hold_as_often_as_they_say(worlds):
     rng, held = np.random.default_rng(0), 0

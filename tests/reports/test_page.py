@@ -6,6 +6,7 @@ import html.parser
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -233,6 +234,13 @@ def test_further_sections_stand_before_the_card(scores):
     made = report(scores, sections=[Section("more", "More", "<p>of it</p>")])
     sections = [a["id"] for tag, a in read(made).elements if tag == "section"]
     assert sections[-2:] == ["more", "card"]
+
+
+def test_the_leaderboard_shows_the_share_of_items_that_do_not_exist(scores):
+    share = np.full((len(scores.systems), len(scores.metrics)), 0.125)
+    page = report(replace(scores, nonexistent=share))
+    assert "nonexistent" in page
+    assert "12.5" in page
 
 
 def test_the_leaderboard_averages_as_it_is_asked_to(scores):

@@ -15,7 +15,7 @@ from cranfield.cli._group import Command
 from cranfield.cli._renamed import Choice
 
 
-class Decision(click.ParamType[Any]):
+class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter before Click 8.4
     """A value of a decision: a number where the decision takes numbers, and else text."""
 
     name = "value"

@@ -18,6 +18,7 @@ from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
@@ -111,7 +112,18 @@ class Loaded:
     train: Ratings | None
     options: MeasuringOptions
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        if levels == "none":
+            return tuple(metrics)
+        from cranfield.data.scale import RatingScale
+        from cranfield.measures.levels import at_levels, levels_note
+
+        scale = RatingScale.of(self.test.grades, *([] if self.train is None else [self.train.grades]))
+        tell([levels_note(scale)])
+        return tuple(map(str, at_levels(metrics, scale)))
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
@@ -130,12 +142,7 @@ negative_grades_option = click.option(
     help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
 )
 
-catalogue_option = click.option(
-    "--catalogue",
-    metavar="FILE|train",
-    help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
-    "Recommended items outside it are counted apart from unjudged ones.",
-)
+catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -184,7 +191,9 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_OUTPUTS = ("out", "per_user", "report")
+levels_option = decision_option(Measuring.decisions()["levels"])
+
+_OUTPUTS = ("out", "per_user", "migration", "report")
 
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:

@@ -93,13 +93,15 @@ def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
     least = np.fmin.reduce(sample.values, axis=1, initial=np.inf)
     says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
     ends = np.full((2, sample.n_pairs), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # A base so small that the ratio overflows has no relative difference, like a base of 0.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         difference = np.where(says, (a - b) / b, np.nan)
         for pairs, ratio in _ratios(sample, draws) if sample.n_pairs <= _MOST_PAIRS else ():
             # No user of a pair in a resample, or averages that are both 0: no ratio.
             known = says[pairs] & ~np.isnan(ratio).any(axis=1)
             if known.any():
                 ends[:, pairs[known]] = np.quantile(ratio[known], [alpha / 2, 1 - alpha / 2], axis=1) - 1
+    difference[~np.isfinite(difference)] = np.nan
     ends[~np.isfinite(ends)] = np.nan
     return Relative(difference, ends[0], ends[1])
 

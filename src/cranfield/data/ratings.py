@@ -16,6 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data._order import sort_pairs
+from cranfield.data.features import Features
 from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary, as_series
 
@@ -47,6 +48,8 @@ class Ratings:
         What to call these ratings in tables and messages.
     history
         Every step since they were read.
+    user_features, item_features
+        What is known of users and items beside their ratings, for systems that use it. Filters and splits pass them on.
 
     Examples
     --------
@@ -65,6 +68,8 @@ class Ratings:
     times: NDArray[np.int64] | None = None
     name: str | None = None
     history: tuple[Step, ...] = field(default=())
+    user_features: Features | None = None
+    item_features: Features | None = None
 
     def __post_init__(self) -> None:
         for field_name in ("indptr", "items", "values", "times"):
@@ -171,6 +176,11 @@ class Ratings:
     def item_counts(self) -> NDArray[np.int64]:
         """The number of ratings of each item, its popularity: |R(i)|."""
         return np.bincount(self.items, minlength=self.n_items)
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """The distinct ratings, ascending."""
+        return np.unique(self.values).astype(np.float64)
 
     @property
     def nbytes(self) -> int:

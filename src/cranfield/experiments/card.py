@@ -108,7 +108,7 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
 
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
-    """Return the coverage of each system, with Coverage@d and the unjudged share at the depth of the deepest metric."""
+    """Return the coverage of each system, with Coverage@d and shares at the depth of the deepest metric."""
     metric, depth = deepest(averages["metric"].unique(maintain_order=True).to_list())
     whole = averages.filter(pl.col("fold").is_null() & (pl.col("metric") == metric))
     return {
@@ -117,6 +117,7 @@ def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
             "filled": row["filled"],
             "items": row["item_coverage"],
             "unjudged": row["unjudged"],
+            **({"nonexistent": row["nonexistent"]} if "nonexistent" in row else {}),
             "depth": depth,
         }
         for row in whole.iter_rows(named=True)

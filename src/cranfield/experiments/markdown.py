@@ -103,14 +103,18 @@ def _searches(card: Mapping[str, Any]) -> Table:
 
 
 def _coverage(card: Mapping[str, Any]) -> Table:
-    rows = [
-        [name, system, *(percent_text(coverage[key]) for key in ("users", "filled", "items", "unjudged"))]
-        for name, by in card["coverage"].items()
-        for system, coverage in by.items()
-    ]
-    (depth,) = {coverage["depth"] for by in card["coverage"].values() for coverage in by.values()}
-    head = ["users with a list", f"places filled{depth}", "items in the data recommended", f"unjudged{depth}"]
-    return Table(["data", "system", *head], rows)
+    coverages = [(name, system, coverage) for name, by in card["coverage"].items() for system, coverage in by.items()]
+    (depth,) = {coverage["depth"] for _, _, coverage in coverages}
+    heads = {
+        "users": "users with a list",
+        "filled": f"places filled{depth}",
+        "items": "items in the data recommended",
+        "unjudged": f"unjudged{depth}",
+    }
+    if any("nonexistent" in coverage for _, _, coverage in coverages):
+        heads["nonexistent"] = f"nonexistent{depth}"
+    rows = [[name, system, *(percent_text(coverage[key]) for key in heads)] for name, system, coverage in coverages]
+    return Table(["data", "system", *heads.values()], rows)
 
 
 def _comparisons(card: Mapping[str, Any]) -> Table:

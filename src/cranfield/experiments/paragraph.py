@@ -97,6 +97,8 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
         yield f"Each list ranks {relevant} and {many} non-relevant items"
     if decisions["unrated"] != "all":
         yield f"Each list ranks the test items of the user and {decisions['unrated']} randomly drawn unrated items"
+    if decisions["draws"] == "exact":
+        yield "Metrics are exact expectations over all such draws"
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:

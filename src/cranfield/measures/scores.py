@@ -21,6 +21,7 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted, defined_for_all
+from cranfield.measures.outside import Outside
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
@@ -66,6 +67,8 @@ class Scores:
     nonexistent
         systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
         not in it. They are not among the unjudged ones.
+    outside_catalogue
+        For each system, what its whole lists hold that is not in the catalogue; empty without a catalogue.
     item_coverage, catalogue
         For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
@@ -137,6 +140,7 @@ class Scores:
     made_for: tuple[str, ...] = ()
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     nonexistent: NDArray[np.float64] | None = None
+    outside_catalogue: tuple[Outside, ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:

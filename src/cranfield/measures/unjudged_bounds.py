@@ -38,6 +38,8 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     metric = Metric.of(metric)
     if not has_bounds(metric):
         raise SettingError(f"{metric} has no bounds from missing judgments; ask for a ranking metric such as nDCG@10")
+    if judged.draw is not None:
+        raise SettingError("draws='exact' has no bounds from missing judgments; set draws='sampled'")
     parameters = dict(metric.parameters)
     if parameters.get("rel") is not None:
         judged = judged.at(float(parameters["rel"]))
