@@ -11,12 +11,14 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._polars import read_parquet
 from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, read
 from cranfield.data.columns import MissingColumnError
 from cranfield.data.repeated import Repeated
 from cranfield.data.sources import is_parquet
+from cranfield.splits.split import Split
 
 Read = TypeVar("Read")
 
@@ -238,12 +240,48 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
     return datasets.load(source, part=part)
 
 
+def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
+    """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
+    from cranfield.data import datasets
+    from cranfield.data.datasets.cache import cached
+    from cranfield.splits import predefined
+
+    divided = "lastfm-1k-temporal"
+    if source.lower() not in ("lastfm-1k", divided) or Path(source).exists():
+        return file_or_dataset(source, reading)
+    # What was fetched under the other name is the same archive.
+    there = None if cached(datasets.find(divided)) else cached(datasets.find("lastfm-1k"))
+    archive = None if there is None else there.folder / there.source
+    has_archive = archive is not None and archive.exists()
+    return predefined(*datasets.load_pair(divided, from_path=archive if has_archive else None), overlap="train")
+
+
 def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
-    """Read what a service would have observed, and all judgments: two parts of a dataset, or the column ``known``."""
+    """Read what a service would have observed, and all judgments.
+
+    They are two parts of a dataset; or what the column ``known`` marks, and everything; or the two parts that the
+    column ``split`` of a Parquet file names, ``train`` and ``test``.
+    """
     from cranfield.data import datasets
 
-    judged = file_or_dataset(source, reading)
     if not Path(source).is_file():
+        file_or_dataset(source, reading)  # says what is wrong with the name
         return datasets.load_pair(source)
+    if (parts := _parts_of(Path(source), reading)) is not None:
+        return parts
+    judged = read(source, **reading)
     flags = read(source, **{**reading, "rating": "known"})
     return judged.keep(flags.values > 0), judged
+
+
+def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | None:
+    """Return the parts that a column ``split`` of a Parquet file names; None where there is no such column."""
+    if not is_parquet(path):
+        return None
+    frame = read_parquet(path)
+    if "split" not in frame.columns or "known" in frame.columns:
+        return None
+    if set(frame["split"].unique()) != {"train", "test"}:
+        raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
+    train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
+    return train, test

@@ -95,7 +95,8 @@ class RunColumns(NamedTuple):
 class Ranker:
     """What every system is asked for: the lists of these users, of these targets.
 
-    Systems learn from ``train``; where users are held out whole, their lists are made from ``profiles``.
+    Systems learn from ``train``, and those that look at a validation part while they do at ``validation``; where users
+    are held out whole, their lists are made from ``profiles``.
     """
 
     targets: Targets
@@ -104,6 +105,7 @@ class Ranker:
     train: Ratings
     profiles: Ratings | None = None
     held_out: HeldOut | None = None
+    validation: Ratings | None = None
 
     @classmethod
     def of(
@@ -138,7 +140,8 @@ class Ranker:
                 f"no user who is served has a test rating of {targets.ranking.threshold:g} or more, so there is no "
                 "list to rank; lower the threshold"
             )
-        return cls(targets.drawn_for(users), users, served, train, profiles, held_out)
+        validation = data.validation if isinstance(data, Split) else None
+        return cls(targets.drawn_for(users), users, served, train, profiles, held_out, validation)
 
     @property
     def ranking(self) -> Ranking:
