@@ -38,6 +38,7 @@ Examples:
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
   cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
   cranfield replicate canamares-castells2018 --data cm100k
+  cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --repeated mean
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -49,8 +50,8 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017. The file "
-    "of canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020, bellogin2017 and aftab2022. "
+    "The file of canamares-castells2018 has a column known: what people had known before.",
 )
 @click.option(
     "--known",
@@ -65,13 +66,14 @@ Examples:
 @click.option("--split", metavar="FILE", help="The test ratings, where the very split is known; the rest is training.")
 @click.option("--folds", type=int, help="How many folds.  [default: the paper's]")
 @click.option(
-    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's 21]"
+    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's]"
 )
-@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50]")
+@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50; aftab2022 20]")
 @click.option(
     "--seeds",
     type=int,
-    help="Splits of the starting point of canamares2020; draws of canamares-castells2018.  [default: 10; 10 and 5]",
+    help="Splits of the starting point of canamares2020; draws of canamares-castells2018; splits of aftab2022.  "
+    "[default: 10; 10 and 5; 3]",
 )
 @click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
@@ -89,7 +91,8 @@ Examples:
 @click.option(
     "--threshold",
     type=float,
-    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018]",
+    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018; 8 of "
+    "10 for aftab2022]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
