@@ -361,7 +361,8 @@ class Audit:
         rows = sorted(rows, key=lambda row: -row["share"])
         texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
         fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
-        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}."
+        tied = "; where several tie for it, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
+        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}{tied}."
 
     def plot(self, kind: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart.

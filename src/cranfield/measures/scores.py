@@ -22,12 +22,12 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted, defined_for_all
+from cranfield.measures.outside import Outside
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
-    from cranfield.measures.catalogue import Outside
     from cranfield.measures.segments import Segments
 
 LEVEL = 0.95

@@ -67,6 +67,11 @@ class Model:
 
     def fit(self, train: Ratings) -> Self:
         """Learn from the training ratings."""
+        self._fit(self._learnable(train))
+        return self.fitted_on(train)
+
+    def _learnable(self, train: Ratings) -> Ratings:
+        """Return the ratings that the method sees: those of known users and items; refuse what it cannot learn from."""
         if len(train) == 0:
             raise InputError(
                 f"there are no training ratings for {self.name} to learn from", remedy="give some, or mend the split"
@@ -76,8 +81,7 @@ class Model:
                 f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
-        self._fit(train.compact())
-        return self.fitted_on(train)
+        return train.compact()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
@@ -104,6 +108,15 @@ class Model:
         self._train = train
         self._known_codes = _KnownCodes.of(train)
         return self
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether it uses what is known of users and items beside ratings."""
+        return False
+
+    def source(self, train: Ratings) -> str:
+        """Return a hash of what it learns from: the ratings, and what else of users and items it uses."""
+        return train.fingerprint
 
     @property
     def predicts_ratings(self) -> bool:

@@ -45,7 +45,11 @@ def each(
 
 
 def in_threads(
-    function: Callable[[Argument], Result], arguments: Sequence[Argument], bar: Progress, *, threads: int | None = None
+    function: Callable[[Argument], Result],
+    arguments: Sequence[Argument],
+    bar: Progress | None = None,
+    *,
+    threads: int | None = None,
 ) -> list[Result]:
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
@@ -62,13 +66,15 @@ def in_threads(
     if threads == 1 or len(arguments) < 2:
         for argument in arguments:
             results.append(function(argument))
-            bar.advance()
+            if bar is not None:
+                bar.advance()
         return results
     with blas_threads(1), ThreadPoolExecutor(threads) as pool:
         try:
             for result in pool.map(function, arguments):
                 results.append(result)
-                bar.advance()
+                if bar is not None:
+                    bar.advance()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -127,9 +133,12 @@ def compiled_loops(system: str) -> Any:
     return _loops
 
 
-def kernels(operations: float) -> Any | None:
-    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
-    if operations < _WORTH_COMPILING:
+def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba.
+
+    With ``if_loaded``, also where numba is loaded already: for results that are the same without them, to the last bit.
+    """
+    if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
     try:
         from cranfield.recommenders import _kernels
