@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield._record import Step
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
-from cranfield.measures.catalogue import Outside, with_outside
+from cranfield.measures.catalogue import with_outside
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.joined_scores import join_scores
@@ -22,6 +22,7 @@ from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judg
 from cranfield.measures.levels import levels_note
 from cranfield.measures.measuring import Measuring, measure_judged
 from cranfield.measures.notes import Graded, notes_on, notes_on_whom, on_unread_grades
+from cranfield.measures.outside import Outside
 from cranfield.measures.plausibility import (
     COPY,
     ENOUGH_FOR_A_COPY,
