@@ -53,7 +53,7 @@ Examples:
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
-    coverage="Users without a list count 0, or only covered users are averaged.",
+    coverage="Users without a list count 0, or only users that every system serves count.",
 )
 @click.option(
     "--interval",
