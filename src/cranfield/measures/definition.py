@@ -18,7 +18,7 @@ from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
-from cranfield.measures.sums import Sums
+from cranfield.measures.pooled import Pooled
 
 Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,7 +56,7 @@ class Definition(Entry[Callable[..., Any]]):
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
         parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
-        number, or `Sums` that become one: those can be measured on parts of the users.
+        number, or `Pooled` that become one: those can be measured on parts of the users.
     family
         The page of the documentation that holds its formula.
     requires
@@ -293,10 +293,10 @@ class Metric:
         per_list = self._checked(values, judged.n_lists)
         return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
 
-    def sums(self, judged: Judged) -> Sums:
+    def sums(self, judged: Judged) -> Pooled:
         """Return what a property of the whole system is made of, for lists of some of the users."""
         sums = self._returned(judged)[1]
-        if not isinstance(sums, Sums):
+        if not isinstance(sums, Pooled):
             judged.judgments.need_all_users(str(self))
             raise SettingError(f"{self} is not made of sums that add up")
         return sums
@@ -339,8 +339,8 @@ class Metric:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 values = self.definition.function(judged, **parameters)
-                # Sums of some kinds overflow silently.
-                infinite = np.isinf(float(values) if isinstance(values, Sums) else values).any()
+                # Pooled of some kinds overflow silently.
+                infinite = np.isinf(float(values) if isinstance(values, Pooled) else values).any()
         except (FloatingPointError, OverflowError) as error:
             raise self._overflow(judged) from error
         if infinite:

@@ -20,7 +20,7 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
-from cranfield.measures.sums import Sums
+from cranfield.measures.pooled import Pooled
 
 _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
 
@@ -61,9 +61,9 @@ def _share_shown(exposure: Exposure) -> float:
 
 
 @_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
-def item_coverage(judged: Judged) -> Sums:
+def item_coverage(judged: Judged) -> Pooled:
     """Catalogue coverage: the share of the catalogue that stands in at least one list."""
-    return Sums(Exposure.of(judged), _share_shown)
+    return Pooled(Exposure.of(judged), _share_shown)
 
 
 def _number_shown(exposure: Exposure) -> float:
@@ -71,9 +71,9 @@ def _number_shown(exposure: Exposure) -> float:
 
 
 @_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
-def aggregate_diversity(judged: Judged) -> Sums:
+def aggregate_diversity(judged: Judged) -> Pooled:
     """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
-    return Sums(Exposure.of(judged), _number_shown)
+    return Pooled(Exposure.of(judged), _number_shown)
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
@@ -89,12 +89,12 @@ def _gini(exposure: Exposure) -> float:
 
 
 @_of_all_lists("Gini", lower_is_better=True)
-def gini(judged: Judged) -> Sums:
+def gini(judged: Judged) -> Pooled:
     """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
     G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
     """
-    return Sums(Exposure.of(judged), _gini)
+    return Pooled(Exposure.of(judged), _gini)
 
 
 def _gini_diversity(exposure: Exposure) -> float:
@@ -103,12 +103,12 @@ def _gini_diversity(exposure: Exposure) -> float:
 
 
 @_of_all_lists("GiniDiversity")
-def gini_diversity(judged: Judged) -> Sums:
+def gini_diversity(judged: Judged) -> Pooled:
     """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
 
     1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
     """
-    return Sums(Exposure.of(judged), _gini_diversity)
+    return Pooled(Exposure.of(judged), _gini_diversity)
 
 
 def _entropy(exposure: Exposure) -> float:
@@ -120,9 +120,9 @@ def _entropy(exposure: Exposure) -> float:
 
 
 @_of_all_lists("Entropy")
-def entropy(judged: Judged) -> Sums:
+def entropy(judged: Judged) -> Pooled:
     """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
-    return Sums(Exposure.of(judged), _entropy)
+    return Pooled(Exposure.of(judged), _entropy)
 
 
 # A spelling has None for ``none``.

@@ -24,8 +24,8 @@ from cranfield._errors import SettingError
 from cranfield.measures._scale import power_for
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
+from cranfield.measures.pooled import Pooled
 from cranfield.measures.predicted import Predicted, calibration_curve, predicted_of, scale_of
-from cranfield.measures.sums import Sums
 
 _of_predictions = partial(
     metric,
@@ -188,44 +188,44 @@ class PooledMean:
         return float(np.ldexp(np.sqrt(mean) if self.degree == 2 else mean, self.power))
 
 
-def _pooled(name: str, *, lower_is_better: bool = True) -> Callable[[Callable[..., Sums]], Callable[..., Sums]]:
+def _pooled(name: str, *, lower_is_better: bool = True) -> Callable[[Callable[..., Pooled]], Callable[..., Pooled]]:
     return _of_predictions(name, lower_is_better=lower_is_better, whole_system=True)
 
 
-def _mean_of(predicted: Predicted, values: NDArray[Any], degree: int = 1) -> Sums:
-    return Sums(PooledMean.of(predicted, values, degree), PooledMean.mean)
+def _mean_of(predicted: Predicted, values: NDArray[Any], degree: int = 1) -> Pooled:
+    return Pooled(PooledMean.of(predicted, values, degree), PooledMean.mean)
 
 
 @_pooled("PooledRMSE")
-def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> Sums:
+def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Root mean squared error over the predictions of all lists together."""
     predicted = predicted_of(judged, "PooledRMSE", unrated)
     return _mean_of(predicted, predicted.errors, degree=2)
 
 
 @_pooled("PooledMAE")
-def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Sums:
+def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Mean absolute error over the predictions of all lists together."""
     predicted = predicted_of(judged, "PooledMAE", unrated)
     return _mean_of(predicted, np.abs(predicted.errors))
 
 
 @_pooled("PooledUpSell")
-def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Sums:
+def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Up-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledUpSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledUpSell", unrated), errors < -limit)
 
 
 @_pooled("PooledDownSell")
-def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Sums:
+def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Down-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledDownSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledDownSell", unrated), errors > limit)
 
 
 @_pooled("PooledPerfectSell", lower_is_better=False)
-def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Sums:
+def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Perfect-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledPerfectSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledPerfectSell", unrated), np.abs(errors) <= limit)
@@ -265,7 +265,7 @@ def expected_calibration_error(
     by: Literal["rating", "rank"] = "rating",
     bins: Annotated[int, Limits(low=1)] = 10,
     unrated: float | None = None,
-) -> Sums:
+) -> Pooled:
     """Expected calibration error of predicted ratings: Σ_b (n_b / n) |mean of y − mean of p in group b|.
 
     Over the items of all lists together. The groups are ``bins`` equal parts of the rating scale by predicted rating
@@ -274,4 +274,4 @@ def expected_calibration_error(
     group, whatever single errors are.
     """
     curve = calibration_curve(predicted_of(judged, "ECE", unrated), scale_of(judged), by=by, bins=bins)
-    return Sums(GroupGaps.of(curve), GroupGaps.mean)
+    return Pooled(GroupGaps.of(curve), GroupGaps.mean)

@@ -1,4 +1,4 @@
-"""`Sums`: a property of the whole system as sums that add up over parts of the users."""
+"""`Pooled`: a property of the whole system as sums that add up over parts of the users."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Pooled:
     """What a property of all lists together is made of; as a number (`float`) it is the property.
 
     Parameters
@@ -20,15 +20,15 @@ class Sums:
 
     Examples
     --------
-    >>> float(Sums(3.0, abs) + Sums(-5.0, abs))
+    >>> float(Pooled(3.0, abs) + Pooled(-5.0, abs))
     2.0
     """
 
     held: Any
     value: Callable[[Any], float]
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.held + other.held, self.value)
+    def __add__(self, other: Pooled) -> Pooled:
+        return Pooled(self.held + other.held, self.value)
 
     def __float__(self) -> float:
         return float(self.value(self.held))
