@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
+from cranfield.experiments.decisions import IN_TABLES
 from cranfield.reports import report_experiment
 
 _WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
@@ -43,7 +44,15 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
         for shows in ("averages", "comparisons"):
             lines = (results.path / "tables" / f"{data}-{shows}.tex").read_text().splitlines()
             caption = next(line for line in lines if line.startswith(r"\caption"))
-            assert caption.startswith(rf"\caption{{{data}: {results.experiment.decisions!s}; ")
+            assert caption.startswith(rf"\caption{{{data}: {results.experiment.decisions.words(without=IN_TABLES)}")
+            phrases = (
+                "full lists",
+                "average: mean",
+                "users without a list count 0",
+                "relevant from 4 (P, Recall, AP, RR)",
+            )
+            assert [caption.count(phrase) for phrase in phrases] == [1] * len(phrases)
+            assert ("permutation test; correction: max" in caption) == (shows == "comparisons")
             assert rf"\label{{tab:{data}-{shows}}}" in lines
 
 

@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_recommending_and_measuring_by_hand(found, worl
     scores = cf.measure(
         runs, test, list(names.values()), threshold=4 if version == "explicit" else 1, train=split.train
     )
-    means = scores.over_common_lists().average("mean", undefined="zero", coverage="reduced")
+    means = scores.average("mean", undefined="zero", coverage="reduced")
     for m, name in enumerate(names):
         values = dict(_rows(found, version, part="average", metric=name).select("system", "value").iter_rows())
         assert values == pytest.approx(dict(zip(scores.systems, means[:, m])))

@@ -16,6 +16,7 @@ from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import (
     file_or_dataset,
     for_file,
+    is_in_parts,
     observed_and_judged,
     ratings_or_plays,
     reading_options,
@@ -28,6 +29,7 @@ from cranfield.splits import Split
 from cranfield.studies import STUDIES, replicate
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
+from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 
 _EXAMPLES = """\b
 Examples:
@@ -50,6 +52,13 @@ Examples:
     metavar="FILE|NAME",
     help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020, bellogin2017 and aftab2022. "
     "The file of canamares-castells2018 has a column known: what people had known before.",
+)
+@click.option(
+    "--known",
+    "observed",
+    metavar="FILE",
+    help="The ratings that a service would have observed, where --data are ratings of items drawn at random: for "
+    "canamares-castells2018 and -2020.  [default: the training part of a dataset such as coat]",
 )
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
@@ -100,6 +109,7 @@ Examples:
 def command(
     study: str,
     data: tuple[str, ...],
+    observed: str | None,
     out: str | None,
     split: str | None,
     systems: tuple[str, ...],
@@ -109,9 +119,9 @@ def command(
     **options: Any,
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
-    files = [*data, *([] if split is None else [split])]
-    known = None
-    if study == CANAMARES_CASTELLS_2018.name and len(data) == 1:
+    files = [*data, *(file for file in (split, observed) if file is not None)]
+    known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
+    if known is None and len(data) == 1 and _is_pair(study, data[0]):
         known, judged = observed_and_judged(data[0], reading)
         ratings: list[Ratings | Split] = [judged]
     else:
@@ -135,3 +145,10 @@ def command(
     if not settings.quiet:
         say_line("")
         say_line(f"The report: {replication.folder / 'report.html'}")
+
+
+def _is_pair(study: str, source: str) -> bool:
+    """Tell whether a study takes both parts of its data: what was observed, and ratings of items drawn at random."""
+    if study == CANAMARES_CASTELLS_2018.name:
+        return True
+    return study == CANAMARES_CASTELLS_2020.name and is_in_parts(source)

@@ -131,8 +131,7 @@ def _lists(decisions: Decisions) -> tuple[Kind, ...]:
 def _drawn(results: Results, data: str, folder: Path, predictions: PredictedRatings | None) -> list[Path]:
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
-    scores = findings.scores if findings.comparison is None else findings.scores.over_common_lists()
-    charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
+    charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and metric in findings.comparison.metrics:
         charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
     for segment in results.segments(data):
