@@ -118,8 +118,10 @@ def command(
         answer = bias(read(data, **reading), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
-        if not runs or test is None or train is None:
+        if not runs or test is None:
             raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
+        if train is None:
+            raise click.UsageError("popularity is counted in the training ratings; give them with --train")
         loaded = load(runs, test, train, threshold)
         options["strict"] = loaded.options.strict
         answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
