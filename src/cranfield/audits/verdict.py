@@ -240,7 +240,7 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
     if not grid.of_kind("chance"):
         return (
             "No seed was opened, so all of this holds for these trained models: two trainings of the same algorithm "
-            "can differ significantly too. Open training_seed or split_seed to see how often they do here."
+            "can differ significantly too. training_seed and split_seed in an experiment file show how often they do."
         )
     own = [
         f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "
