@@ -13,10 +13,9 @@ from cranfield import InputError, SettingError
 from cranfield._figures import definition
 from cranfield.rankings import Serving
 from cranfield.rankings.serving import measured_ratings
-from cranfield.recommenders.registry import SYSTEMS
 from cranfield.studies import _error_work, replicate
 from cranfield.studies._error_exhibits import reading
-from cranfield.studies._error_models import BPR, LCNN, MF, models_for
+from cranfield.studies._error_models import BPR, LCNN, MF, NCF, models_for
 
 SYSTEMS_USED = ["svd(factors=3, epochs=5)", "bprmf(factors=3, epochs=5)", "average"]
 TABLES = {"ratings", "table-1", "table-2", "table-3", "models", "sdcse-beside-dcse", "figure-04-numbers", "times"}
@@ -63,7 +62,7 @@ def test_the_numbers_are_those_of_recommending_and_measuring_by_hand(found, worl
     scores = cf.measure(
         runs, test, list(names.values()), threshold=4 if version == "explicit" else 1, train=split.train
     )
-    means = scores.over_common_lists().average("mean", undefined="zero", coverage="reduced")
+    means = scores.average("mean", undefined="zero", coverage="reduced")
     for m, name in enumerate(names):
         values = dict(_rows(found, version, part="average", metric=name).select("system", "value").iter_rows())
         assert values == pytest.approx(dict(zip(scores.systems, means[:, m])))
@@ -148,12 +147,14 @@ def test_a_model_that_fails_is_named_and_the_others_are_run(world, tmp_path):
         _replicate(world, tmp_path / "other", systems=["svd(rate=10)", "average"], seeds=1)
 
 
-def test_models_that_are_not_there_are_named_with_the_reason(world, monkeypatch):
-    monkeypatch.setattr("cranfield.studies._error_models.SYSTEMS", {"svd": 1, "bprmf": 1, "average": 1})
-    models = models_for(world, None, 0)
-    assert set(models.spelled) == {MF, "BPR-MF", "item mean"}
-    assert {BPR, LCNN} <= set(models.absent)
-    assert "svd" in SYSTEMS
+def test_models_that_cannot_be_run_are_named_with_the_reason(world, monkeypatch):
+    monkeypatch.setattr("cranfield.studies._error_models.find_spec", lambda _: None)
+    models = models_for(world, None, 7)
+    assert models.spelled == {
+        MF: "svd(seed=7)", "BPR-MF": "bprmf(factors=50, epochs=100, seed=7)", "item mean": "average",
+    }  # fmt: skip
+    assert "pip install 'cranfield[neural]'" in models.absent[BPR]
+    assert {BPR, NCF, LCNN, "NCF, context", "LC-NN, context"} == set(models.absent)
 
 
 @pytest.mark.parametrize(

@@ -263,8 +263,8 @@ class Audit:
     def significance(self) -> pl.DataFrame:
         """Return what other tests say: one row per pair, question, test and correction; none if none is opened.
 
-        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights, nor in a
-        reduced average over different users. Shares are of their cells; ``start_p`` is the p-value under the starting
+        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights.
+        Shares are of their cells; ``start_p`` is the p-value under the starting
         point, and ``start_p_corrected`` that with the correction over the pairs of systems.
         """
         return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)

@@ -51,7 +51,7 @@ def _starting(grid: Grid, pair: PairAudit) -> str:
     first, second, _ = _leader(pair)
     numbers = (
         f"difference {abs(pair.leads.difference[universe]):.4f}, d_z {abs(pair.leads.d_z[universe]):.3f}, "
-        f"p {_p(pair.leads.p[universe])}"
+        f"p {_p(pair.leads.p[universe])} by a single t-test over users"
     )
     if pair.flips.lead == 0:
         return f"Under the starting point {first} and {second} are equal."

@@ -106,7 +106,7 @@ def _power_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
         power = {metric: panel.power(metric) for metric in METRICS}
         means = [float(values.mean()) for values, _ in power.values()]
         best = min(means)
-        here = [Cell(number_text(value, 4), best=value == best) for value in means]
+        here = [Cell(_sum(value), best=value == best) for value in means]
         rows.append([panel.name, f"{power[MAP][1]}", *here, *_printed(panel, {m: TABLE_1[m] for m in METRICS})])
     caption = "Table 1: discriminative power (DP, the sum of p-values over pairs of models; lower is better)"
     notes = [
@@ -115,6 +115,11 @@ def _power_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
         _which(panels),
     ]
     return Exhibit("table-1", caption, _plain(rows, header), Table(header, rows, caption, notes))
+
+
+def _sum(value: float) -> str:
+    """Return a sum of p-values with four decimals, or its order where they would all be 0."""
+    return f"{value:.1e}" if 0 < value < 5e-5 else number_text(value, 4)
 
 
 def _which(panels: Sequence[ErrorNumbers]) -> str:

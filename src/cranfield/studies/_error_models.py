@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from cranfield._errors import CranfieldError
 from cranfield._spelling import parse
 from cranfield.data import Ratings
-from cranfield.recommenders import SYSTEMS, displayed_name, recommender
+from cranfield.recommenders import displayed_name, recommender
 
 MF, BPR, NCF, LCNN = "MF", "BPR", "NCF", "LC-NN"
 PAPER = (MF, BPR, NCF, LCNN)
@@ -23,12 +23,13 @@ _SPELLED: Mapping[str, str] = {
     MF: "svd",
     BPR: "bpr-triplet",
     BPRMF: "bprmf(factors=50, epochs=100)",
-    NCF: "neumf",
-    NCF_CONTEXT: "neumf",
-    LCNN: "lc-nn",
-    LCNN_CONTEXT: "lc-nn",
+    NCF: "neumf(target=rating)",
+    NCF_CONTEXT: "neumf(target=rating, context={context})",
+    LCNN: "lc-nn(target=rating)",
+    LCNN_CONTEXT: "lc-nn(target=rating, context={context})",
     MEAN: "average",
 }
+_NEURAL = (BPR, NCF, NCF_CONTEXT, LCNN, LCNN_CONTEXT)
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,17 @@ def models_for(data: Ratings, systems: Sequence[str] | None, seed: int) -> Error
     if systems is not None:
         named = {_ROLES.get(parse(system).name, displayed_name(system)): system for system in systems}
         return ErrorModels({name: _seeded(system, seed) for name, system in named.items()}, {})
-    context = data.user_features is not None or data.item_features is not None
-    spelled: dict[str, str] = {}
+    known = {"users": data.user_features is not None, "items": data.item_features is not None}
+    context = "both" if all(known.values()) else next((whose for whose, there in known.items() if there), None)
+    trainable = all(find_spec(library) is not None for library in ("jax", "optax"))
     absent: dict[str, str] = {}
-    for name, system in _SPELLED.items():
-        if parse(system).name not in SYSTEMS:
-            absent[name] = "there is no such system in this version"
-            continue
-        if name in (NCF_CONTEXT, LCNN_CONTEXT) and not context:
+    for name in _SPELLED:
+        if name in _NEURAL and not trainable:
+            absent[name] = "the libraries of neural systems are missing; pip install 'cranfield[neural]'"
+        elif name in (NCF_CONTEXT, LCNN_CONTEXT) and context is None:
             absent[name] = "the ratings come without columns of users or items"
-            continue
-        try:
-            spelled[name] = _seeded(system, seed)
-        except CranfieldError as error:
-            absent[name] = str(error)
-    return ErrorModels(spelled, absent)
+    run = {name: system.format(context=context) for name, system in _SPELLED.items() if name not in absent}
+    return ErrorModels({name: _seeded(system, seed) for name, system in run.items()}, absent)
 
 
 def _seeded(system: str, seed: int) -> str:

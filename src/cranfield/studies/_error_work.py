@@ -210,7 +210,7 @@ def _save(run: Run, seconds: float, place: Path) -> Made:
 
 def _means(scores: Scores) -> NDArray[np.float64]:
     """Return systems × metrics: means over the users whom every model serves, or the values of whole systems."""
-    return scores.over_common_lists().average("mean", undefined="zero", coverage="reduced")
+    return scores.average("mean", undefined="zero", coverage="reduced")
 
 
 def _averages(version: str, scores: Scores) -> Rows:
