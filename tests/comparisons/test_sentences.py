@@ -61,10 +61,9 @@ def test_relative_intervals_are_the_same_for_the_same_seed():
 
 
 def test_many_users_are_drawn_in_blocks_with_the_interval_of_the_users(monkeypatch):
-    from cranfield.comparisons import relative
 
     whole = compare(VALUES).frame()
-    monkeypatch.setattr(relative, "_MOST_BLOCKS", 200)
+    monkeypatch.setattr("cranfield.comparisons.sample.MOST_BLOCKS", 200)
     blocks = compare(VALUES).frame()
     widths = [frame["relative_upper"] - frame["relative_lower"] for frame in (whole, blocks)]
     assert widths[0].to_list() == pytest.approx(widths[1].to_list(), rel=0.2)

@@ -12,8 +12,6 @@ from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 
 _RESAMPLES = 1000
-# More users than these are put at random into so many blocks, and blocks are drawn: their sums are spread alike.
-_MOST_BLOCKS = 10_000
 _PAIRS_AT_ONCE = 256
 # More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
@@ -65,7 +63,10 @@ def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> lis
     middle 1 − α of the ratios. All pairs and metrics see the same draws. More than 5,000 pairs of a metric get none.
     """
     # Users that count may differ from metric to metric where groups count equally.
-    draws = {n: _draws(n, seed) for n in {sample.values.shape[1] for sample in data}}
+    draws: dict[int, _Draws] = {}
+    for sample in data:
+        if sample.values.shape[1] not in draws:
+            draws[sample.values.shape[1]] = _draws(sample, seed)
     return [_relative(sample, draws[sample.values.shape[1]], alpha) for sample in data]
 
 
@@ -85,19 +86,19 @@ class _Draws:
         return sums
 
 
-def _draws(n_users: int, seed: int) -> _Draws:
+def _draws(sample: Sample, seed: int) -> _Draws:
+    return _Draws(drawn_blocks(sample.n_blocks, seed), sample.blocks_of_users(seed, "relative"))
+
+
+def drawn_blocks(blocks: int, seed: int) -> Floats:
+    """Return how often each block of users is drawn, resamples × blocks."""
     random = stream(seed, "compare", "relative")
-    blocks = min(n_users, _MOST_BLOCKS)
-    block = np.arange(n_users)
-    if blocks < n_users:
-        block = np.argsort(random.random(n_users), kind="stable") % blocks
-    counts = np.stack(
+    return np.stack(
         [
             np.bincount((random.random(blocks) * blocks).astype(np.intp), minlength=blocks).astype(np.float64)
             for _ in range(_RESAMPLES)
         ]
     )
-    return _Draws(counts, block)
 
 
 def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:

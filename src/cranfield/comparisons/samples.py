@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield._hashing import Keys, id_keys
 from cranfield._numbers import count_text
 from cranfield._spelling import nearest
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import MOST_BLOCKS, Floats, Sample
 from cranfield.data import Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
@@ -48,6 +49,7 @@ def make_samples(
     if metrics is not None and not metrics:
         raise SettingError("no metric was asked for; name at least one")
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
+    keys = _keys(scores, averaging)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         missing = np.isnan(values)
@@ -73,6 +75,7 @@ def make_samples(
                 **_logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
                 cells=cells,
+                keys=keys,
             )
         )
     return samples, notes.sentences()
@@ -107,6 +110,14 @@ def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Fl
     lists_of = None if users is None else _UserLists(users)
     weights = list_weights if list_weights is None or lists_of is None else lists_of.sums(list_weights)
     return lambda values: (values if lists_of is None else lists_of.means(values), weights)
+
+
+def _keys(scores: Scores, averaging: Averaging) -> Keys | None:
+    """Return a number for each user, or list, that follows from ids; None where they are few, or not those of users."""
+    users = np.unique(scores.users) if averaging.by == "user" else scores.users
+    if len(users) <= MOST_BLOCKS or averaging.groups == "equal" or (averaging.by != "user" and scores.unit != "user"):
+        return None
+    return id_keys(scores.user_ids.ids(users))
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
