@@ -60,7 +60,8 @@ def make_samples(
             values[:, ~scores.served] = np.nan
         if not zero:
             # A user's lists, where they are several, are the same ones for every system.
-            values[:, ~defined_for_all(values)] = np.nan
+            has_values = scores.has_values(place, averaging.coverage == "reduced")
+            values[:, ~defined_for_all(values, has_values)] = np.nan
         notes.see(scores.metrics[place], missing, zero)
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)

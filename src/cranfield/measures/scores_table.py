@@ -61,12 +61,9 @@ def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
     """Say over whom metrics are averaged whose undefined values are left out, where these are not all."""
     counts: dict[tuple[int, ...], list[str]] = {}
     for m, metric in enumerate(scores.metrics):
-        if scores.counts_zero(m, averaging.undefined) or not np.isnan(scores.values[:, m]).any():
-            continue
-        values = [scores.values_of(s, m, averaging) for s in range(len(scores.systems))]
-        parts = [scores.counted(row, m, averaging) for row in values]
-        if any(part.missing for part in parts) and any(len(part.values) for part in parts):
-            counts.setdefault(tuple(len(part.values) for part in parts), []).append(metric)
+        kept, missing = scores.left_out(m, averaging)
+        if any(missing) and any(kept):
+            counts.setdefault(kept, []).append(metric)
     return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
 
 
@@ -154,7 +151,7 @@ def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
         {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
     )
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
-        common = _units(scores, int(np.count_nonzero(scores.served)))
+        common = _units(scores, scores.n_served)
         coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
