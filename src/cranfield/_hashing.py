@@ -66,21 +66,23 @@ def id_keys(ids: pl.Series) -> Keys:
     return keys
 
 
-def poisson_weights(keys: Keys, seed: int, name: str, replicates: int) -> NDArray[np.uint8]:
+def poisson_weights(keys: Keys, seed: int, replicates: int, start: int = 0) -> NDArray[np.uint8]:
     """Return keys × replicates: how often each key is in each replicate, Poisson with mean 1.
+
+    They are those from ``start``, a multiple of 4, up to ``replicates``.
 
     The bootstrap of what is not held in one place: a replicate draws each user so often, whatever becomes of the others
     (Hanley and MacGibbon 2006; Chamandy, Muralidharan, Najmi and Naidu 2012). Probabilities are to 2⁻¹⁶.
 
     Examples
     --------
-    >>> weights = poisson_weights(np.arange(2000, dtype=np.uint64), 0, "bootstrap", 8)
+    >>> weights = poisson_weights(np.arange(2000, dtype=np.uint64), 0, 8)
     >>> weights.shape, bool(abs(weights.mean() - 1) < 0.02), bool(abs(weights.var() - 1) < 0.05)
     ((2000, 8), True, True)
     """
-    words = np.arange(-(-replicates // 4), dtype=np.uint64)
-    numbers = hashed(keys, seed, name)[:, None] ^ hashed(words, seed, name, "replicates")
-    draws = mixed(numbers).astype("<u8", copy=False).view("<u2")[:, :replicates]
+    words = np.arange(start // 4, -(-replicates // 4), dtype=np.uint64)
+    numbers = hashed(keys, seed, "poisson")[:, None] ^ hashed(words, seed, "replicates")
+    draws = mixed(numbers).astype("<u8", copy=False).view("<u2")[:, : replicates - start]
     return _poisson_table()[draws]
 
 

@@ -174,16 +174,25 @@ class Sample:
         return self.weights / ((self.weights.mean() if self.totals is None else self.totals.mean_weight) or 1.0)
 
     @property
+    def n_users(self) -> int:
+        """The number of users, whether they count or not."""
+        return self.values.shape[1]
+
+    @property
+    def least(self) -> Floats:
+        """The lowest value of each system."""
+        return np.fmin.reduce(self.values, axis=1, initial=np.inf)
+
+    @property
     def n_blocks(self) -> int:
         """How many blocks users are drawn or flipped in; see `blocks_of_users`."""
-        return min(self.values.shape[1], MOST_BLOCKS)
+        return min(self.n_users, MOST_BLOCKS)
 
     def blocks_of_users(self, seed: int, name: str) -> NDArray[np.intp]:
         """Return the block of each user: each is one by itself unless they are many, and then a hash decides."""
-        n_users = self.values.shape[1]
-        if n_users == self.n_blocks:
-            return np.arange(n_users)
-        keys = np.arange(n_users, dtype=np.uint64) if self.keys is None else self.keys
+        if self.n_users == self.n_blocks:
+            return np.arange(self.n_users)
+        keys = np.arange(self.n_users, dtype=np.uint64) if self.keys is None else self.keys
         return (hashed(keys, seed, "compare", name) % np.uint64(self.n_blocks)).astype(np.intp)
 
     def blocks(self) -> Iterator[slice]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -79,7 +80,7 @@ class LargestStatistics:
         return np.where(np.isnan(p), np.nan, corrected)
 
 
-def largest_statistics(sample: Sample, seed: int) -> LargestStatistics:
+def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStatistics:
     """Return the largest |t| over the pairs of a sample in each of 5,000 flips.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
@@ -96,8 +97,12 @@ def largest_statistics(sample: Sample, seed: int) -> LargestStatistics:
     return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
 
 
-def _largest(sample: Sample, seed: int) -> Iterator[Floats]:
+def _largest(sample: Sample | PartedSample, seed: int) -> Iterator[Floats]:
     """Yield, for some pairs at a time, the largest |t| of each flip."""
+    if isinstance(sample, PartedSample):
+        rows, (n, sd, *_) = sample.influences_of_blocks, sample.outcomes
+        yield _statistics(Signs(rows.shape[1], seed), rows, (sample.first, sample.second), sd, n)
+        return
     signs = Signs(sample.n_blocks, seed, sample.blocks_of_users(seed, "simultaneous"))
     if sample.same_users:
         sd = np.concatenate([moments(sample.influences(pairs))[2] for pairs in sample.blocks()])

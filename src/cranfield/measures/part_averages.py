@@ -170,7 +170,7 @@ def _drawn(scores: Scores, averaging: Averaging, powers: NDArray[Any], seed: int
     totals = np.zeros((_RESAMPLES, columns.shape[1]))
     for start in range(0, scores.n_lists, step):
         block = slice(start, start + step)
-        totals += poisson_weights(keys[block], seed, "bootstrap", _RESAMPLES).T.astype(np.float64) @ columns[block]
+        totals += poisson_weights(keys[block], seed, _RESAMPLES).T.astype(np.float64) @ columns[block]
     return np.moveaxis(totals.reshape(_RESAMPLES, *shape), 0, 1)
 
 

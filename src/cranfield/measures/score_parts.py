@@ -37,6 +37,8 @@ class Census:
         2 × systems × metrics: how many have a value, of all and of those that every system gives.
     largest
         systems × metrics: the largest absolute value.
+    alike
+        Whether all systems give the same lists.
     """
 
     lists: int
@@ -45,6 +47,7 @@ class Census:
     covered: NDArray[np.int64]
     defined: NDArray[np.int64]
     largest: NDArray[np.float64]
+    alike: bool
 
     @classmethod
     def of(cls, scores: Scores) -> Census:
@@ -54,9 +57,10 @@ class Census:
             scores.n_lists,
             scores.n_served,
             int(np.count_nonzero(scores.relevant)),
-            np.count_nonzero(scores.covered, axis=1),
+            scores.n_covered,
             np.stack([values.sum(axis=2), values[:, :, scores.served].sum(axis=2)]),
             np.fmax.reduce(np.abs(scores.values), axis=2, initial=0.0),
+            scores.serve_alike,
         )
 
     def __add__(self, other: Census) -> Census:
@@ -67,6 +71,7 @@ class Census:
             self.covered + other.covered,
             self.defined + other.defined,
             np.maximum(self.largest, other.largest),
+            self.alike and other.alike,
         )
 
 
@@ -132,9 +137,29 @@ class ScoreParts:
         return self.census.lists
 
     @property
+    def n_users(self) -> int:
+        """The number of users: each has one list."""
+        return self.census.lists
+
+    @property
+    def n_covered(self) -> NDArray[np.int64]:
+        """For each system the number of lists it gives."""
+        return self.census.covered
+
+    @property
     def n_served(self) -> int:
         """The number of lists that every system gives."""
         return self.census.served
+
+    @property
+    def n_served_users(self) -> int:
+        """The number of users that every system serves."""
+        return self.census.served
+
+    @property
+    def serve_alike(self) -> bool:
+        """Whether all systems give the same lists."""
+        return self.census.alike
 
     @property
     def unit(self) -> str:

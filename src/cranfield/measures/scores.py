@@ -188,9 +188,29 @@ class Scores:
         return np.asarray(self.covered.all(axis=0), dtype=np.bool_)
 
     @property
+    def n_users(self) -> int:
+        """The number of users who have lists to be scored."""
+        return len(np.unique(self.users))
+
+    @property
+    def n_covered(self) -> NDArray[np.int64]:
+        """For each system the number of lists it gives."""
+        return np.count_nonzero(self.covered, axis=1)
+
+    @property
     def n_served(self) -> int:
         """The number of lists that every system gives."""
         return int(np.count_nonzero(self.served))
+
+    @property
+    def n_served_users(self) -> int:
+        """The number of users with a list that every system gives."""
+        return len(np.unique(self.users[self.served]))
+
+    @property
+    def serve_alike(self) -> bool:
+        """Whether all systems give the same lists."""
+        return bool((self.covered == self.covered[:1]).all())
 
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -28,25 +27,44 @@ def tail(d: Floats, step: float = 0.0) -> float:
     True
     """
     s, d = abs(float(d.sum())), np.abs(d[d != 0])
-    sums = {"n": float(len(d)), "size": float(d.sum()), "squares": float((d**2).sum())}
-    return tail_by_sums(partial(TailSums.of, d), s, step, **sums)
+    search = tail_search(s, step, n=len(d), size=float(d.sum()), squares=float((d**2).sum()))
+    try:
+        asked = next(search)
+        while True:
+            asked = search.send(TailSums.of(d, *asked))
+    except StopIteration as end:
+        p: float = end.value
+    return p
 
 
-def tail_by_sums(
-    sums: Callable[[float, bool], TailSums], s: float, step: float, *, n: float, size: float, squares: float
-) -> float:
-    """Do so with sums over users, given as a function of t; n, Σ |d_u| and Σ d_u² are of the differences but 0."""
+Search = Generator[tuple[float, bool], "TailSums", float]
+"""A computation that asks for sums at some t, is sent them, and returns a p-value."""
+
+
+def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> Search:
+    """Do so with sums over users: yields t, and whether it solves the equation, and is to be sent the `TailSums` there.
+
+    n, Σ |d_u| and Σ d_u² are of the differences that are not 0.
+    """
     from scipy.special import log_ndtr
 
     if s >= size * (1 - 1e-12):
         return float(np.exp2(1.0 - n))
     s -= step
-    t = _saddlepoint(sums, s, squares)
-    at = sums(t, True)
+    # K' is concave and below t Σ d_u², so Newton's steps from s / Σ d_u² never pass the root.
+    t = s / squares
+    for _ in range(200):
+        at = yield t, False
+        short = s - at.tanh
+        if short <= 1e-13 * s or at.slope <= 0:
+            break
+        t += short / at.slope
+        if short / at.slope <= 1e-11 * t:
+            break
+    at = yield t, True
     log_cosh = t * size + at.log1p - n * np.log(2)
     w = np.sqrt(2 * (t * s - log_cosh))
-    spread = np.sqrt(at.spread)
-    v = (np.sinh(step * t) / step if step else t) * spread
+    v = (np.sinh(step * t) / step if step else t) * np.sqrt(at.spread)
     # P = Φ(−w) + φ(w) (1/v − 1/w), with φ(w) taken out so that nothing cancels or underflows early.
     log_density = -0.5 * w * w - 0.5 * np.log(2 * np.pi)
     return float(2 * np.exp(log_density) * (np.exp(log_ndtr(-w) - log_density) + 1 / v - 1 / w))
@@ -56,7 +74,7 @@ def tail_by_sums(
 class TailSums:
     """Sums over users at one t: those of parts of the users add up.
 
-    On the way to the saddlepoint ``tanh`` is K' = Σ d tanh(t d) and ``slope`` K'' = Σ d² (1 − tanh²). At the saddlepoint
+    Before it is solved ``tanh`` is K' = Σ d tanh(t d) and ``slope`` K'' = Σ d² (1 − tanh²). At the saddlepoint
     ``log1p`` is Σ log(1 + e^−2td), and ``spread`` K'' without loss where tanh is near 1, Σ d² / cosh²(t d).
     """
 
@@ -80,20 +98,3 @@ class TailSums:
         return TailSums(
             self.tanh + other.tanh, self.slope + other.slope, self.log1p + other.log1p, self.spread + other.spread
         )
-
-
-def _saddlepoint(sums: Callable[[float, bool], TailSums], s: float, squares: float) -> float:
-    """Solve Σ d_u tanh(t d_u) = s for t.
-
-    The left side is concave and below t Σ d_u², so Newton's steps from s / Σ d_u² never pass the root.
-    """
-    t = s / squares
-    for _ in range(200):
-        at = sums(t, False)
-        short = s - at.tanh
-        if short <= 1e-13 * s or at.slope <= 0:
-            break
-        t += short / at.slope
-        if short / at.slope <= 1e-11 * t:
-            break
-    return t
