@@ -106,6 +106,14 @@ def checked_charts(monkeypatch):
     monkeypatch.setattr("altair.utils.schemapi.DEBUG_MODE", True)
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave every figure empty, where a test is about something else: they take most of the time of a page."""
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+    for module in ("_figures", "reports.markup"):
+        monkeypatch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _small_images():
     """Draw images with few dots: the dots of a large one take longer than all else about a figure."""

@@ -11,6 +11,8 @@ import pytest
 import cranfield as cf
 from cranfield.comparisons import compare
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 USERS, ITEMS = 40, 30
 
 

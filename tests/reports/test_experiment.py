@@ -11,6 +11,8 @@ import pytest
 from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
 from cranfield.reports import report_experiment
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 _WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
 
 

@@ -20,6 +20,8 @@ from cranfield.reports.page import page
 from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 VOID = {"meta", "input", "img", "br", "hr"}
 
 
