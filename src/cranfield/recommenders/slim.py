@@ -53,7 +53,7 @@ class SparseLinear(ProfileModel):
     tolerance: float = setting(1e-4, above=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         ratings = rating_matrix(train)
         self._ratings = ones_like(ratings) if self.binary else ratings
         if self.neighbours is None:

@@ -38,7 +38,7 @@ class _Topics(Model):
     needs_positive: ClassVar[bool] = True
 
     def _explain(self, train: Ratings, topics: int, iterations: int, binary: bool, draw: np.random.Generator) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         ratings = without_zeros(rating_matrix(train))
         counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
         by_item = _transposed_places(ratings)
@@ -107,8 +107,8 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
         """Find the topics of each profile by expectation maximisation, the topics' items being fixed."""
-        loops = compiled_loops(self.name)
         rows = without_zeros(profiles)
+        loops = compiled_loops(self.name, rows.nnz)
         counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
         theta = np.full((rows.shape[0], self.topics), 1 / self.topics, dtype=np.float32)
         gained, weights = np.empty_like(theta), np.empty_like(counts)

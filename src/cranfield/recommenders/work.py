@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
 _CELLS = 1 << 22
 
+# A thread with fewer ratings than this is done before it is started, and a loop starts its threads in every pass.
+_RATINGS_A_THREAD = 5_000
+
 # Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
 _WORTH_COMPILING = 1 << 21
 
@@ -115,13 +118,17 @@ def _blas(_modules: int) -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def compiled_loops(system: str) -> Any:
-    """Return the module of compiled loops, held to the threads that the settings allow, or say what to install."""
+def compiled_loops(system: str, ratings: int) -> Any:
+    """Return the module of compiled loops, or say what to install.
+
+    They are held to the threads that the settings allow and that so many ratings are worth.
+    """
     try:
         import numba
     except ImportError as error:
         raise MissingExtraError(system, library="numba", extra="recommend") from error
-    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS))
+    worthwhile = max(1, ratings // _RATINGS_A_THREAD)
+    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS, worthwhile))
     from cranfield.recommenders import _loops
 
     return _loops

@@ -62,7 +62,7 @@ class WeightedFactors(ProfileModel):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        solve = compiled_loops(self.name).weighted_least_squares
+        solve = compiled_loops(self.name, len(train)).weighted_least_squares
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         by_user = rating_matrix(train)
         weight = ones_like(by_user) if self.binary else by_user
