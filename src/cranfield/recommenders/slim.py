@@ -87,7 +87,8 @@ class SparseLinear(ProfileModel):
         raters = self._ratings.T.tocsr()
         near = _padded(cosine_neighbours(raters, k), k)
         weights = np.zeros(near.shape)
-        settings = (self.l1, self.l2, self.sweeps, self.tolerance)
+        # As floats, since a loop is compiled once more for whole numbers.
+        settings = (float(self.l1), float(self.l2), self.sweeps, float(self.tolerance))
         count = len(near)
         # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
         whole = 8 * count**2 < available_memory() / 4 and count <= 20_000

@@ -17,7 +17,7 @@ from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops
+from cranfield.recommenders.work import compiled_loops, read_only
 
 # The compiled loops have threads of their own, and several callers at once break them.
 _ONE_AT_A_TIME = Lock()
@@ -50,7 +50,7 @@ class _Topics(Model):
         with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
             for _ in range(iterations):
                 theta, phi = self._mixtures(of_users), self._distributions(of_items)
-                loops.explain_users(ratings.indptr, ratings.indices, counts, theta, phi, weights, of_users)
+                loops.explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
                 loops.explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
                 bar.advance()
         self._theta, self._phi = self._point_estimates(of_users, of_items)
@@ -114,7 +114,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
         gained, weights = np.empty_like(theta), np.empty_like(counts)
         with _ONE_AT_A_TIME:
             for _ in range(self.iterations):
-                loops.explain_users(rows.indptr, rows.indices, counts, theta, self._phi, weights, gained)
+                loops.explain_users(rows.indptr, read_only(rows.indices), counts, theta, self._phi, weights, gained)
                 theta = self._mixtures(gained)
         return nan_for_untrained(theta @ self._phi.T, self._item_counts, np.diff(rows.indptr))
 

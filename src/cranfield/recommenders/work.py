@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from cranfield._errors import CranfieldError, MissingExtraError
 from cranfield._progress import Progress, progress
 from cranfield._settings import settings
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
+Array = TypeVar("Array", bound=NDArray[Any])
 
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
 _CELLS = 1 << 22
@@ -132,6 +135,13 @@ def compiled_loops(system: str, ratings: int) -> Any:
     from cranfield.recommenders import _loops
 
     return _loops
+
+
+def read_only(array: Array) -> Array:
+    """Return a view that cannot be written: a loop is compiled once more for arrays that can be."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def kernels(operations: float) -> Any | None:

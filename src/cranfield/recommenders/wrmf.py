@@ -15,7 +15,7 @@ from cranfield.recommenders.factors import check_settled
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops
+from cranfield.recommenders.work import compiled_loops, read_only
 
 
 @register("wrmf")
@@ -76,7 +76,7 @@ class WeightedFactors(ProfileModel):
         for _ in range(self.iterations):
             for solved, fixed, ratings, extra, pull in sides:
                 gram = (fixed.T @ fixed + ridge).astype(np.float32)
-                solve(solved, fixed, gram, ratings.indptr, ratings.indices, extra, pull, self.steps)
+                solve(solved, fixed, gram, ratings.indptr, read_only(ratings.indices), extra, pull, self.steps)
         check_settled(self.name, (self._users, self._items), alpha=self.alpha, regularization=self.regularization)
 
     def _start(self, train: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
