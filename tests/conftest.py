@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -106,12 +107,26 @@ def checked_charts(monkeypatch):
     monkeypatch.setattr("altair.utils.schemapi.DEBUG_MODE", True)
 
 
+@pytest.fixture(scope="session")
+def without_drawing():
+    """Return a context in which every figure is empty: drawing them takes most of the time of a page."""
+
+    @contextmanager
+    def context():
+        empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+        with pytest.MonkeyPatch.context() as patch:
+            for module in ("_figures", "reports.markup"):
+                patch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+            yield
+
+    return context
+
+
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Leave every figure empty, where a test is about something else: they take most of the time of a page."""
-    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
-    for module in ("_figures", "reports.markup"):
-        monkeypatch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+def undrawn(without_drawing):
+    """Leave every figure empty, where a test is about something else."""
+    with without_drawing():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
