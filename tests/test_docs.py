@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gzip
 import re
 import shlex
 import shutil
@@ -105,6 +106,10 @@ def made_files(tmp_path_factory):
         (run,) = cf.recommend(split, {Path(name).stem: system}, length=100)
         cf.write_run(run, folder / "runs" / name)
     (folder / "experiment.toml").write_text(EXPERIMENT)
+    for name, run in {"old": "popularity", "new": "knn"}.items():
+        shutil.copy(folder / "runs" / f"{run}.tsv", folder / f"{name}.csv")
+    pl.DataFrame({"user": range(60), "age": ["young", "old"] * 30}).write_csv(folder / "users.csv")
+    (folder / "plays.csv.gz").write_bytes(gzip.compress(b"user,item,plays\n1,1,3\n"))
     lists = pl.DataFrame({"member": [1, 1], "film": [3, 4], "strength": [0.5, 0.2]})
     lists.write_csv(folder / "lists.csv")
     lists.with_columns(rank=pl.Series([1, 2])).write_csv(folder / "lists.txt", separator="\t", include_header=False)
