@@ -110,6 +110,7 @@ def made_files(tmp_path_factory):
         shutil.copy(folder / "runs" / f"{run}.tsv", folder / f"{name}.csv")
     pl.DataFrame({"user": range(60), "age": ["young", "old"] * 30}).write_csv(folder / "users.csv")
     (folder / "plays.csv.gz").write_bytes(gzip.compress(b"user,item,plays\n1,1,3\n"))
+    pl.DataFrame({"who": [1, 2], "what": [3, 4], "score": [1, 2]}).write_csv(folder / "visits.csv")
     lists = pl.DataFrame({"member": [1, 1], "film": [3, 4], "strength": [0.5, 0.2]})
     lists.write_csv(folder / "lists.csv")
     lists.with_columns(rank=pl.Series([1, 2])).write_csv(folder / "lists.txt", separator="\t", include_header=False)
