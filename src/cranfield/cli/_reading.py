@@ -240,6 +240,14 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
     return datasets.load(source, part=part)
 
 
+def is_in_parts(source: str) -> bool:
+    """Tell whether a source is the name of a dataset with a training and a test part."""
+    from cranfield.data import datasets
+
+    named = not Path(source).exists() and source.lower() in datasets.known()
+    return named and datasets.find(source.lower()).parts == ("train", "test")
+
+
 def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
     """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
     from cranfield.data import datasets

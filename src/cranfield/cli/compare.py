@@ -168,7 +168,7 @@ def command(
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)
     elif power is not None:
-        put(_frame(result.power(power), format, result, "paired t-test"), out)
+        put(_frame(result.power(power), format, result, "paired t"), out)
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":

@@ -84,7 +84,6 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
     groups, names = _groups(parts)
     ids = _all_users(parts)
     bounds = [part.bounds for part in parts if part.bounds is not None]
-    reduced = [part.reduced_to for part in parts if part.reduced_to is not None]
     return {
         "values": np.concatenate([part.values for part in parts], axis=2),
         "covered": np.concatenate([part.covered for part in parts], axis=1),
@@ -95,7 +94,6 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
         "bounds": np.concatenate(bounds, axis=3) if len(bounds) == len(parts) else None,
         "groups": groups,
         "group_names": names,
-        "reduced_to": np.concatenate(reduced) if len(reduced) == len(parts) else None,
         "repetitions": _of_all([part.repetitions for part in parts]),
         "trained": _of_all([part.trained for part in parts]),
     }

@@ -133,9 +133,12 @@ def compiled_loops(system: str) -> Any:
     return _loops
 
 
-def kernels(operations: float) -> Any | None:
-    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
-    if operations < _WORTH_COMPILING:
+def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba.
+
+    With ``if_loaded``, also where numba is loaded already: for results that are the same without them, to the last bit.
+    """
+    if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
     try:
         from cranfield.recommenders import _kernels
