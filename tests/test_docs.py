@@ -105,6 +105,9 @@ def made_files(tmp_path_factory):
                          "bm25.run": "random"}.items():  # fmt: skip
         (run,) = cf.recommend(split, {Path(name).stem: system}, length=100)
         cf.write_run(run, folder / "runs" / name)
+    (folder / "whole").mkdir()
+    for run in cf.recommend(split, ["popularity", "random"], length="all"):
+        cf.write_run(run, folder / "whole" / f"{run.name}.tsv")
     (folder / "experiment.toml").write_text(EXPERIMENT)
     for name, run in {"old": "popularity", "new": "knn"}.items():
         shutil.copy(folder / "runs" / f"{run}.tsv", folder / f"{name}.csv")

@@ -196,7 +196,7 @@ class SharedColumns:
         self._taken: set[str] = set()
         self._missing: dict[str, MissingColumnError] = {}
 
-    def read(self, reader: Callable[..., Read], path: str, **reading: Any) -> Read:
+    def read(self, reader: Callable[..., Read], path: str | Path, **reading: Any) -> Read:
         """Read a file with those of the columns that it has, unless ``reading`` names others."""
         names = {role: name for role, name in self._names.items() if reading.get(role) is None}
         while True:
@@ -204,7 +204,7 @@ class SharedColumns:
                 content = reader(path, **{**reading, **names})
             except MissingColumnError as error:
                 # A pipe cannot be read again.
-                if error.role not in names or not Path(path).is_file():
+                if error.role not in names or not (Path(path).is_file() or Path(path).is_dir()):
                     raise
                 del names[error.role]
                 self._missing.setdefault(error.role, error)
