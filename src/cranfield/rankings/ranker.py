@@ -131,7 +131,7 @@ class Ranker:
         seen = train
         if ranking.calibration != "none":
             held_out = held_out or _held_out(data, seed)
-            train, _, seen = held_out
+            train, seen = held_out.train, held_out.seen
         inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
         users, served = served_users(inputs, serving, seed)
@@ -321,4 +321,4 @@ class Ranker:
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
         settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
         steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings))
-        return steps if calibration is None else (*steps, Step("calibrate", calibration.as_dict()))
+        return steps if calibration is None else (*steps, calibration.step)
