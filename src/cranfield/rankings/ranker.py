@@ -175,13 +175,13 @@ class Ranker:
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]
-            if gives_lists:
-                return own_top(name, system, users, self._most, self.targets, ties)
             if by_pairs:
                 return self._rated_lists(name, system, users, ties)
+            if gives_lists:
+                return own_top(name, system, users, self._most, self.targets, ties)
             return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
-        width = min(self._most, self.width) if gives_lists else 1 if by_pairs else self.width
+        width = 1 if by_pairs else min(self._most, self.width) if gives_lists else self.width
         pieces = blocks(len(self.users), width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
