@@ -18,14 +18,17 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     MeasuringOptions,
+    all_at_once,
     averaging_options,
     catalogue_option,
+    engine_options,
     levels_option,
     measuring_options,
     metric_option,
+    refuse_for_ranges,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_parts, put_tables, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging
@@ -71,6 +74,7 @@ Examples:
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @catalogue_option
+@engine_options
 @click.option(
     "--times-random",
     is_flag=True,
@@ -130,6 +134,8 @@ def command(
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
+    engine: str,
+    memory: str | None,
     format: str,
     out: str | None,
     interval: Any,
@@ -141,7 +147,10 @@ def command(
     for file in (per_user, migration):
         if file is not None:
             check_frame_file(file)
-    loaded = measuring.load()
+    loaded = measuring.open(engine, memory)
+    wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
+              "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
+    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
     metrics = loaded.at_levels(metrics, levels)
     averaging = Averaging(**decisions)
     if over_draws is None:
@@ -152,20 +161,20 @@ def command(
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
                   "--catalogue": catalogue != NONE, "--correct-sampled": correct_sampled}  # fmt: skip
-        scores = measured_over_draws(
-            loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
-        )
+        others = [name for name, given in extras.items() if given]
+        scores = measured_over_draws(all_at_once(loaded), metrics, over_draws, relevant, candidates, others)
     scores.check_measured()
-    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
+    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
-        put_frame(scores.per_user(), per_user)
+        put_parts(scores.per_user_parts(), per_user)
     if migration is not None:
-        predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
+        whole = all_at_once(loaded)
+        predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
         assert predictions is not None  # CSE looks at them
         put_frame(predictions.migration(), migration)
-    segments = segments_of(loaded, metrics, by_segment)
-    times = times_random_of(loaded, metrics, averaging, candidates, seed) if times_random else None
-    corrected = corrected_runs(loaded, metrics, candidates, level) if correct_sampled else {}
+    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
+    times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
+    corrected = corrected_runs(all_at_once(loaded), metrics, candidates, level) if correct_sampled else {}
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
@@ -186,13 +195,15 @@ def command(
             names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
             tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
         put_tables(tables, format, out)
+    if report is None:
+        return
     write_page(
         report,
-        loaded,
+        all_at_once(loaded),
         scores,
         metrics,
         averaging=averaging,
         level=level,
         segments=segments,
-        sections=[] if report is None or times is None else [times_random_section(times)],
+        sections=[] if times is None else [times_random_section(times)],
     )

@@ -59,6 +59,11 @@ class Cataloguing(Decided):
     )
 
 
+def is_no_catalogue(catalogue: Any) -> bool:
+    """Whether it is not said which items exist."""
+    return catalogue is None or (isinstance(catalogue, str) and catalogue == NONE)
+
+
 def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
     """Return the ids of the items that exist.
 
@@ -158,7 +163,11 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
 def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
     """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    outside, of_systems = zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged))
+    return with_outside(scores, *zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged)))
+
+
+def with_outside(scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]]) -> Scores:
+    """Return scores that say what the lists of each system hold outside a catalogue, and the share of it by metric."""
     shares = np.stack(of_systems)
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(

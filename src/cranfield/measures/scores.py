@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -452,6 +452,13 @@ class Scores:
             )
             return pl.DataFrame(columns).with_columns(named)
         return pl.DataFrame(columns)
+
+    def per_user_parts(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of `per_user` one system and metric at a time: all of them may take much memory."""
+        for s, system in enumerate(self.systems):
+            for m, metric in enumerate(self.metrics):
+                values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
+                yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""
