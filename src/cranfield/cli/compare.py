@@ -70,8 +70,8 @@ Examples:
     correction={
         "default": None,
         "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
-        "help": "The correction for multiple comparisons within each metric.  [default: max_t; none for tukey, holm for "
-        "wilcoxon, sign and log_student]",
+        "help": "The correction for multiple comparisons within each metric.  [default: max_t; none for tukey, holm "
+        "for wilcoxon, sign and log_student]",
     },
     baseline={
         "default": None,
