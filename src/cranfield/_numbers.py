@@ -29,6 +29,17 @@ def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
     return DASH if value is None or math.isnan(value) else f"{100 * value:{sign}.1f}{unit}"
 
 
+def count_text(number: int, thing: str) -> str:
+    """Return how many things there are, as people say it.
+
+    Examples
+    --------
+    >>> count_text(1, "user"), count_text(2000, "user")
+    ('1 user', '2,000 users')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def amount_text(value: float) -> str:
     """Return a number with thousands marked, and three decimals at the most unless it is tiny.
 

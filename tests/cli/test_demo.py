@@ -16,7 +16,7 @@ def test_the_demo_tells_what_it_found_and_writes_a_report(cranfield, tmp_path):
     assert f"The report: {tmp_path / 'made' / 'report.html'}" in out
     assert [line.rsplit(maxsplit=2)[0].strip() for line in err.splitlines()] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing", "Writing the report",
+        "Auditing", "Taking popularity out", "Writing the report",
     ]  # fmt: skip
     page = (tmp_path / "made" / "report.html").read_text()
     assert 'id="truth"' in page

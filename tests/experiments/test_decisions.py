@@ -33,6 +33,7 @@ VALUES = {
     "length": [100, 150, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
     "threshold": ["auto", 3.0, 3.5, 4.25],
+    "levels": ["none", "all"],
     "undefined": ["zero", "leave out"],
     "average": ["mean", "weighted(by=judged)", "weighted(by=relevant)"],
     "groups": ["pooled", "equal"],
@@ -200,7 +201,7 @@ def test_every_decision_is_declared_by_one_group_in_the_order_of_the_paper():
 
 
 def test_every_value_of_the_property_is_of_a_decision():
-    assert set(VALUES) | {"nonrelevant", "unrated", "draws"} == set(DECISIONS)
+    assert set(VALUES) | {"nonrelevant", "unrated", "draws", "calibration"} == set(DECISIONS)
 
 
 @pytest.mark.parametrize("name", list(DECISIONS))
@@ -208,7 +209,8 @@ def test_the_schema_admits_the_values_and_refuses_others(name):
     import jsonschema
 
     about = schema()["properties"]["decisions"]["properties"][name]
-    for value in VALUES.get(name, ["sampled", "exact"] if name == "draws" else ["all", 7]):
+    words = {"calibration": ["none", "linear", "isotonic"], "draws": ["sampled", "exact"]}
+    for value in {**VALUES, **words}.get(name, ["all", 7]):
         jsonschema.validate(list(value) if isinstance(value, tuple) else value, about)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"not": "this"}, about)

@@ -12,11 +12,12 @@ from cranfield.data import Ratings
 from cranfield.recommenders import recommender
 from cranfield.recommenders.work import compiled_loops
 
-TRAINED = ["slim", "svd", "bprmf", "wrmf", "lda", "plsa"]
+TRAINED = ["slim", "svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"]
 SMALL = {
     "slim": "slim(l1=0.1, l2=0.5)",
     "svd": "svd(factors=4, epochs=20)",
     "bprmf": "bprmf(factors=4, epochs=20)",
+    "mf-pointwise": "mf-pointwise(factors=4, epochs=5)",
     "wrmf": "wrmf(factors=4)",
     "lda": "lda(topics=3)",
     "plsa": "plsa(topics=3)",
@@ -40,7 +41,7 @@ def test_same_seed_same_scores_whatever_the_threads(world, name, monkeypatch):
     assert np.array_equal(first, _fitted(SMALL[name], world, seed=5), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["svd", "bprmf", "wrmf", "lda", "plsa"])
+@pytest.mark.parametrize("name", ["svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
 def test_another_seed_starts_elsewhere(world, name):
     one, other = _fitted(SMALL[name], world, seed=5), _fitted(SMALL[name], world, seed=6)
     assert not np.array_equal(one, other, equal_nan=True)

@@ -148,7 +148,7 @@ def test_an_unknown_size_is_refused():
 def test_stages_are_told_in_the_order_of_the_line(told, found):
     assert [what for what, _, _ in told] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing",
+        "Auditing", "Taking popularity out",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in told)
     assert len(found.variants) == 15

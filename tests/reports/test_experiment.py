@@ -35,6 +35,9 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
         if path.suffix == ".html":
             assert (b'"options":["full","condensed"]' in content) == varied
             assert b'id="full-and-condensed"' in content
+            assert b'<section id="bias"' in content
+            assert b'<section id="times-random"' in content
+            assert (b"Measured on the first of 2 parts" in content) == (not varied)
     for data in results.data:
         assert {results.path / "figures" / f"{data}-averages.{ending}" for ending in ("svg", "pdf")} <= set(paths)
         for shows in ("averages", "comparisons"):
@@ -83,4 +86,6 @@ def test_an_experiment_with_one_relevant_item_per_list_has_a_page(tmp_path):
         decisions=Decisions(relevant="one", metrics=("RR",)),
     )
     results = run(experiment, tmp_path, report=report_experiment)
-    assert "popularity" in (results.path / "report.html").read_text()
+    page = (results.path / "report.html").read_text()
+    assert "popularity" in page
+    assert 'id="bias"' not in page  # its protocols are of lists with all relevant items

@@ -126,8 +126,33 @@ class Bias:
 
     @property
     def verdict(self) -> list[str]:
-        """What was found, in sentences."""
-        return [*self._on_shares(), *self._on_orders(), *self._on_changes()]
+        """What was found, in sentences; the first says whether the winner depends on popularity."""
+        return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
+
+    def _on_winner(self) -> list[str]:
+        """Say whether the system that is first under the chosen protocol is beaten under neutral ones."""
+        names = [protocol.name for protocol in self.protocols[1:]]
+        if not names or len(self.protocols[0].scores.systems) < 2:
+            return []
+        (first, *level) = self.orders.filter(protocol=CHOSEN, place=1)["system"].to_list()
+        if level:
+            return [f"{listed([first, *level])} are level under {CHOSEN}, so that there is no winner to look at."]
+        beaten_by: dict[str, list[str]] = {}
+        for name in names:
+            for a, b, better in self._better(name):
+                if first in (a, b) and better not in (None, first):
+                    beaten_by.setdefault(str(better), []).append(name)
+        if not beaten_by:
+            return [
+                f"The winner stands without popularity's advantage: {first} is first under {CHOSEN}, and no system is "
+                f"significantly better under {listed(names)}."
+            ]
+        others = listed([f"{system} (under {listed(under)})" for system, under in beaten_by.items()])
+        better = "is" if len(beaten_by) == 1 else "are"
+        return [
+            f"The winner depends on the protocol: {first} is first under {CHOSEN}, and {others} {better} significantly "
+            "better than it without popularity's advantage."
+        ]
 
     def _on_shares(self) -> list[str]:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
@@ -165,7 +190,7 @@ class Bias:
 
     def _on_orders(self) -> list[str]:
         if len(self.protocols) == 1:
-            return ["No neutral protocol is possible with these ratings, so that nothing is sentences about the order."]
+            return ["No neutral protocol is possible with these ratings, so that nothing can be said about the order."]
         sentences = []
         places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
         for name, tau in self.agreement.items():

@@ -23,6 +23,7 @@ _COMMANDS = {
     "split": "Divide ratings into training and test files.",
     "check-split": "Examine a split, whatever tool made it: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
+    "calibrate": "Make predicted ratings of the scores of ranked lists.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Say which system is better, and how sure that is.",
@@ -103,7 +104,7 @@ def _told(error: Exception) -> str | None:
     if isinstance(error, click.ClickException):
         return _in_a_line(error)
     if isinstance(error, CranfieldError):
-        return str(error)
+        return str(error) if error.page is None else f"{error}; see {error.page}"
     if is_short_of_memory(error):
         return SHORT_OF_MEMORY.format(f" ({error})" if str(error) else "")
     if isinstance(error, OSError):

@@ -112,6 +112,17 @@ class Loaded:
     train: Ratings | None
     options: MeasuringOptions
 
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        if levels == "none":
+            return tuple(metrics)
+        from cranfield.data.scale import RatingScale
+        from cranfield.measures.levels import at_levels, levels_note
+
+        scale = RatingScale.of(self.test.grades, *([] if self.train is None else [self.train.grades]))
+        tell([levels_note(scale)])
+        return tuple(map(str, at_levels(metrics, scale)))
+
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
@@ -180,7 +191,9 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_OUTPUTS = ("out", "per_user", "report")
+levels_option = decision_option(Measuring.decisions()["levels"])
+
+_OUTPUTS = ("out", "per_user", "migration", "report")
 
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:

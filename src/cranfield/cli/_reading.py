@@ -17,6 +17,7 @@ from cranfield.data import Ratings, read
 from cranfield.data.columns import MissingColumnError
 from cranfield.data.repeated import Repeated
 from cranfield.data.sources import is_parquet
+from cranfield.splits.split import Split
 
 Read = TypeVar("Read")
 
@@ -236,6 +237,22 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
             f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"
         )
     return datasets.load(source, part=part)
+
+
+def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
+    """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
+    from cranfield.data import datasets
+    from cranfield.data.datasets.cache import cached
+    from cranfield.splits import predefined
+
+    divided = "lastfm-1k-temporal"
+    if source.lower() not in ("lastfm-1k", divided) or Path(source).exists():
+        return file_or_dataset(source, reading)
+    # What was fetched under the other name is the same archive.
+    there = None if cached(datasets.find(divided)) else cached(datasets.find("lastfm-1k"))
+    archive = None if there is None else there.folder / there.source
+    has_archive = archive is not None and archive.exists()
+    return predefined(*datasets.load_pair(divided, from_path=archive if has_archive else None), overlap="train")
 
 
 def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:

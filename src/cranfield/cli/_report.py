@@ -18,6 +18,7 @@ from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
+from cranfield.measures.predicted_ratings import examine_for
 from cranfield.measures.scores import LEVEL
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def write_page(
         variants=variants,
         other_lists=_other_lists(loaded, metrics),
         segments=segments,
+        predictions=examine_for(metrics, loaded.runs, loaded.test, train=loaded.train),
         sections=sections,
         data=loaded.test.name or "",
     )

@@ -124,9 +124,9 @@ def command(
     if report is not None:
         from cranfield.reports.page import page
         from cranfield.reports.reporting import write_page
-        from cranfield.reports.sections.bias import bias_sections
+        from cranfield.reports.sections.bias import TITLE, bias_sections
 
-        write_page(report, page("How much of it is popularity?", bias_sections(answer)))
+        write_page(report, page(TITLE, bias_sections(answer)))
 
 
 def _propensities(given: str | None) -> Any:

@@ -18,6 +18,7 @@ from cranfield.cli._measuring import (
     MeasuringOptions,
     averaging_options,
     catalogue_option,
+    levels_option,
     measuring_options,
     metric_option,
     tell,
@@ -56,6 +57,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
+@levels_option
 @decision_options(
     Comparing,
     significance={
@@ -115,6 +117,7 @@ Examples:
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
+    levels: str,
     significance: str,
     no_worse: str | None,
     better: bool,
@@ -143,10 +146,11 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue")
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
     loaded = with_judgments(measuring.load(), judgments)
+    metrics = loaded.at_levels(metrics, levels)
     scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
     segments = [

@@ -16,6 +16,7 @@ from cranfield.cli._measuring import (
     MeasuringOptions,
     averaging_options,
     catalogue_option,
+    levels_option,
     measuring_options,
     metric_option,
     tell,
@@ -26,6 +27,7 @@ from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
 from cranfield.measures.catalogue import NONE
 from cranfield.measures.notes import notes_on_reading
+from cranfield.measures.predicted_ratings import examine_for
 
 if TYPE_CHECKING:
     from cranfield.biases import TimesRandom
@@ -39,12 +41,14 @@ Examples:
   cranfield evaluate --test test.csv a.csv --per-user values.parquet --format json
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
+  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
+@levels_option
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
@@ -93,6 +97,11 @@ Examples:
     show_default=True,
     help="With --times-random or --over-draws: what was ranked, all items or those with a test rating.",
 )
+@click.option(
+    "--migration",
+    metavar="FILE",
+    help="Write where each rating migrates to: true by predicted rating (Parquet, CSV, TSV or JSON).",
+)
 @click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
@@ -101,12 +110,14 @@ Examples:
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
+    levels: str,
     bounds: bool,
     catalogue: str,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
     candidates: Any,
+    migration: str | None,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -118,9 +129,11 @@ def command(
     **decisions: Any,
 ) -> None:
     """Measure ranked lists against held-out ratings."""
-    if per_user is not None:
-        check_frame_file(per_user)
+    for file in (per_user, migration):
+        if file is not None:
+            check_frame_file(file)
     loaded = measuring.load()
+    metrics = loaded.at_levels(metrics, levels)
     averaging = Averaging(**decisions)
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
@@ -137,6 +150,10 @@ def command(
     scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
     if per_user is not None:
         put_frame(scores.per_user(), per_user)
+    if migration is not None:
+        predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
+        assert predictions is not None  # CSE looks at them
+        put_frame(predictions.migration(), migration)
     segments = segments_of(loaded, metrics, by_segment)
     times = _times_random(loaded, metrics, averaging, candidates, seed) if times_random else None
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
 from cranfield.splits.item_groups import read_item_groups
 
+_CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
 _EPILOG = "\b\nSystems:\n" + "\n".join(f"  {line}" for line in signatures())
@@ -142,16 +144,29 @@ def command(
     wanted = [name for name in files if why[name] is not None]
     if wanted:
         # Files are named as systems are spelled, whatever is displayed of them.
-        runs = recommend_each(data, {name: name for name in wanted}, **asking)
+        checkpoints = {name: Path(out) / _CHECKPOINTS / f"{files[name].stem}.npz" for name in wanted}
+        if not resume:
+            _remove(checkpoints.values())
+        runs = recommend_each(data, {name: name for name in wanted}, checkpoints=checkpoints, **asking)
         make_folder(out)
         for run in runs:
             path = write_run(run, files[run.name])
-            record(path, recorded[run.name])
+            calibrated = {} if run.calibration is None else {"calibrated": run.calibration.as_dict()}
+            record(path, recorded[run.name] | calibrated)
+            _remove([checkpoints[run.name]])
             if not settings.quiet:
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+
+
+def _remove(checkpoints: Iterable[Path]) -> None:
+    """Remove checkpoints, and their folder where it is empty then."""
+    for path in checkpoints:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.parent.rmdir()
 
 
 def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, overlap: str) -> Split:
@@ -213,6 +228,7 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     there = made_of(path)
     if there is None:
         return " (made anew: no record says what the file that was there was made of)"
+    there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
         return f" (made anew: the file that was there differs in {', '.join(other)})"

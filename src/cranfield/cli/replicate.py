@@ -13,11 +13,20 @@ from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import tell
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import say, say_line
-from cranfield.cli._reading import file_or_dataset, for_file, observed_and_judged, reading_options
+from cranfield.cli._reading import (
+    file_or_dataset,
+    for_file,
+    observed_and_judged,
+    ratings_or_plays,
+    reading_options,
+)
+from cranfield.data import Ratings
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings import read_test
+from cranfield.splits import Split
 from cranfield.studies import STUDIES, replicate
+from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 
 _EXAMPLES = """\b
@@ -25,7 +34,7 @@ Examples:
   cranfield replicate valcarce2020 --data ml-1m
   cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
-  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet
+  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
   cranfield replicate canamares-castells2018 --data cm100k
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
@@ -101,9 +110,10 @@ def command(
     known = None
     if study == CANAMARES_CASTELLS_2018.name and len(data) == 1:
         known, judged = observed_and_judged(data[0], reading)
-        ratings = [judged]
+        ratings: list[Ratings | Split] = [judged]
     else:
-        ratings = [file_or_dataset(source, for_file(source, reading, files)) for source in data]
+        read_source = ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
+        ratings = [read_source(source, for_file(source, reading, files)) for source in data]
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))

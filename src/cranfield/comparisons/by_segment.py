@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
+from cranfield._numbers import count_text
 from cranfield._table import Table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
@@ -71,7 +72,7 @@ class SegmentComparison:
         said = []
         for name, comparison in self.comparisons.items():
             users = self.segments.n_users(name)
-            group = f"{self.segments.name}, {name} ({users:,} user{'' if users == 1 else 's'})"
+            group = f"{self.segments.name}, {name} ({count_text(users, 'user')})"
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None

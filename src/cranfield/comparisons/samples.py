@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield._numbers import count_text
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.data import Vocabulary
@@ -297,7 +298,7 @@ class _Notes:
     def sentences(self) -> tuple[str, ...]:
         """Return what there is to say."""
         said = [
-            f"{', '.join(metrics)}: undefined for {lists:,} {self._scores.unit}{'' if lists == 1 else 's'}, {rule}"
+            f"{', '.join(metrics)}: undefined for {count_text(lists, self._scores.unit)}, {rule}"
             for (lists, rule), metrics in self._missing.items()
         ]
         uncovered = (~self._scores.covered).sum(axis=1)

@@ -177,6 +177,11 @@ class Ratings:
         """The number of ratings of each item, its popularity: |R(i)|."""
         return np.bincount(self.items, minlength=self.n_items)
 
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """The distinct ratings, ascending."""
+        return np.unique(self.values).astype(np.float64)
+
     @property
     def nbytes(self) -> int:
         """The memory of the ratings, in bytes, beside the vocabularies."""

@@ -25,6 +25,7 @@ from cranfield.data.writing import write_table
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.catalogue import Outside
 from cranfield.rankings import Run
+from cranfield.rankings.calibration import Calibration
 from cranfield.splits import Split
 
 PARTS = ("train", "validation", "test", "profiles")
@@ -204,10 +205,18 @@ def save_run(run: Run, path: Path) -> Path:
     return write_table(pl.DataFrame(columns), path)
 
 
+def run_facts(run: Run) -> dict[str, Any]:
+    """Return what there is to know of ranked lists beside the rows of their file, ready for JSON."""
+    calibration = None if run.calibration is None else run.calibration.as_dict()
+    return {"counts": dict(run.counts), "only_ranks": run.only_ranks, "calibration": calibration}
+
+
 def read_run(
-    path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[str, int], groups: Sequence[str] = ()
+    path: Path, name: str, vocabularies: Vocabularies, facts: Mapping[str, Any], groups: Sequence[str] = ()
 ) -> Run:
     """Return the lists that `save_run` wrote, under the name of a system; ``groups`` are the names of their groups.
+
+    ``facts`` are those of `run_facts`.
 
     Examples
     --------
@@ -218,7 +227,7 @@ def read_run(
     >>> run, = recommend(split, "popularity")
     >>> path = save_run(run, Path(tempfile.mkdtemp()) / "run.parquet")
     >>> ids = Vocabularies(run.user_ids, run.item_ids)
-    >>> read_run(path, "popularity", ids, run.counts).frame().equals(run.frame())
+    >>> read_run(path, "popularity", ids, run_facts(run)).frame().equals(run.frame())
     True
     """
     columns = {column: values.to_numpy() for column, values in read_parquet(path).to_dict().items()}
@@ -242,7 +251,9 @@ def read_run(
         one_relevant=one_relevant,
         groups=columns["group"][starts] if "group" in columns else None,
         group_names=tuple(groups),
-        counts=dict(counts),
+        counts=dict(facts["counts"]),
+        only_ranks=facts.get("only_ranks", False),
+        calibration=Calibration.of(facts["calibration"]) if facts.get("calibration") else None,
     )
 
 

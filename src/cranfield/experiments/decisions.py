@@ -21,10 +21,12 @@ from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
+from cranfield.data.scale import RatingScale
 from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.averaging import OF_GROUPS
 from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.draws import Drawing
+from cranfield.measures.levels import at_levels
 from cranfield.measures.over_draws import check_expected
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
@@ -102,14 +104,21 @@ class _Decisions(Decided):
         return kind(**{**known, **others})
 
     def on(self, lowest: float, highest: float) -> Any:
-        """Return the decisions as they are for ratings from ``lowest`` to ``highest``: ``auto`` is a number there.
+        """Return the decisions as they are for ratings from ``lowest`` to ``highest``.
+
+        The threshold ``auto`` is a number there, and metrics at levels of relevance are spelled.
 
         Examples
         --------
         >>> Decisions().on(1, 1).threshold, Decisions().on(0.5, 5).threshold
         (1.0, 4.0)
         """
-        return self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
+        decisions = self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
+        if decisions._of("levels") == "none":
+            return decisions
+        return decisions.with_(
+            metrics=tuple(map(str, at_levels(decisions._of("metrics"), RatingScale(lowest, highest))))
+        )
 
     @property
     def overlap(self) -> str | None:

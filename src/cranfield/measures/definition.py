@@ -93,7 +93,7 @@ class Definition(Entry[Callable[..., Any]]):
     condensed: bool = False
 
     common: ClassVar[Mapping[str, Limits]] = {
-        # The lowest relevant rating, in place of the threshold of the whole measurement.
+        # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
         # Whether items without a test rating are taken out of the lists first.
         "condensed": Limits((bool,)),
@@ -287,9 +287,11 @@ class Metric:
 
             return expected(self, judged)
         parameters = {key: value for key, value in self.parameters if key != "dialect"}
-        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
+        # What a rating of unrated items is given for looks at them, so at full lists.
+        usual = self.definition.condensed and parameters.get("unrated") is None
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", usual)
         if rel is not None:
-            judged = judged.at(float(rel))
+            judged = self._at_level(judged, float(rel), condensed)
         if condensed:
             judged = judged.condensed()
         if self.cutoff is not None:
@@ -303,6 +305,19 @@ class Metric:
             return float(values)
         per_list = self._checked(values, judged.n_lists)
         return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
+
+    def _at_level(self, judged: Judged, level: float, condensed: bool) -> Judged:
+        """Return the lists at a level of relevance: its threshold, and what the family makes of other items.
+
+        Errors and agreement look at items of the level alone, and in a graded metric the gain of the others is 0.
+        """
+        if self.dialect is None and self.definition.family == "graded":
+            return judged.gaining_from(level)
+        if self.definition.family not in ("error", "agreement"):
+            return judged.at(level)
+        if not (condensed or judged.is_condensed):
+            raise SettingError(f"{self}: rel looks at items rated {level:g} or more alone; leave it, or unrated, out")
+        return judged.rated_from(level)
 
     def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
         """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""

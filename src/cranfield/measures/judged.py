@@ -252,6 +252,24 @@ class Judged:
             return self
         return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
 
+    def rated_from(self, level: float) -> Judged:
+        """Return condensed lists of the items rated ``level`` or more, which are relevant; of every user, also without.
+
+        Other items leave the lists, so that a cut-off counts items of the level.
+        """
+
+        def make() -> Judged:
+            part = self._part(self.grades >= level)
+            return replace(part, judgments=self.judgments.at(level), is_condensed=False).condensed()
+
+        return self.once(("rated from", level), make)
+
+    def gaining_from(self, level: float) -> Judged:
+        """Return the same lists under another threshold, below which an item gains nothing: it counts as rated 0."""
+        return self.once(
+            ("gaining from", level), lambda: replace(self, judgments=self.judgments.gaining_from(level), _views={})
+        )
+
     def condensed(self) -> Judged:
         """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
 

@@ -69,6 +69,8 @@ class Judgments:
         The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
     fingerprint, negative_grades, notes
         That of the test set, how its grades below 0 were read, and what a reader should know of them.
+    level
+        The rating below which nothing gains anything, where a metric says so; see `gaining_from`.
     """
 
     users: NDArray[np.int32]
@@ -82,8 +84,10 @@ class Judgments:
     fingerprint: str = ""
     negative_grades: str = "judged"
     notes: tuple[str, ...] = ()
+    level: float | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     _base: Judgments | None = field(default=None, repr=False)
+    _whole: Judgments | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
@@ -117,7 +121,7 @@ class Judgments:
 
     def changed(self, **changes: Any) -> Judgments:
         """Return other judgments, of which nothing that was made of these holds."""
-        return replace(self, **changes, _kept={}, _base=None)
+        return replace(self, **{"_whole": None, **changes}, _kept={}, _base=None)
 
     @property
     def base(self) -> Judgments:
@@ -183,6 +187,11 @@ class Judgments:
         cells += self.items
         return cells
 
+    @of_base
+    def distinct(self) -> NDArray[np.float64]:
+        """The distinct ratings, ascending, of the whole test set that these judgments may be a part of."""
+        return np.unique(self.grades if self._whole is None else self._whole.distinct)
+
     @property
     def top_grade(self) -> float:
         """The highest rating there is."""
@@ -204,6 +213,16 @@ class Judgments:
         if threshold == self.base.threshold:
             return self.base
         return replace(self, threshold=threshold, _base=self.base)
+
+    def gaining_from(self, level: float) -> Judgments:
+        """Return the judgments with a threshold below which ratings are worth nothing: they are 0, or below it."""
+
+        def make() -> Judgments:
+            # A rating below 0 gains nothing as it is.
+            grades = np.where(self.grades >= level, self.grades, np.minimum(self.grades, 0.0))
+            return self.changed(grades=grades, threshold=level, level=level, _whole=self._whole or self.base)
+
+        return once(self.base._kept, ("gaining from", level), make)
 
     def is_same_as(self, other: Judgments) -> bool:
         """Say whether two hold the same ratings for the same lists, whatever their thresholds."""
@@ -239,6 +258,7 @@ class Judgments:
             indptr=np.append(bounds[:-1][alive], bounds[-1]),
             items=self.items[mask],
             grades=self.grades[mask],
+            _whole=self._whole or self.base,
         )
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
 from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
+from cranfield.data.scale import RatingScale
 from cranfield.measures.catalogue import NONE, catalogue_ids, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
@@ -23,9 +25,11 @@ from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metri
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
+from cranfield.measures.levels import at_levels, levels_note
 from cranfield.measures.notes import notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
+from cranfield.measures.predicted import check_predictions, scale_of
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
@@ -40,6 +44,7 @@ those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
 Kind = Literal["full", "condensed"]
+Levels = Literal["none", "all"]
 
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 """What options of `measure` were called, and what is written now."""
@@ -82,13 +87,15 @@ class Measuring(Decided):
     threshold
         The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
         every rating of at least 1 is relevant, as in trec_eval.
+    levels
+        ``all``: measure each metric at three levels of relevance as well; see `at_levels`.
     lists
         ``condensed``: take items without a test rating out of all lists first (decision C1).
 
     Examples
     --------
     >>> Measuring(metrics=["ndcg@10", "nDCG@10"], threshold=4).as_dict()
-    {'metrics': ['nDCG@10'], 'threshold': 4.0, 'lists': 'full'}
+    {'metrics': ['nDCG@10'], 'threshold': 4.0, 'levels': 'none', 'lists': 'full'}
     """
 
     metrics: Any = decision(
@@ -107,7 +114,20 @@ class Measuring(Decided):
         help="The lowest rating that makes an item relevant; auto: 4 of 5, the upper quarter of other scales up to 10, "
         "else 1.",
     )
+    levels: str = decision(
+        "C2",
+        "none",
+        "beside each metric, the same at levels of relevance: the whole scale, its upper half and its upper quarter",
+        choices=("none", "all"),
+        phrase=unless("none", "{} levels of relevance"),
+        help="Also measure each metric at three levels of relevance: the whole rating scale, its upper half and its "
+        "upper quarter (from 1, 3 and 4 of 5).",
+    )
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
+
+    def on_scale(self, scale: RatingScale) -> Measuring:
+        """Return the same with the metrics at levels of a rating scale, where levels are asked for."""
+        return self if self.levels == "none" else self.with_(metrics=at_levels(self.metrics, scale))
 
     @property
     def wanted(self) -> list[Metric]:
@@ -125,6 +145,7 @@ def measure(
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
     threshold: float | str | None = AUTO,
+    levels: Levels = "none",
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
@@ -153,6 +174,10 @@ def measure(
         The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
         where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
         qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+    levels
+        ``all`` measures each metric at three levels of relevance as well, of the test ratings and the training ratings
+        where they are given: the whole scale, its upper half and its upper quarter, from 1, 3 and 4 of 5. An item is
+        relevant from there on, errors count items of the level alone, and in nDCG the others gain nothing.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -184,7 +209,7 @@ def measure(
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
     refuse_old_words("measure", renamed, RENAMED)
-    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
     context = Context(train, similarity)
@@ -274,7 +299,12 @@ def measure_judged(
 
     ``warnings`` are what `check_inputs` has to say of them.
     """
+    of_levels = []
+    if measuring.levels != "none":
+        scale = scale_of(judged[0])
+        measuring, of_levels = measuring.on_scale(scale), [levels_note(scale)]
     systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
+    check_predictions(judged, [str(metric) for metric in wanted if "predictions" in metric.definition.needs])
     longest = max(system.longest for system in systems)
     views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
     measured = [_measure_system(view, wanted, bounds, longest) for view in views]
@@ -315,7 +345,7 @@ def measure_judged(
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
         made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
-        notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
+        notes=(*warnings, *of_levels, *notes_on(systems, counts, judgments, wanted)),
         warnings=warnings,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from cranfield._numbers import count_text
 from cranfield._phrases import listed
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
@@ -110,7 +111,7 @@ def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
     if count == 0 or (reading == "judged" and not is_qrels):
         return
-    grades = f"{count:,} test grade{'' if count == 1 else 's'} below 0, read as"
+    grades = f"{count_text(count, 'test grade')} below 0, read as"
     if reading == "judged":
         yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
         return
@@ -154,7 +155,7 @@ def _on_judgments(judgments: Judgments) -> Iterator[str]:
 def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
     for name, sentence in _SENTENCES.items():
         if counts.get(name):
-            yield sentence.format(n=f"{counts[name]:,} {_THINGS[name]}{'' if counts[name] == 1 else 's'}")
+            yield sentence.format(n=count_text(counts[name], _THINGS[name]))
 
 
 def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._numbers import number_text, percent_text
+from cranfield._numbers import count_text, number_text, percent_text
 from cranfield._spelling import parse
 from cranfield._table import Cell, Table, places
 from cranfield.measures.averaging import Averaging
@@ -151,7 +151,7 @@ def _caption(scores: Scores, averaging: Averaging) -> str:
 
 
 def _units(scores: Scores, count: int) -> str:
-    return f"{count:,} {scores.unit}{'' if count == 1 else 's'}"
+    return count_text(count, scores.unit)
 
 
 def _averaged(scores: Scores, averaging: Averaging) -> list[str]:

@@ -1,4 +1,4 @@
-"""Decisions B2 and C1: what becomes of items that a system cannot score, and which items a list may hold."""
+"""Decisions B2 and C1: what is made of scores and of items without one, and which items a list may hold."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cranfield._own_code import names_code
 from cranfield._phrases import unless
 from cranfield._spelling import parse
 from cranfield.data.relevance import AUTO, auto_or_number
+from cranfield.rankings.calibration import CALIBRATIONS
 from cranfield.recommenders.adapters import as_recommender
 
 
@@ -54,6 +55,14 @@ class Ranking(Decided):
         check=_fill,
         phrase=unless("none", "gaps filled by {}"),
         help="What orders the items that a system cannot score, after all others: none leaves them out.",
+    )
+    calibration: str = decision(
+        "B2",
+        "none",
+        "what makes predicted ratings of scores, for metrics of rating error, by held-out training ratings",
+        choices=("none", *CALIBRATIONS),
+        phrase=unless("none", "{} calibration of scores"),
+        help="Make predicted ratings of scores, by a line or a step function fitted on held-out training ratings.",
     )
     lists: str = decision(
         "C1",
@@ -152,10 +161,25 @@ class Ranking(Decided):
             raise SettingError(
                 "candidates='group' ranks a relevant item among the items of its popularity group; set relevant='one'"
             )
+        if self.calibration != "none":
+            self._check_calibration()
         if self.unrated != "all":
             self._check_unrated()
         if self.needs_relevance and self.threshold is None:
             raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
+
+    def _check_calibration(self) -> None:
+        """Refuse lists that keep no scores to calibrate."""
+        if self.one_relevant:
+            raise SettingError(
+                f"calibration={self.calibration!r} needs scores, and relevant='one' keeps ranks alone; leave one of "
+                "them out"
+            )
+        if self.fill != "none":
+            raise SettingError(
+                f"calibration={self.calibration!r} predicts ratings of items that a system scores, and fill="
+                f"{self.fill!r} lists others too; leave one of them out"
+            )
 
     def _check_unrated(self) -> None:
         """Refuse what contradicts a number of unrated items."""
@@ -183,3 +207,4 @@ class RankingOptions(TypedDict, total=False):
     nonrelevant: int | str | None
     unrated: int | str | None
     keep_seen: bool
+    calibration: str

@@ -102,5 +102,6 @@ def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | Non
     with blas_threads(1 if ours else settings.workers):
         parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
     return [
-        ranker.run(name, ranker.joined(system, [part[place] for part in parts])) for place, ranker in enumerate(rankers)
+        ranker.run(name, ranker.joined(system, [part[place] for part in parts], ranker.calibrated(name, system)))
+        for place, ranker in enumerate(rankers)
     ]

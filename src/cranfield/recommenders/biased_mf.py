@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops
 
 
 @register("svd")
 @dataclass
-class BiasedFactors(Model):
+class BiasedFactors(PairModel):
     r"""The rating that a mean, two biases and two vectors predict.
 
     .. math::
@@ -80,6 +80,10 @@ class BiasedFactors(Model):
         block += self._mean + self._item_bias.astype(np.float64)
         block += self._user_bias[users].astype(np.float64)[:, None]
         return block
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:
+        products = np.einsum("pf,pf->p", self._users[users], self._items[items]).astype(np.float64)
+        return products + self._mean + self._item_bias[items] + self._user_bias[users]
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._mean + self._item_bias.astype(np.float64), (len(users), 1))

@@ -45,7 +45,11 @@ def each(
 
 
 def in_threads(
-    function: Callable[[Argument], Result], arguments: Sequence[Argument], bar: Progress, *, threads: int | None = None
+    function: Callable[[Argument], Result],
+    arguments: Sequence[Argument],
+    bar: Progress | None = None,
+    *,
+    threads: int | None = None,
 ) -> list[Result]:
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
@@ -62,13 +66,15 @@ def in_threads(
     if threads == 1 or len(arguments) < 2:
         for argument in arguments:
             results.append(function(argument))
-            bar.advance()
+            if bar is not None:
+                bar.advance()
         return results
     with blas_threads(1), ThreadPoolExecutor(threads) as pool:
         try:
             for result in pool.map(function, arguments):
                 results.append(result)
-                bar.advance()
+                if bar is not None:
+                    bar.advance()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -15,6 +15,7 @@ from cranfield import _checks
 from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit_runs
+from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
@@ -89,6 +90,8 @@ class Demo:
     audit
         Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages; of the first
         systems there and the truly best one.
+    bias
+        How much of the order on held-out ratings is popularity.
     """
 
     world: World
@@ -99,6 +102,7 @@ class Demo:
     assessment: Assessment
     variants: tuple[tuple[str, Scores], ...]
     audit: Audit
+    bias: Bias
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -122,6 +126,14 @@ class Demo:
         """Return, for each metric, Kendall's tau between its order on a test set and the true order by `METRIC`."""
         means, true = self.scores[test].average(), self.averages(TRUTH)
         return {metric: kendall_tau_b(means[:, m], true) for m, metric in enumerate(self.scores[test].metrics)}
+
+    def protocol_taus(self) -> dict[str, float]:
+        """Return Kendall's tau between the order under each protocol on held-out ratings and the true order."""
+        true = dict(zip(self.systems, self.averages(TRUTH)))
+        return {
+            name: kendall_tau_b(rows["mean"].to_numpy(), np.array([true[system] for system in rows["system"]]))
+            for (name,), rows in self.bias.orders.group_by("protocol", maintain_order=True)
+        }
 
     def claims(self, test: str) -> tuple[int, int, int]:
         """Return how many pairs there are, how many differ significantly, and in how many of these the worse leads."""
@@ -285,7 +297,9 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
             advance()
     with stages("Auditing"):
         audit = _audit(runs, split.test, scores, seed)
-    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants), audit)
+    with stages("Taking popularity out"):
+        without = bias(runs=runs, test=split.test, train=split.train, metric=METRIC, threshold=_THRESHOLD, seed=seed)
+    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants), audit, without)
 
 
 def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: int) -> Audit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,15 @@ from cranfield.audits.stage import AUDITED
 from cranfield.audits.stage import HOME as AUDIT_HOME
 from cranfield.experiments import Decisions, Results
 from cranfield.experiments.results import Measured
-from cranfield.measures import Scores, measure
+from cranfield.measures import PredictedRatings, Scores, measure
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
+from cranfield.measures.predicted_ratings import examine_for, over_folds
 from cranfield.measures.windows import in_window
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
+from cranfield.reports.popularity import popularity_sections
 from cranfield.reports.reporting import write_report
 from cranfield.reports.sections.segments import file_name
 
@@ -80,12 +82,20 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         ),
         other_lists=None if condensed is None else replace(condensed, user_columns=columns),
         segments=results.segments(data),
+        predictions=_predictions(parts, findings.scores.metrics),
         audit=audit,
+        sections=popularity_sections(parts, decisions, results.experiment.seed),
         title=f"{experiment.title} ({data})" if several else experiment.title,
         lead=str(experiment),
         data=data,
         steps=results.steps(data),
     )
+
+
+def _predictions(parts: list[Measured], metrics: Sequence[str]) -> PredictedRatings | None:
+    """Return predicted ratings beside true ones, where a metric looks at them."""
+    examined = [examine_for(metrics, part.judged, train=part.train) for part in parts]
+    return over_folds([part for part in examined if part is not None]) if any(examined) else None
 
 
 def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:

@@ -54,7 +54,7 @@ _OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "job
 
 def replicate(
     study: str,
-    data: Ratings | Sequence[Ratings],
+    data: Ratings | Split | Sequence[Ratings | Split],
     *,
     out: str | Path,
     split: Ratings | Split | None = None,
@@ -82,7 +82,8 @@ def replicate(
         ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020`` or
         ``bellogin2017``.
     data
-        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each.
+        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each. For
+        ``bellogin2017`` one may be a split: it stays as it is divided.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -147,7 +148,7 @@ def replicate(
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
         "targets": targets, "play_counts": play_counts,
     }  # fmt: skip
-    paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
+    paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
@@ -155,13 +156,14 @@ def replicate(
     if threshold is not None or not (isinstance(paper, PanelStudy) and paper.by_ratings):
         lowest = max(
             _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold)
-            for ratings in several
+            for ratings in map(_training, several)
         )
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
         return _replicate_panels(paper, several, out, own, lowest, figures, seed)
     assert lowest is not None
+    ratings = _training(several[0])
     request = Asked(
         systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
@@ -176,7 +178,7 @@ def replicate(
     if jobs is not None:
         _checks.whole("jobs", jobs)
     return _replicate_metrics(
-        paper, several[0], out, request, split, _splits(paper, several[0], split, folds, seed), figures, jobs
+        paper, ratings, out, request, split, _splits(paper, ratings, split, folds, seed), figures, jobs
     )
 
 
@@ -211,7 +213,7 @@ def _replicate_metrics(
 
 def _replicate_panels(
     paper: PanelStudy,
-    data: Sequence[Ratings],
+    data: Sequence[Ratings | Split],
     out: str | Path,
     options: Mapping[str, Any],
     threshold: float | None,
@@ -222,9 +224,10 @@ def _replicate_panels(
     with open_store(out) as store:
         store.begin(paper.name, f"{paper.name}: {options}, threshold={threshold}, seed={seed}")
         results = paper.work(store, data, threshold=threshold, seed=seed, **options)
-        names = ", ".join(ratings.name or "the ratings" for ratings in data)
+        names = ", ".join(_training(ratings).name or "the ratings" for ratings in data)
         settings = {"study": paper.name, "data": names, **results.settings}
-        fingerprints = {"fingerprint": ", ".join(ratings.fingerprint for ratings in data)}
+        parts = [part for ratings in data for part in (ratings if isinstance(ratings, Split) else [ratings])]
+        fingerprints = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
         replication = Replication(
             paper.name,
             paper.reference,
@@ -240,13 +243,19 @@ def _replicate_panels(
     return replication
 
 
-def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings], given: Mapping[str, Any]) -> None:
+def _training(data: Ratings | Split) -> Ratings:
+    """Return ratings, or the training part of a split."""
+    return data.train if isinstance(data, Split) else data
+
+
+def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], given: Mapping[str, Any]) -> None:
     """Refuse options that a study does not take, and ratings where there are none or too many."""
     taken, several = (paper.options, paper.several) if isinstance(paper, PanelStudy) else (_OF_METRICS, False)
     for name in given:
         if name not in taken:
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
-    if not data or not all(isinstance(ratings, Ratings) for ratings in data):
+    kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
+    if not data or not all(isinstance(ratings, kinds) for ratings in data):
         raise SettingError("a study needs ratings; make them of files and frames with cf.read")
     if len(data) > 1 and not several:
         raise SettingError(f"{paper.name} is run on one set of ratings, and {len(data)} are given; run it on each")

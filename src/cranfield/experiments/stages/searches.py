@@ -13,7 +13,7 @@ from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.searching import search
 from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.data import decided
+from cranfield.experiments.stages.data import decided, features_of
 from cranfield.experiments.stages.splits import SPLITS, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.tuning import Tuning
@@ -38,6 +38,7 @@ class _Searches(Stage[None]):
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
             "system": unit.system.spelling,
+            **features_of(line, unit, str(unit.system.spelling)),
             **tuning.as_dict(),
             "metric": metric,
             "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._numbers import count_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.reports.markup import paragraphs
@@ -27,19 +28,14 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
     tested = "not tested for significance"
     if comparison is not None:
         tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
-    compared = (
-        f"{_count(len(scores.systems), 'system')} on {_count(scores.n_lists, scores.unit)} by {metrics}; {tested}."
-    )
+    systems, lists = count_text(len(scores.systems), "system"), count_text(scores.n_lists, scores.unit)
+    compared = f"{systems} on {lists} by {metrics}; {tested}."
     return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
 
 
 @on_page(10)
 def _on_page(reported: Reported) -> Section:
     return verdict(reported.scores, reported.comparison, reported.averaging)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
