@@ -91,7 +91,7 @@ def outcome_of(significance: str, x: Singles, terms: Terms, leads: Leads, *, see
     """Return what a test says of a pair, x being universes × users (`Terms.between`).
 
     Student's test is that of `Leads`. Tests of ranks and signs apply where x is the difference of a user's two values:
-    not under weights that differ, nor in a reduced average over different users.
+    not under weights that differ.
     """
     if significance == _STUDENT:
         return Outcome(leads.p, leads.lead.astype(np.float64))
