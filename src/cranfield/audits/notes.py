@@ -24,5 +24,5 @@ def notes_on(crossing: Crossing) -> list[str]:
     return [
         *notes,
         f"The {len(crossing.cells):,} cells are a balanced sample of all combinations; the counts of pairs of options "
-        f"differ from equal ones by {percent_text(crossing.imbalance)} on average.",
+        f"differ from equal ones by {percent_text(crossing.imbalance, ' %')} on average.",
     ]

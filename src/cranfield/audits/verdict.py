@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cranfield._phrases import listed
 from cranfield.audits.chance import SeedNoise
@@ -73,15 +73,12 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
 
 
 def _joint_of_question(answer: QuestionAnswer) -> str:
-    p, name = _tested(answer)
-    return f". Their {name}: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
+    p = answer.relied_on
+    return f". Their {_test_of(answer)}: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
 
 
-def _tested(answer: QuestionAnswer) -> tuple[Mapping[str, float], str]:
-    """Return the p-values to rely on, and the name of their test: that with seeds, where any were opened."""
-    if answer.corrected_retrained:
-        return answer.corrected_retrained, "joint test with the spread of seeds"
-    return answer.corrected, "joint test"
+def _test_of(answer: QuestionAnswer) -> str:
+    return "joint test with the spread of seeds" if answer.corrected_retrained else "joint test"
 
 
 def _shares(grid: Grid, pair: PairAudit, answer: QuestionAnswer) -> str:
@@ -116,11 +113,12 @@ def _chance(share: LeadShare) -> str:
 def _joint(answer: QuestionAnswer, alpha: float) -> str:
     if answer.joint is None:
         return ""
-    joint, (p, name) = answer.joint, _tested(answer)
+    joint, p = answer.joint, answer.relied_on
     sentence = (
         f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the other "
         f"(without any difference {share_text(joint.expected['either'])} on average, and "
-        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {name}, p {_p(p['either'])}"
+        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {_test_of(answer)}, "
+        f"p {_p(p['either'])}"
     )
     if p["either"] < alpha <= p["median"]:
         return (
@@ -242,7 +240,7 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
     if not grid.of_kind("chance"):
         return (
             "No seed was opened, so all of this holds for these trained models: two trainings of the same algorithm "
-            "can differ significantly too. Open training_seed or split_seed to see how often they do here."
+            "can differ significantly too. training_seed and split_seed in an experiment file show how often they do."
         )
     own = [
         f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "

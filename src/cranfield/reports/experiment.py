@@ -44,7 +44,7 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
         paths += [_page(results, data, home, audit, predictions), *_drawn(results, data, home, predictions)]
     if audit is not None:
         experiment, names = results.experiment, ", ".join(results.data)
-        title = f"{experiment.title}: does the winner survive other decisions?"
+        title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
         paths += write_audit(audit, home / AUDIT_HOME, title=title, lead=str(experiment), data=names)
     return paths
 
