@@ -46,6 +46,7 @@ from cranfield.measures import (
     Segments,
     bounds,
     by_popularity,
+    examine_predictions,
     gain,
     judge,
     known_metrics,
@@ -57,7 +58,7 @@ from cranfield.measures import (
     save_judged,
     standardise,
 )
-from cranfield.rankings import Run, Targets, read_run, read_runs, read_test, recommend, write_run
+from cranfield.rankings import Run, Targets, calibrate, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommenders import Recommender
 from cranfield.splits import Split, SplitCheck, check_split
 
@@ -101,6 +102,7 @@ __all__ = [
     "bias",
     "bounds",
     "by_popularity",
+    "calibrate",
     "celma",
     "check_split",
     "compare",
@@ -111,6 +113,7 @@ __all__ = [
     "describe",
     "discriminative_power",
     "estimate",
+    "examine_predictions",
     "expected_over_draws",
     "experiments",
     "filters",

@@ -23,15 +23,17 @@ class Progress:
     def __init__(self, what: str, total: float | None, unit: str = "") -> None:
         self.what, self.total, self.unit = what, total, unit
         self.done: float = 0
+        self.note = ""
         self._start = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
         self._silent, self._terminal = settings.quiet, sys.stderr.isatty()
         self._next_line, self._writing = _PATIENCE, threading.Lock()
 
-    def advance(self, steps: float = 1) -> None:
-        """Count ``steps`` more as done."""
+    def advance(self, steps: float = 1, note: str = "") -> None:
+        """Count ``steps`` more as done; ``note`` says how it stands, such as a loss."""
         self.done += steps
+        self.note = note
         if self._silent:
             return
         if not self._terminal:
@@ -41,7 +43,7 @@ class Progress:
             if time.monotonic() - self._start < _PATIENCE:
                 return
             self._open()
-        self._bar.update(self._task, completed=self.done)
+        self._bar.update(self._task, completed=self.done, description=shown(self._title()))
 
     def remind(self) -> None:
         """Write a line where there is no terminal, if the last one was long enough ago."""
@@ -58,7 +60,11 @@ class Progress:
             return f"{self.what}: {elapsed:.0f} s so far"
         unit = f" {self.unit}" if self.unit else ""
         left = f", about {elapsed * (self.total / self.done - 1):.0f} s left" if 0 < self.done < self.total else ""
-        return f"{self.what}: {self.done:,.10g} of {self.total:,.10g}{unit}, {elapsed:.0f} s so far{left}"
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.what}: {self.done:,.10g} of {self.total:,.10g}{unit}, {elapsed:.0f} s so far{left}{note}"
+
+    def _title(self) -> str:
+        return f"{self.what} ({self.note})" if self.note else self.what
 
     def _open(self) -> None:
         from rich.console import Console

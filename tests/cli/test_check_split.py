@@ -41,7 +41,7 @@ def test_a_clean_split_ends_with_0_and_a_wrong_one_with_1_if_it_is_to_fail(folde
     assert "nothing wrong" in capsys.readouterr().out
     assert _called("check-split", train, train) == 0
     assert _called("check-split", train, train, "--fail") == 1
-    assert "pairs are in train and test alike" in capsys.readouterr().out
+    assert "pairs are in both train and test" in capsys.readouterr().out
 
 
 def test_the_sentences_come_first_and_then_the_counts_side_by_side(folder, capsys):
@@ -62,7 +62,7 @@ def test_a_page_is_written_with_figures(folder, tmp_path):
         == 0
     )
     page = (tmp_path / "page.html").read_text()
-    assert "A split, examined" in page
+    assert "Check of a split" in page
     for name in ("time", "gaps", "ratings", "profiles"):
         assert f'data-save-figure="split-1-{name}"' in page
     assert (tmp_path / "a.csv").read_text().startswith("split,about,level,sentence")
@@ -72,9 +72,10 @@ def test_a_page_is_written_with_figures(folder, tmp_path):
     ("arguments", "message"),
     [
         (["train.csv"], "1 file cannot be one split"),
+        (["nowhere"], "there is no folder nowhere"),
         (["a.csv", "b.csv", "c.csv", "d.csv"], "4 files cannot be one split"),
         (["missing.csv", "missing2.csv"], "missing.csv"),
-        ([".", "train.csv"], "is not a folder and . is one"),
+        ([".", "train.csv"], ". is a folder and train.csv is not"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_2(arguments, message, tmp_path, monkeypatch, capsys):

@@ -160,6 +160,30 @@ MISTAKES = {
         f"{E} partly.csv", "partly: the test set knows only 1 of the 10 users of the run, and 10 in all;", 0
     ),
     "a few ids of the test set, strictly": Mistake(f"{E} partly.csv --strict", "partly: the test set knows only 1 of"),
+    "a few ids of the test set, in an audit": Mistake(
+        "audit --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of the 10", 0
+    ),
+    "a few ids of the test set, strictly, in an audit": Mistake(
+        "audit --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+    ),
+    "other ids, in an audit": Mistake(
+        "audit --test test.csv padded.csv als.csv -m P@5", "padded.csv: no user of this run has test ratings"
+    ),
+    "a few ids of the test set, for the bias": Mistake(
+        "-q bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --groups 2",
+        "· Warning: partly: the test set knows only 1 of the 10",
+        0,
+    ),
+    "a few ids of the test set, strictly, for the bias": Mistake(
+        "bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --strict",
+        "partly: the test set knows only 1 of the 10",
+    ),
+    "a few ids of the test set, strictly, for labels": Mistake(
+        "label --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+    ),
+    "a few ids of the test set, for labels": Mistake(
+        "-q label --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of", 0
+    ),
     # The wrong shape
     "columns without known names": Mistake(
         f"{E} unnamed.csv", "unnamed.csv: a, b, c, d, e do not say which one is the user and which the item; name them"
@@ -188,6 +212,9 @@ MISTAKES = {
         "log.csv: there is no column 'star'; did you mean 'stars'?",
     ),
     "lists in one cell": Mistake(f"{E} cells.csv", "cells: 10 lists written in one cell each, taken apart", 0),
+    "lists in one cell, compared": Mistake(
+        f"{C} cells.csv als.csv", "· cells: 10 lists written in one cell each, taken apart", 0
+    ),
     "a row that is too short": Mistake(
         f"{E} short-row.csv",
         "short-row.csv, row 2: the row has 2 fields where 3 are expected; mend the row",
@@ -242,7 +269,7 @@ MISTAKES = {
         "split ratings.csv --method random(train=80) --out p", "train=80 is not a share; give a number between 0 and 1"
     ),
     "a temporal split without times": Mistake(
-        "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of all 10 users have none"
+        "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
     ),
     "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),

@@ -59,6 +59,41 @@ def test_evaluate_reads_one_relevant_lists_too(files, cranfield):
     assert pl.read_parquet(path).columns == ["user", "item", "rank", "length"]
 
 
+def test_calibrated_lists_carry_their_map_and_are_kept_on_resuming(files, cranfield):
+    asked = ["--train", files / "train.csv", "--test", files / "test.csv", "-s", "knn(k=3)", "--out", files / "c"]
+    assert cranfield("recommend", *asked, "--calibration", "linear", "--length", "all").code == 0
+    path, metrics = files / "c" / "knn(k=3).parquet", ["-m", "SDCSE@5", "-m", "UpSell(margin=spread)@5"]
+    run = cf.read_run(path)
+    assert run.calibration.method == "linear"
+    np.testing.assert_array_equal(run.predictions, run.calibration(run.scores))
+    found = cranfield("evaluate", "--test", files / "test.csv", path, *metrics, "--levels", "all", "--format", "csv")
+    assert found.code == 0
+    assert "SDCSE(rel=4)@5" in found.out
+    again = cranfield("recommend", *asked, "--calibration", "linear", "--length", "all", "--resume")
+    assert "1 of 1 runs were there already" in again.out
+    assert cranfield("recommend", *asked, "--length", "all").code == 0
+    refused = cranfield("evaluate", "--test", files / "test.csv", path, "-m", "RMSE@5")
+    assert refused.code == 2
+    assert "knn(k=3) gives scores that only rank" in refused.err
+    assert refused.err.count("\n") == 1
+
+
+def test_lists_of_ones_own_are_calibrated_by_held_out_ones(files, cranfield):
+    lists = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "score": [9.0, 1.0, 5.0]})
+    lists.write_csv(files / "mine.csv")
+    pl.DataFrame({"user": [3, 3, 3], "item": [1, 2, 3], "score": [10.0, 0.0, 5.0]}).write_csv(files / "on-held-out.csv")
+    pl.DataFrame({"user": [3, 3, 3], "item": [1, 2, 3], "rating": [5, 1, 3]}).write_csv(files / "held-out.csv")
+    asked = [files / "mine.csv", "--by", files / "on-held-out.csv", "--validation", files / "held-out.csv"]
+    done = cranfield("calibrate", *asked, "--method", "linear", "--out", files / "calibrated.csv")
+    assert "linear calibration on 3 ratings, spread of the residuals 0" in done.out
+    assert pl.read_csv(files / "calibrated.csv")["prediction"].to_list() == pytest.approx([4.6, 1.4, 3.0])
+    assert cf.read_run(files / "calibrated.csv").calibration.spread == pytest.approx(0, abs=1e-9)
+    for name, words in (("mine.csv", "would replace a file that is read"), ("a.trec", "has no place for a column")):
+        refused = cranfield("calibrate", *asked, "--out", files / name)
+        assert refused.code == 2
+        assert words in refused.err
+
+
 def test_resuming_makes_only_what_is_missing(files, cranfield):
     options = ["--train", files / "train.csv", "-s", "popularity", "--out", files / "r", "--format", "tsv"]
     assert cranfield("recommend", *options).code == 0

@@ -8,6 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield.comparisons import compare
 from cranfield.data import Ratings
+from cranfield.data.reading import with_features
 from cranfield.experiments import codes
 from cranfield.splits import apply
 
@@ -35,6 +36,14 @@ def test_ratings_come_back(ratings, tmp_path):
     codes.save_vocabularies(ratings, tmp_path)
     path = codes.save_ratings(ratings, tmp_path / "r.parquet")
     _same(codes.read_ratings(path, codes.read_vocabularies(tmp_path)), ratings)
+
+
+def test_features_come_back(ratings, tmp_path):
+    described = with_features(ratings, {"id": ratings.user_ids.all, "age": np.arange(ratings.n_users)})
+    codes.save_vocabularies(described, tmp_path)
+    again = codes.read_ratings(codes.save_ratings(ratings, tmp_path / "r.parquet"), codes.read_vocabularies(tmp_path))
+    assert again.user_features.fingerprint == described.user_features.fingerprint
+    assert again.item_features is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +80,7 @@ def test_the_groups_of_lists_come_back(ratings, tmp_path):
     (split,) = apply(ratings, "percentiles(groups=4)", seed=2)
     (run,) = cf.recommend(split, "popularity", relevant="one", candidates="group", nonrelevant=5, threshold=3.0)
     path = codes.save_run(run, tmp_path / "run.parquet")
-    again = codes.read_run(path, "popularity", _ids(ratings), run.counts, run.group_names)
+    again = codes.read_run(path, "popularity", _ids(ratings), codes.run_facts(run), run.group_names)
     assert again.frame().equals(run.frame())
     assert "group" in again.frame().columns
     np.testing.assert_array_equal(again.groups, run.groups)
@@ -83,6 +92,7 @@ def test_the_groups_of_lists_come_back(ratings, tmp_path):
         {},
         {"fill": "random"},
         {"lists": "condensed"},
+        {"calibration": "isotonic"},
         {"relevant": "one", "nonrelevant": 5, "threshold": 3.0},
         {"length": 3},
     ],
@@ -92,10 +102,12 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
     (run,) = cf.recommend(split, {"one": system}, **asked)
     path = codes.save_run(run, tmp_path / "run.parquet")
-    again = codes.read_run(path, "one", _ids(ratings), run.counts, run.group_names)
+    again = codes.read_run(path, "one", _ids(ratings), codes.run_facts(run), run.group_names)
     assert again.frame().equals(run.frame())
     assert again.one_relevant == run.one_relevant
-    metrics = ["P@3", "nDCG@3", "RR", "RMSE", "ItemCoverage"] if not run.one_relevant else ["Recall@3", "RR"]
+    metrics = ["P@3", "nDCG@3", "RR", "ItemCoverage"] if not run.one_relevant else ["Recall@3", "RR"]
+    metrics += [] if run.predictions is None else ["RMSE"]
+    assert (again.only_ranks, again.calibration) == (run.only_ranks, run.calibration)
     before, after = (
         cf.measure(one, split.test, metrics, threshold=3.0, train=split.train).frame() for one in (run, again)
     )
@@ -104,7 +116,7 @@ def test_runs_measure_the_same_when_they_come_back(ratings, tmp_path, asked, sys
 
 def test_scores_and_comparisons_come_back_with_what_is_undefined(ratings, tmp_path):
     (split,) = apply(ratings, "random(train=0.6)", seed=2)
-    runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5)
+    runs = cf.recommend(split, ["popularity", "knn(k=2)"], length=5, calibration="linear")
     scores = cf.measure(runs, split.test, ["P@3", "nDCG@3", "RMSE", "ItemCoverage@3"], threshold=5.0, train=split.train)
     assert np.isnan(scores.values).any()
     again = codes.read_scores(*codes.save_scores(scores, tmp_path / "s.npz"), ratings.user_ids)

@@ -28,9 +28,12 @@ VALUES = {
     "candidates": ["all", "test"],
     "relevant": ["all", "one"],
     "keep_seen": [False, True],
+    # A catalogue does not go with relevant="one".
+    "catalogue": ["none"],
     "length": [100, 150, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],
     "threshold": ["auto", 3.0, 3.5, 4.25],
+    "levels": ["none", "all"],
     "undefined": ["zero", "leave out"],
     "average": ["mean", "weighted(by=judged)", "weighted(by=relevant)"],
     "groups": ["pooled", "equal"],
@@ -76,14 +79,14 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
         ({"split": "random(train=0.8)", "metrics": "nDCG(gain=exp)@10"},
          "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
-         "5-fold cross-validation, condensed lists, P@5, plain mean, covered users only"),
+         "5-fold cross-validation, condensed lists, P@5, plain mean, only users that every system serves"),
         ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "student"},
          "random 80/20, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
          "tested by student"),
         ({"metrics": ("P@10", "nDCG@10"), "threshold": 4},
          "random 80/20, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: gain = rating"),
         ({"metrics": "nDCG@10", "threshold": 4},
-         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, relevant from 4 in no metric"),
+         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, no metric uses the threshold, 4"),
     ],
 )  # fmt: skip
 def test_a_phrase_says_what_a_paper_would_say(changes, phrase):
@@ -198,7 +201,7 @@ def test_every_decision_is_declared_by_one_group_in_the_order_of_the_paper():
 
 
 def test_every_value_of_the_property_is_of_a_decision():
-    assert set(VALUES) | {"nonrelevant", "unrated"} == set(DECISIONS)
+    assert set(VALUES) | {"nonrelevant", "unrated", "draws", "calibration"} == set(DECISIONS)
 
 
 @pytest.mark.parametrize("name", list(DECISIONS))
@@ -206,7 +209,8 @@ def test_the_schema_admits_the_values_and_refuses_others(name):
     import jsonschema
 
     about = schema()["properties"]["decisions"]["properties"][name]
-    for value in VALUES.get(name, ["all", 7]):
+    words = {"calibration": ["none", "linear", "isotonic"], "draws": ["sampled", "exact"]}
+    for value in {**VALUES, **words}.get(name, ["all", 7]):
         jsonschema.validate(list(value) if isinstance(value, tuple) else value, about)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"not": "this"}, about)

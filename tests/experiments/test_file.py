@@ -20,6 +20,7 @@ from cranfield.experiments import (
     schema,
 )
 from cranfield.experiments.file import experiment_of, moved, toml_of
+from cranfield.experiments.inputs import load, origin
 
 
 def _read(tmp_path: Path, text: str) -> Experiment:
@@ -222,3 +223,22 @@ def test_tukeys_test_needs_no_correction_and_refuses_one_as_compare_does(tmp_pat
     path.write_text('[decisions]\nsignificance = "tukey"\ncorrection = "holm"\n')
     with pytest.raises(CranfieldError, match="correction='holm' would correct twice; set correction='none', or leave"):
         read_experiment(path)
+
+
+def test_files_of_features_are_stated_moved_and_read(tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
+    (tmp_path / "u.csv").write_text("user,age\n1,30\n2,40\n")
+    experiment = _read(tmp_path, '[data.mine]\nfile = "r.csv"\nuser_features = "u.csv"\n[systems]\na = "popularity"\n')
+    assert 'user_features = "../u.csv"' in toml_of(moved(experiment, tmp_path / "out"))
+    ratings = load(experiment, experiment.data[0], None)["ratings"]
+    assert ratings.user_features.rows(ratings.user_ids)["age"].to_list() == [30, 40]
+    assert ratings.history[-1].settings["source"] == "u.csv"
+
+
+def test_other_features_are_other_data(tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,rating\n1,1,5\n")
+    (tmp_path / "u.csv").write_text("user,age\n1,30\n")
+    experiment = Experiment(data=(Source("mine", file="r.csv", user_features="u.csv"),), base=tmp_path)
+    before = origin(experiment, experiment.data[0], fetching=False)
+    (tmp_path / "u.csv").write_text("user,age\n1,31\n")
+    assert origin(experiment, experiment.data[0], fetching=False) != before

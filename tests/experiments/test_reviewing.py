@@ -84,9 +84,19 @@ def test_the_files_of_a_foreign_experiment_tell_what_they_can():
     assert _reported(checked, "size and density of the training part").reported.startswith(
         "2 users, 2 items, 3 ratings"
     )
-    assert "precede a training rating" in _reported(checked, "overlap, leakage").reported
+    assert "older than a training rating" in _reported(checked, "overlap, leakage").reported
     assert "mine: lists of up to 2 items for 50.0% of the test users" in _reported(checked, "coverage").reported
-    assert _reported(checked, "every seed").remedy == "no file tells it; state it in the paper"
+    assert _reported(checked, "every seed").remedy == "the files do not say; state it in the paper"
+
+
+def test_the_record_of_a_split_tells_how_it_was_made(tmp_path):
+    ratings = cf.Ratings.of([user for user in range(9) for _ in range(9)], [*range(9)] * 9)
+    filtered = cf.filters.apply(ratings, ["min_ratings(user=2)"])
+    cf.splits.write(cf.splits.random(filtered, train=0.7, seed=3), tmp_path)
+    checked = review(tmp_path / "train.parquet", tmp_path / "test.parquet")
+    assert _reported(checked, "how training and test were divided").reported.startswith("split.random(train=0.7")
+    assert "min_ratings" in _reported(checked, "filters").reported
+    assert len({item.topic for item in checked.items}) == len(checked.items)
 
 
 def test_what_is_no_experiment_is_refused(tmp_path):

@@ -42,7 +42,7 @@ def test_the_verdict_says_whether_the_winner_is_stable(made):
     results = made(ROLLING)
     said = "\n".join(results.sentences("tiny"))
     assert "The test over users speaks for these windows" in said
-    assert "no p-value over fewer than 6 windows" in said
+    assert "no p-value below 6 windows" in said
     assert Results(results.path).sentences("tiny") == results.sentences("tiny")
 
 
@@ -85,6 +85,13 @@ def test_cold_users_are_shown_beside_warm_ones(made):
 def test_cold_users_without_a_list_are_refused_before_anything_is_trained(tiny):
     with pytest.raises(SettingError, match="set newcomers='served', or leave them some ratings"):
         tiny(decisions={"split": "cold_users(users=0.3)"})
+
+
+def test_items_that_no_system_can_recommend_are_refused_before_anything_is_trained(tiny):
+    with pytest.raises(SettingError, match="none of the systems can recommend"):
+        tiny(decisions=Decisions(split="cold_items(items=0.3)"))
+    tiny(decisions=Decisions(split="cold_items(items=0.3, left=1)"))
+    tiny(decisions=Decisions(split="cold_items(items=0.3)", fill="popularity"))
 
 
 def test_held_out_users_are_measured_by_lists_from_their_input(made):

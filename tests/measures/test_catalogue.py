@@ -53,12 +53,14 @@ def test_condensed_lists_are_counted_as_they_were_given():
     assert _measured(lists="condensed").unjudged.tolist() == [[0, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("kind", ["ratings", "frame", "one column", "csv", "lines", "parquet", "train"])
+@pytest.mark.parametrize("kind", ["ratings", "set", "frame", "one column", "csv", "lines", "parquet", "train"])
 def test_a_catalogue_may_be_anything_that_names_items(kind, tmp_path):
     items, options = ["w", "x", "y"], {}
     frame = pl.DataFrame({"title": ["a", "b", "c"], "item_id": items})
     if kind == "ratings":
         catalogue = cf.Ratings.of([1, 2, 3], items)
+    elif kind == "set":
+        catalogue = set(items)
     elif kind == "train":
         catalogue, options = "train", {"train": cf.Ratings.of([1, 2, 3], items)}
     elif kind in ("frame", "one column"):
@@ -76,6 +78,8 @@ def test_a_catalogue_may_be_anything_that_names_items(kind, tmp_path):
     ("catalogue", "message"),
     [
         ("train", "catalogue='train' needs the training ratings"),
+        (7, "catalogue=7 is not a catalogue"),
+        (["x", 7], "ids of one type"),
         ([], "the catalogue holds no items"),
         (pl.DataFrame({"a": [1], "b": [2]}), "no column is known to hold the items"),
         ("nowhere.csv", "nowhere.csv"),

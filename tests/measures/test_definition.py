@@ -27,7 +27,10 @@ REGISTERED = {
     **dict.fromkeys(["Tau", "TauAP", "Spearman", "RBO"], ("judged items in the list", False, False)),
     **dict.fromkeys(["CSE", "DCSE", "WDCSE", "SDCSE", "SDCSEacc"], ("judged items in the list", False, False)),
     **dict.fromkeys(["UpSell", "DownSell", "PerfectSell", "RMSE", "MAE"], ("judged items in the list", False, False)),
-    **dict.fromkeys(["PooledRMSE", "PooledMAE", "FullRank"], ("judged items in the list", False, False)),
+    **dict.fromkeys(["PooledRMSE", "PooledMAE", "FullRank", "ECE"], ("judged items in the list", False, False)),
+    **dict.fromkeys(
+        ["PooledUpSell", "PooledDownSell", "PooledPerfectSell"], ("judged items in the list", False, False)
+    ),
     **dict.fromkeys(["EPC", "EFD", "Unjudged", "ILD"], ("items in the list", False, False)),
     **dict.fromkeys(["Coverage", "UserCoverage"], ("nothing", False, False)),
     **dict.fromkeys(

@@ -22,6 +22,7 @@ UNIT += ["RBO", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell", "EPC",
 SIGNED = ["Tau", "TauAP", "TauAP(ties=b)", "Spearman"]
 OTHER = ["DCG", "IPS", "CSE", "DCSE", "WDCSE", "RMSE", "MAE", "EFD", "FullRank"]
 WHOLE = ["ItemCoverage", "AggregateDiversity", "Gini", "GiniDiversity", "Entropy", "PooledRMSE", "PooledMAE"]
+WHOLE += ["PooledUpSell", "PooledDownSell", "PooledPerfectSell", "ECE", "ECE(by=rank)"]
 EVERY = [*UNIT, *SIGNED, *OTHER, *WHOLE]
 
 

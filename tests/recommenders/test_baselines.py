@@ -76,7 +76,7 @@ def test_random_scores_depend_on_seed_and_user_alone(world):
     world = world.compact()
     one = recommender("random(seed=3)").fit(world)
     assert (one.score([5]) == one.score([2, 5])[1]).all()
-    assert (one.score([5]) != recommender("random(seed=4)").fit(world).score([5])).all()
+    assert (one.score([5]) != recommender("random(seed=4)").fit(world).score([5])).any()
     many = recommender("random").fit(world).score(np.arange(world.n_users))
     assert 0 <= many.min() < 0.1
-    assert 0.9 < many.max() < 1
+    assert 0.9 < many.max() <= 1

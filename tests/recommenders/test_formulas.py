@@ -384,7 +384,7 @@ def test_items_that_were_rated_alike_tie_to_the_last_digit(spelling):
     users, items = np.nonzero(ratings)
     train = Ratings.of(users, items, ratings[users, items])
     dense = train.matrix().toarray()
-    _, alike = np.unique(dense, axis=1, return_inverse=True)
+    alike = np.unique(dense, axis=1, return_inverse=True)[1].ravel()  # NumPy 2.0 returns a row
     for row, own in zip(_fitted(spelling, train), dense, strict=True):
         unseen = (own == 0) & ~np.isnan(row)
         found = set(zip(alike[unseen].tolist(), row[unseen].tolist(), strict=True))

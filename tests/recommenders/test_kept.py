@@ -14,7 +14,8 @@ from cranfield.data import Ratings
 from cranfield.recommenders import SYSTEMS, Model, can_be_kept, read_model, recommender, save_model
 
 QUICK = {
-    "svd": "svd(epochs=2)", "bprmf": "bprmf(epochs=2)", "lda": "lda(iterations=3)", "plsa": "plsa(iterations=3)",
+    "svd": "svd(epochs=2)", "bprmf": "bprmf(epochs=2)", "mf-pointwise": "mf-pointwise(epochs=2)",
+    "lda": "lda(iterations=3)", "plsa": "plsa(iterations=3)",
 }  # fmt: skip
 OTHERS = [
     "knn(binary=true, similarity=pearson)",

@@ -25,12 +25,13 @@ from cranfield.recommenders import (
     signatures,
 )
 from cranfield.recommenders.adapters import system_name
+from cranfield.recommenders.model import PairModel
 
 PAPER = (
     "random popularity average chi2 kld rsv rw rm1 rm2 lm-wsr-ub lm-wsr-ib nncosngbr-ub nncosngbr-ib knn "
     "slim ht svd puresvd bprmf wrmf lda plsa uir ease itemknn"
 )
-QUICK = {name: f"{name}(epochs=2)" if name in ("svd", "bprmf") else name for name in SYSTEMS}
+QUICK = {name: f"{name}(epochs=2)" if name in ("svd", "bprmf", "mf-pointwise") else name for name in SYSTEMS}
 
 
 def test_every_system_of_the_papers_is_there():
@@ -89,6 +90,14 @@ def test_every_system_gives_a_row_a_user_and_a_column_an_item(world, name):
     assert not np.isinf(scores).any()
     np.testing.assert_allclose(scores[:1], model.score([3]), rtol=1e-6, atol=1e-6)
     assert model.score(np.zeros(0, dtype=np.int32)).shape == (0, world.n_items)
+
+
+@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if issubclass(system, PairModel)])
+def test_single_pairs_have_the_scores_of_the_rows(world, name):
+    model = recommender(QUICK[name]).fit(world)
+    users, items = np.divmod(np.arange(world.n_users * world.n_items), world.n_items)
+    rows = model.score(np.arange(world.n_users))
+    np.testing.assert_allclose(model.score_pairs(users, items), rows.reshape(-1), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -156,7 +165,7 @@ def test_a_seed_is_taken_from_the_spelling_first():
     assert not hasattr(recommender("knn", seed=5), "seed")
 
 
-@pytest.mark.parametrize("name", ["slim", "svd", "bprmf", "wrmf", "lda", "plsa"])
+@pytest.mark.parametrize("name", ["slim", "svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
 def test_a_missing_library_is_named_with_its_extra(world, name, monkeypatch):
     real = builtins.__import__
 

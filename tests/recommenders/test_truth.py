@@ -12,7 +12,12 @@ from cranfield.recommenders import SYSTEMS
 IMPERSONAL = {"random", "popularity", "average", "useraverage", "uir"}
 
 # The defaults are for MovieLens 1M; profiles are five times shorter here.
-SPELLED = {**{name: name for name in SYSTEMS}, "wrmf": "wrmf(alpha=1, regularization=10)"}
+SPELLED = {
+    **{name: name for name in SYSTEMS},
+    "wrmf": "wrmf(alpha=1, regularization=10)",
+    "ials": "ials(factors=8, regularization=0.05)",
+    "mf-pointwise": "mf-pointwise(factors=16, epochs=30, rate=0.02)",
+}
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_the_command_tells_what_it_found_and_writes_a_report(command, page):
     assert f"The report: {command.folder / 'report.html'}" in command.out
     assert [line.rsplit(maxsplit=2)[0].strip() for line in command.err.splitlines()] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing", "Writing the report",
+        "Auditing", "Taking popularity out", "Writing the report",
     ]  # fmt: skip
     assert 'id="truth"' in page
     assert len(page) < 10_000_000
@@ -182,7 +182,7 @@ def test_the_same_seed_gives_the_same_demo_and_page_and_another_another(found, p
 
 def test_the_first_systems_of_the_published_table_and_the_truly_best_are_audited(found, page):
     published, truly = found.order(HELD_OUT), found.order(TRUTH)
-    assert set(found.audit.systems) == {*published[:4], truly[0]}
+    assert set(found.audit.systems) == {*published[:3], truly[0]}
     assert found.audit.systems_at_start[0] == published[0]
     assert found.audit.grid.n_cells == 72
     pairs = found.audit.truth("pairs")
@@ -200,7 +200,7 @@ def test_an_unknown_size_is_refused():
 def test_stages_are_told_in_the_order_of_the_line(command, found):
     assert [what for what, _, _ in command.told] == [
         "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing",
+        "Auditing", "Taking popularity out",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in command.told)
     assert len(found.variants) == 15

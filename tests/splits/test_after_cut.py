@@ -1,4 +1,4 @@
-"""The global temporal split: where the cut lies, what is judged by after it, and who is new there."""
+"""The global temporal split: where the cut lies, what the test ratings are, and who is new there."""
 
 from __future__ import annotations
 
@@ -103,9 +103,19 @@ def test_the_record_counts_what_is_new_dropped_and_unused():
     effect = split.step.effect
     assert (effect["ratings_of_new_users"], effect["ratings_of_new_items"]) == (2, 2)
     assert (effect["dropped"], effect["unused"]) == (2, 1)
-    assert any(note.startswith("1 users have no rating before") and "are dropped" in note for note in split.notes)
+    assert any(note.startswith("1 user has no rating before") and "dropped" in note for note in split.notes)
     assert any("show them apart with the segment cold_items" in note for note in split.notes)
     assert split.step.settings["new_users"] == "drop"
+
+
+def test_what_the_validation_part_leaves_out_is_counted():
+    rows = [(1, 1, 0), (2, 1, 1), (1, 2, 2), (1, 3, 3), (2, 2, 4), (1, 4, 9), (2, 3, 9)]
+    split = splits.temporal(_ratings(rows), at=9, target="first", validation=0.6)
+    assert _rows(split.validation) == {(1, 2, 2), (2, 2, 4)}
+    assert split.step.effect["validation_unused"] == 1
+    assert "validation part: each user's first rating from 1970-01-01 00:00:02 on; 1 other rating in no part" in (
+        split.notes
+    )
 
 
 def test_a_plain_cut_is_recorded_as_it_always_was():
@@ -117,14 +127,14 @@ def test_users_with_fewer_ratings_than_the_target_are_counted():
     rows = [(1, 1, 0), (1, 2, 5), (1, 3, 6), (2, 1, 0), (2, 2, 5)]
     split = splits.temporal(_ratings(rows), at=3, target=2)
     assert len(split.test) == 3
-    assert any(note.startswith("1 users have fewer than 2 ratings after") for note in split.notes)
-    with pytest.raises(ImpossibleSplitError, match=r"all 2 users with ratings after .* choose target=2 or less"):
+    assert any(note.startswith("1 user with fewer than 2 ratings from") for note in split.notes)
+    with pytest.raises(ImpossibleSplitError, match=r"none of the 2 users .* choose target=2 or less"):
         splits.temporal(_ratings(rows), at=3, target=3)
 
 
 def test_a_cut_after_which_everybody_is_new_is_refused_with_their_number():
     rows = [(1, 1, 0), (2, 2, 5), (3, 2, 6)]
-    with pytest.raises(ImpossibleSplitError, match="the ratings of all 2 users there are dropped"):
+    with pytest.raises(ImpossibleSplitError, match="the ratings of the 2 users there are dropped"):
         splits.temporal(_ratings(rows), at=3, new_users="drop")
 
 

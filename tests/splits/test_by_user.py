@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import ImpossibleSplitError, Ratings, splits
+from cranfield._numbers import count_text
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 4)),
@@ -73,14 +74,14 @@ def test_l_ratings_of_each_user_are_left_out(rows, l, which, validation):  # noq
         if which == "last":
             assert sorted(left_out[user]) == expected
     if short:
-        assert made.notes[0] == f"{len(short)} users have fewer than {need} ratings, all kept in training"
+        assert made.notes[0] == f"{count_text(len(short), 'user')} with fewer than {need} ratings: all in training"
 
 
 def test_ties_at_the_cut_are_counted_and_drawn():
     ratings = Ratings.of([1, 1, 1, 2, 2], [1, 2, 3, 1, 2], times=[5, 9, 9, 1, 2])
     made = splits.leave_out(ratings, which="last")
     assert made.step.effect["users_tied_at_cut"] == 1
-    assert any("for 1 users the cut falls among ratings of the same second" in note for note in made.notes)
+    assert any("for 1 user the cut falls among ratings of the same second" in note for note in made.notes)
     drawn = {splits.leave_out(ratings, which="last", seed=seed).test.items[0] for seed in range(20)}
     assert drawn == {1, 2}
 
@@ -97,7 +98,7 @@ def test_random_ratings_of_a_user_are_equally_likely():
 
 def test_profiles_too_short_for_the_ratio_are_noted():
     made = splits.per_user(Ratings.of([1, 2, 2, 2, 2, 2], [1, 1, 2, 3, 4, 5]), train=0.8)
-    assert "1 users have too few ratings for a test rating at this ratio" in made.notes
+    assert "1 user with too few ratings for a test rating at this ratio" in made.notes
 
 
 def test_a_part_that_would_be_empty_is_refused_with_the_users_it_concerns():

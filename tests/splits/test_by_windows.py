@@ -124,7 +124,7 @@ def test_a_wrong_setting_is_named(settings, message):
 
 
 def test_a_rolling_split_needs_times():
-    with pytest.raises(ImpossibleSplitError, match="the ratings of all 1 users have none"):
+    with pytest.raises(ImpossibleSplitError, match="the ratings of the 1 user have none"):
         splits.rolling(Ratings.of([1, 1], [1, 2]))
 
 

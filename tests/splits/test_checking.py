@@ -85,9 +85,9 @@ def test_our_own_splits_keep_what_they_promise(method, promise, wrong):
 def test_a_random_split_breaks_the_promise_of_a_temporal_one():
     split = splits.random(_grid(), train=0.8, seed=1)
     by_user, everywhere = ("\n".join(check_split(split, promise=kind).wrong) for kind in ("user", "global"))
-    assert "precede a training rating of the same user" in by_user
-    assert "training knows the future of others" not in by_user
-    assert "training knows the future of others" in everywhere
+    assert "older than a training rating of the same user" in by_user
+    assert "training contains the future of other users" not in by_user
+    assert "training contains the future of other users" in everywhere
 
 
 def test_files_without_a_record_promise_no_leakage_for_a_user(tmp_path):
@@ -105,12 +105,35 @@ def test_repeated_pairs_of_a_file_are_wrong_and_counted(tmp_path):
     pl.DataFrame({"user": [1], "item": [2], "rating": [4]}).write_csv(tmp_path / "test.csv")
     examined = check_split(tmp_path / "train.csv", tmp_path / "test.csv")
     assert examined.facts["repeated"] == {"train": 1, "test": 0}
-    assert any(sentence.startswith("1 rows of the train part repeat") for sentence in examined.wrong)
+    assert any(sentence.startswith("1 row of the train part repeats") for sentence in examined.wrong)
+
+
+def test_the_validation_part_must_lie_between_the_others_on_a_global_timeline():
+    train, test = _ratings([(1, 1, 0), (2, 1, 4)]), _ratings([(1, 2, 6), (2, 2, 9)])
+    late, early = _ratings([(1, 3, 7)]), _ratings([(1, 3, 3)])
+    assert not check_split(train, test, _ratings([(1, 3, 5)]), promise="global").wrong
+    assert check_split(train, test, late, promise="global").wrong == (
+        "1 test rating (50.0%) is older than the newest validation rating: hyper-parameters are chosen with knowledge "
+        "of the future.",
+    )
+    assert check_split(train, test, early, promise="global").wrong == (
+        "1 validation rating (100.0%) is older than the newest training rating.",
+    )
+    assert not check_split(train, test, late, promise="user").wrong
+
+
+def test_a_folder_with_two_files_of_one_part_is_refused(tmp_path):
+    for name in ("train.csv", "test.csv", "val.csv", "valid.tsv"):
+        (tmp_path / name).write_text("user,item\n1,1\n")
+    with pytest.raises(InputError, match=r"valid\.tsv and val\.csv are both there"):
+        check_split(tmp_path)
 
 
 def test_parts_without_a_common_user_are_wrong():
     examined = check_split(Ratings.of(["a", "b"], [1, 2]), Ratings.of(["1", "2"], [1, 2]))
-    assert any("no user is known, so the ids may not be the same" in sentence for sentence in examined.wrong)
+    assert any(
+        "no test user is known, so the parts may write the ids differently" in sentence for sentence in examined.wrong
+    )
 
 
 def test_without_times_nothing_is_promised_unless_it_is_said():
@@ -129,7 +152,7 @@ def test_a_random_split_shows_no_shift_and_a_split_by_popularity_a_large_one():
     rare = ratings.item_counts[ratings.items] < np.median(ratings.item_counts)
     odd = check_split(ratings.keep(~rare | (rng.random(len(ratings)) < 0.3)), ratings.keep(rare))
     assert odd.facts["shift"]["popularity"]["D"] > 0.25
-    assert any("shift of popularity of items between training and test is large" in one for one in odd.sentences())
+    assert any("shift of item popularity from training to test is large" in one for one in odd.sentences())
 
 
 def test_leaving_one_rating_of_each_user_out_is_no_shift_of_activity():
@@ -141,7 +164,7 @@ def test_leaving_one_rating_of_each_user_out_is_no_shift_of_activity():
 def test_the_sentences_say_what_can_and_cannot_be_answered():
     said = check_split(splits.temporal(_grid(), validation=0.1)).sentences()
     assert said[0].startswith("Split(temporal: train")
-    can = next(sentence for sentence in said if sentence.startswith("It can answer"))
+    can = next(sentence for sentence in said if sentence.startswith("It can show"))
     assert "knowing only the past" in can
     assert "choose hyper-parameters" in can
 

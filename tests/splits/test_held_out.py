@@ -122,9 +122,9 @@ def test_the_profiles_are_written_and_are_files_of_the_split(tmp_path):
 @pytest.mark.parametrize(
     ("method", "number"),
     [
-        ("cold_users(users=0.5, left=4)", "3 of them have only 4 ratings or fewer"),
-        ("cold_items(items=0.5, left=9)", "5 of them have only 9 ratings or fewer"),
-        ("strong_generalisation(users=0.5, given=4)", "3 of them have only 4 ratings or fewer"),
+        ("cold_users(users=0.5, left=4)", "3 of them have 4 ratings or fewer"),
+        ("cold_items(items=0.5, left=9)", "5 of them have 9 ratings or fewer"),
+        ("strong_generalisation(users=0.5, given=4)", "3 of them have 4 ratings or fewer"),
     ],
 )
 def test_profiles_too_short_for_what_is_left_are_counted(method, number):
@@ -141,6 +141,7 @@ def test_profiles_too_short_for_what_is_left_are_counted(method, number):
         ("cold_users(warm=1)", "warm=1 is not a share"),
         ("cold_items(which=first)", "which='first' is not one of random, last"),
         ("strong_generalisation(given=0)", "given=0 is neither a share below 1 nor a whole number"),
+        ("strong_generalisation(given=1.0)", "given=1.0 is neither a share below 1 nor a whole number"),
         ("strong_generalisation(given=some)", "given='some' is neither a share below 1 nor a whole number"),
     ],
 )
@@ -154,7 +155,7 @@ def test_a_wrong_setting_is_named(method, message):
 @pytest.mark.parametrize("method", ["cold_users", "cold_items", "strong_generalisation"])
 def test_the_last_ratings_need_times_and_nothing_cannot_be_split(method):
     ratings = Ratings.of([1, 1, 2, 2], [1, 2, 1, 2])
-    with pytest.raises(ImpossibleSplitError, match="the ratings of all 2 users have none"):
+    with pytest.raises(ImpossibleSplitError, match="the ratings of the 2 users have none"):
         splits.apply(ratings, f"{method}(which=last)")
     with pytest.raises(ImpossibleSplitError, match="no ratings to split"):
         splits.apply(Ratings.of([], []), method)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield import ImpossibleSplitError, Ratings, SettingError, read, splits
+from cranfield._settings import settings
 from cranfield.data import filters
 
 METHODS = [
@@ -72,6 +73,20 @@ def test_the_parts_are_disjoint_and_together_the_whole(method, rows, seed, valid
 def test_the_order_of_the_rows_does_not_matter(method, rows, random):
     shuffled = random.sample(rows, len(rows))
     assert _outcome(_ratings(rows), method) == _outcome(_ratings(shuffled), method)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [*METHODS, "temporal(target=random, new_items=drop)", "rolling(windows=2, horizon=20)",
+     "cold_items(left=1, warm=0.3)", "strong_generalisation(given=2)"],
+)  # fmt: skip
+def test_the_number_of_threads_does_not_matter(method, tmp_path, monkeypatch):
+    _grid().frame().write_csv(tmp_path / "ratings.csv")
+    outcomes = []
+    for threads in (1, 4):
+        monkeypatch.setattr(settings, "threads", threads)
+        outcomes.append(_outcome(read(tmp_path / "ratings.csv"), method))
+    assert outcomes[0] == outcomes[1]
 
 
 def _outcome(ratings, method):
@@ -191,7 +206,7 @@ def test_a_validation_share_lies_between_0_and_1(validation):
     "method", ["temporal", "temporal(at=2001-01-01)", "per_user(which=last)", "leave_out(which=last)"]
 )
 def test_a_temporal_split_needs_times(method):
-    with pytest.raises(ImpossibleSplitError, match="the ratings of all 2 users have none"):
+    with pytest.raises(ImpossibleSplitError, match="the ratings of the 2 users have none"):
         splits.apply(Ratings.of([1, 1, 2, 2], [1, 2, 1, 2]), method)
 
 
@@ -201,7 +216,7 @@ def test_cold_users_and_items_are_counted():
     assert made.step.effect["cold_users"] == 1
     assert made.step.effect["cold_items"] == 1
     assert made.notes == (
-        "cold start: 1 users and 1 items of the test part have no training rating (3 test ratings, 100.0%)",
+        "cold start: 1 user and 1 item of the test part have no training rating (3 test ratings, 100.0%)",
     )
 
 
@@ -216,7 +231,7 @@ def test_leakage_in_time_is_counted_as_defined(rows, seed):
     median = np.median([r[3] for r in train])
     assert made.step.effect["test_before_own_train"] == precede
     assert made.step.effect["test_share_older_than_train_median"] == np.mean([t[3] < median for t in test])
-    assert any(f"{precede:,} test ratings" in note and "median" in note for note in made.notes)
+    assert any(f"{precede:,} test rating" in note and "median" in note for note in made.notes)
 
 
 def test_without_times_nothing_is_said_about_leakage():

@@ -16,7 +16,7 @@ from cranfield import ImpossibleSplitError, SettingError
 from cranfield._figures import definition
 from cranfield.studies import _bias_work, replicate
 from cranfield.studies._bias_panel import prepared
-from cranfield.studies._bias_work import SYSTEMS, coin_folds
+from cranfield.studies._bias_work import SYSTEMS, WHOLE, coin_folds
 from cranfield.studies._lemma import lemma_bounds
 
 SPELLED = {
@@ -55,7 +55,10 @@ def _numbers(found, unit, **wanted):
 
 
 def _by_hand(split, metric, lists, averaging):
-    runs = cf.recommend(split, SPELLED, "all", threshold=3, **lists)
+    runs = [
+        cf.recommend(split, {name: system}, "all", threshold=3, fill="random" if name in WHOLE else "none", **lists)[0]
+        for name, system in SPELLED.items()
+    ]
     scores = cf.measure(runs, split.test, metric, threshold=3, train=split.train)
     return dict(zip(scores.systems, scores.average("mean", undefined="zero", by="list", **averaging)[:, 0]))
 
@@ -184,6 +187,48 @@ def test_play_counts_are_kept_from_the_threshold_and_graded(plays):
     assert set(made.work.data.values.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert made.positive
     assert (made.work.threshold, made.work.other) == (1.0, None)
+
+
+@pytest.fixture
+def play_split(tmp_path, monkeypatch):
+    """Return the split of a small copy of Last.fm 1K: 40 listeners, 150 artists, 60,000 plays."""
+    draw = np.random.default_rng(1)
+    listeners, days = draw.integers(0, 40, 60_000), np.sort(draw.integers(0, 1_000, 60_000))
+    order = np.argsort(draw.random((40, 150)), axis=1)  # in which a listener comes to know artists
+    artists = order[listeners, np.minimum(days // 8 + draw.geometric(0.2, 60_000), 149)]
+    start = np.datetime64("2006-01-01T00:00:00")
+    times = np.datetime_as_string(start + days.astype("timedelta64[D]"), unit="s")
+    rows = zip(listeners.tolist(), times.tolist(), artists.tolist())
+    name = "userid-timestamp-artid-artname-traid-traname.tsv"
+    (tmp_path / name).write_text("".join(f"u{who}\t{when}Z\t\tartist {what}\t\tx\n" for who, when, what in rows))
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
+    train, test = cf.datasets.load_pair("lastfm-1k-temporal", from_path=tmp_path, verify=False)
+    return cf.splits.predefined(train, test, overlap="train")
+
+
+def test_the_extract_of_the_paper_is_divided_by_time_and_has_the_papers_settings(play_split):
+    asked = {"threshold": None, "play_counts": None, "targets": 12, "folds": 2, "seed": 0}
+    made = prepared("lastfm-1k-temporal", play_split, **asked)
+    assert made.known == "Last.fm (lastfm-1k)"
+    assert made.positive
+    assert (made.work.drawn, made.work.plain) == (2_500, "AR TI-NN")
+    divided = made.work.divided
+    assert len(divided.train) == int((play_split.train.values > 2).sum())
+    assert not np.isin(_pair_names(divided.test), _pair_names(divided.train)).any()
+
+
+@pytest.mark.slow
+def test_the_extract_of_the_paper_is_ranked_among_drawn_items(play_split, tmp_path, monkeypatch):
+    monkeypatch.setattr(_bias_work, "systems_of", lambda _: dict(SPELLED))
+    monkeypatch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+    found = replicate("bellogin2017", play_split, out=tmp_path / "out", folds=2, targets=12, figures=False)
+    assert set(found.exhibit("figure-02").frame["design"]) == {"AR TI-NN", "1R"}
+    assert not any("not run" in note for note in found.exhibit("numbers").table.notes)
+    assert "not run" not in found.exhibit("figure-02").caption
+
+
+def _pair_names(ratings):
+    return np.char.add(ratings.users.astype(str), np.char.add(" ", ratings.items.astype(str)))
 
 
 def test_folds_by_coins_are_parts_of_the_ratings(world):

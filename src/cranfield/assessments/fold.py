@@ -79,6 +79,8 @@ class Fold:
         judged = as_judged(runs, test, measuring.threshold, context, ties=ties, negative_grades=negative_grades)
         if len(judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
+        if any(lists.draw is not None for lists in judged):
+            raise SettingError("an assessment looks at lists that were drawn; set draws='sampled'")
         # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
         warnings = check_inputs(judged, test, strict=strict)
         self.scores: Scores = measure_judged(judged, measuring, warnings=warnings)

@@ -65,7 +65,9 @@ def compiled() -> Any:
 
 def is_known(metric: Metric) -> bool:
     """Say whether the compiled walk knows a metric."""
-    return metric.dialect is None and metric.definition.name in _METRICS and _gain(metric) in _GAINS
+    # At a level of relevance other items gain nothing, which the walk does not know.
+    at_level = metric.definition.family == "graded" and "rel" in dict(metric.parameters) and _gain(metric) != "binary"
+    return metric.dialect is None and metric.definition.name in _METRICS and _gain(metric) in _GAINS and not at_level
 
 
 def is_summable(metric: Metric, judgments: Judgments) -> bool:

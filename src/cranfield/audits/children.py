@@ -22,6 +22,7 @@ from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, S
 from cranfield.experiments.stages.judged import judged_of
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
+from cranfield.rankings import Ranking
 
 STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
 """What every set-up goes through; the rest is a view."""
@@ -120,7 +121,10 @@ def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
     if stage is SPLITS:
         return (*work, decisions.split)
     trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
-    return trained if stage is MODELS else (*trained, decisions.serving, decisions.ranking)
+    if stage is MODELS:
+        return trained
+    ranked = (*trained, decisions.serving, decisions.ranking)
+    return (*ranked, decisions.group(Ranking)) if stage is JUDGED and decisions.averages_draws else ranked
 
 
 def _child(line: Pipeline, setup: Setup) -> Pipeline:

@@ -37,13 +37,15 @@ _LENGTH = "length follows from the deepest cut-off; open cutoff instead"
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
 _CLOSED: Mapping[str, str] = {
     "length": _LENGTH,
+    "levels": "it adds metrics, and an audit opens metrics by name; open metrics instead, as in 'P(rel=3)@10'",
+    "catalogue": "it counts recommended items that do not exist, and changes no result; set it in [decisions]",
     "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
     **dict.fromkeys(("alpha", "baseline"), _SIGNIFICANCE),
 }
 """Decisions that an audit does not open, with the reason."""
 
 # Another way to ask the same question; all others of an experiment's decisions ask another one.
-_EQUIVALENT = ("threshold", "undefined", "average", "groups", *OPENED)
+_EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OPENED)
 
 Check = Callable[[Experiment, Any], Any]
 

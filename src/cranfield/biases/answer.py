@@ -126,8 +126,49 @@ class Bias:
 
     @property
     def verdict(self) -> list[str]:
-        """What was found, in sentences."""
-        return [*self._on_shares(), *self._on_orders(), *self._on_changes()]
+        """What was found, in sentences; the first says whether the winner depends on popularity."""
+        return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
+
+    def _on_winner(self) -> list[str]:
+        """Say whether the system that is first under the chosen protocol is beaten under neutral ones."""
+        names = [protocol.name for protocol in self.protocols[1:]]
+        if not names or len(self.protocols[0].scores.systems) < 2:
+            return []
+        (first, *level) = self.orders.filter(protocol=CHOSEN, place=1)["system"].to_list()
+        if level:
+            return [f"{listed([first, *level])} are level under {CHOSEN}, so that there is no winner to look at."]
+        beaten_by: dict[str, list[str]] = {}
+        for name in names:
+            for a, b, better in self._better(name):
+                if first in (a, b) and better not in (None, first):
+                    beaten_by.setdefault(str(better), []).append(name)
+        if not beaten_by:
+            return [self._on_unbeaten(first, names)]
+        others = listed([f"{system} (under {listed(under)})" for system, under in beaten_by.items()])
+        better = "is" if len(beaten_by) == 1 else "are"
+        return [
+            f"The winner depends on the protocol: {first} is first under {CHOSEN}, and {others} {better} significantly "
+            "better than it without popularity's advantage."
+        ]
+
+    def _on_unbeaten(self, first: str, names: list[str]) -> str:
+        """Say who leads under neutral protocols, where none is significantly better than the winner."""
+        leaders: dict[str, list[str]] = {}
+        for name in names:
+            for system in self.orders.filter(protocol=name, place=1)["system"]:
+                if system != first:
+                    leaders.setdefault(system, []).append(name)
+        if not leaders:
+            return (
+                f"The winner stands without popularity's advantage: {first} is first under {CHOSEN} and under "
+                f"{listed(names)}."
+            )
+        others = listed([f"{system} (under {listed(under)})" for system, under in leaders.items()])
+        leads = "leads" if len(leaders) == 1 else "lead"
+        return (
+            f"Whether the winner stands without popularity's advantage is open: {first} is first under {CHOSEN}, and "
+            f"{others} {leads} without it, by no significant difference."
+        )
 
     def _on_shares(self) -> list[str]:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
@@ -165,7 +206,7 @@ class Bias:
 
     def _on_orders(self) -> list[str]:
         if len(self.protocols) == 1:
-            return ["No neutral protocol is possible with these ratings, so that nothing is sentences about the order."]
+            return ["No neutral protocol is possible with these ratings, so that nothing can be said about the order."]
         sentences = []
         places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
         for name, tau in self.agreement.items():
@@ -223,10 +264,7 @@ class Bias:
             [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
             for row in self.predicted.iter_rows(named=True)
         ]
-        density = self.density.as_dict()
-        symbols = {"rho": "ρ", "sigma": "σ", "delta": "δ", "t": "t"}
-        stated = ", ".join(f"{symbol} = {density[name]:.4g}" for name, symbol in symbols.items())
-        notes = [f"Of the targets under {CHOSEN}: {stated}."]
+        notes = [f"Of the targets under {CHOSEN}: {self.density.symbols}."]
         notes += [f"Measured and predicted values differ where {reason}." for reason in self.departures]
         header = ["system", "formula", "predicted", "measured"]
         return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)

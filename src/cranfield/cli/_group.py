@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from cranfield._errors import SettingError
+from cranfield._memory import size
 from cranfield._settings import settings
 from cranfield._spelling import nearest
 
@@ -67,43 +66,30 @@ def common_options(command: Command) -> Command:
         type=_AT_LEAST_ZERO,
         default=lambda: settings.seed,
         callback=_keep,
-        help="Fixes every random choice; 0 unless given.",
+        help="The seed of every random choice.",
     )
     return seed(process_options(command))
 
 
 def process_options(command: Command) -> Command:
     """Give a command ``--threads`` and ``--quiet``."""
-    quiet = click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result.")
+    quiet = click.option(
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Print only the result."
+    )
     threads = click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help=_THREADS)
     return threads(quiet(command))
-
-
-_SIZES = {"": 1, "b": 1} | {
-    letters: base**power
-    for power, prefix in enumerate("kmgt", start=1)
-    for letters, base in ((f"{prefix}b", 1000), (f"{prefix}ib", 1024))
-}
-
-
-def _size(text: str) -> int:
-    """Return a number of bytes, as a person writes it: 500MB, 4GiB."""
-    form = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([a-z]*)", text.lower(), re.ASCII)
-    if form is None or form[2] not in _SIZES or float(form[1]) == 0:
-        raise SettingError(f"{text!r} is not a size; write bytes, or a size such as 500MB or 4GiB")
-    return round(float(form[1]) * _SIZES[form[2]])
 
 
 def unpack_option(command: Command) -> Command:
     """Give a command that reads compressed files ``--unpack-limit``."""
     return click.option(
         "--unpack-limit",
-        type=_size,
+        type=size,
         metavar="SIZE",
         expose_value=False,
         callback=_keep,
-        help="The most that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and at "
-        "least 64 MiB; a known dataset's own limit]",
+        help="The largest size that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and "
+        "at least 64 MiB; a known dataset's own limit]",
     )(command)
 
 
@@ -112,12 +98,12 @@ def jobs_option(command: Command) -> Command:
     return click.option(
         "--jobs",
         type=_AT_LEAST_ONE,
-        help="Systems to train at a time, each in a process with its share of the threads.  [default: one for every "
-        "thread, if memory allows; one where the ratings are few]",
+        help="The number of systems to train at the same time, each in its own process.  [default: one per thread if "
+        "memory allows; one for small data]",
     )(command)
 
 
-_THREADS = "Threads to use; those of Polars, which reads, are fixed by POLARS_MAX_THREADS."
+_THREADS = "The number of threads; for reading files, set POLARS_MAX_THREADS."
 _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 

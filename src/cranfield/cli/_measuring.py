@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -11,22 +11,34 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from cranfield._errors import SettingError
+from cranfield._files import meant
 from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._output import say_line
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
+from cranfield.cli._reading import (
+    RUN_READING_OPTIONS,
+    SharedColumns,
+    for_file,
+    reading_options,
+    run_reading_options,
+)
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
+from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
 if TYPE_CHECKING:
+    from cranfield._record import Step
     from cranfield.data import Ratings
     from cranfield.measures import Scores
     from cranfield.rankings import Run
+    from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+TEST_SET = "the test set was read"
 
 
 @dataclass(frozen=True)
@@ -52,10 +64,7 @@ class MeasuringOptions:
         from cranfield.data import read
         from cranfield.rankings import read_test
 
-        columns = SharedColumns({role: self.reading[role] for role in ("user", "item")})
-        reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
-        files = [self.test, *([] if self.train is None else [self.train])]
-        ratings = {path: self._how(path, reading, files) for path in files}
+        columns, ratings = self._columns, self._how_ratings
         loaded = Loaded(
             runs=self._read_runs(columns),
             test=columns.read(read_test, self.test, format=self.test_format, **ratings[self.test]),
@@ -65,6 +74,43 @@ class MeasuringOptions:
         columns.check()
         return loaded
 
+    def open(self, engine: str, memory: str | None) -> Loaded | OpenedTables:
+        """Read the files, or open them if they are to be read by ranges of users."""
+        from cranfield.data import read
+        from cranfield.measures.engines import is_large, parquet_path
+        from cranfield.rankings import read_test
+        from cranfield.rankings.ranged import HeldOutTable, RunTables
+
+        if not is_large(self.runs, self.test, engine, memory):
+            return self.load()
+        columns, ratings, several = self._columns, self._how_ratings, len(self.runs) > 1
+        path, test = parquet_path(self.test), ratings[self.test]
+        opened = OpenedTables(
+            runs=[
+                columns.read(RunTables.opened, meant(run), among_others=several, **self._how_run(run))
+                for run in self._runs
+            ],
+            test=columns.read(read_test, self.test, format=self.test_format, **test)
+            if path is None
+            else columns.read(HeldOutTable.opened, path, format=self.test_format, **test),
+            train=None if self.train is None else columns.read(read, self.train, **ratings[self.train]),
+            options=self,
+            memory=memory,
+        )
+        columns.check()
+        return opened
+
+    @property
+    def _columns(self) -> SharedColumns:
+        return SharedColumns({role: self.reading[role] for role in ("user", "item")})
+
+    @property
+    def _how_ratings(self) -> dict[str, dict[str, Any]]:
+        """How each file of ratings is read."""
+        reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
+        files = [self.test, *([] if self.train is None else [self.train])]
+        return {path: self._how(path, reading, files) for path in files}
+
     @property
     def reading_of_test(self) -> dict[str, Any]:
         """How the test file is read, for a column of it that groups users or items."""
@@ -73,13 +119,21 @@ class MeasuringOptions:
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
         from cranfield.rankings.read import check_names
 
+        reader = _read_one_file if len(self.runs) == 1 else _read_among_others
+        runs = [columns.read(reader, path, **self._how_run(path)) for path in self._runs]
+        return check_names([run for of_file in runs for run in of_file])
+
+    @property
+    def _runs(self) -> tuple[str, ...]:
         twice = next((path for path in self.runs if self.runs.count(path) > 1), None)
         if twice is not None:
             raise SettingError(f"{twice} is given twice as a run; give each run once")
+        return self.runs
+
+    def _how_run(self, path: str) -> dict[str, Any]:
+        """Return how the file of a run is read."""
         reading = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
-        reader = _read_one_file if len(self.runs) == 1 else _read_among_others
-        runs = [columns.read(reader, path, **self._how(path, reading, self.runs)) for path in self.runs]
-        return check_names([run for of_file in runs for run in of_file])
+        return self._how(path, reading, self.runs)
 
     def _how(self, path: str, reading: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
         """Return how to read a file: as all ``files`` of its kind, and written as all files are."""
@@ -111,7 +165,11 @@ class Loaded:
     train: Ratings | None
     options: MeasuringOptions
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str | None = None) -> Scores:
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
@@ -121,21 +179,142 @@ class Loaded:
             catalogue=catalogue,
         )  # fmt: skip
 
+    @property
+    def histories(self) -> list[tuple[str, Sequence[Step]]]:
+        """As what the files were read, by the name of the system or of the test set."""
+        return [(TEST_SET, self.test.history), *((run.name, run.history) for run in self.runs)]
+
+
+@dataclass(frozen=True)
+class OpenedTables:
+    """Runs and a test set that are read by ranges of users, perhaps a training set, and the options they have."""
+
+    runs: list[RunTables]
+    test: HeldOutTable | Ratings
+    train: Ratings | None
+    options: MeasuringOptions
+    memory: str | None
+
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+        """Measure the runs."""
+        from cranfield.measures.engines import measure_tables
+
+        options = self.options
+        return measure_tables(
+            self.runs, self.test, Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists),
+            train=self.train, negative_grades=options.negative_grades, bounds=bounds, strict=options.strict,
+            catalogue=catalogue, memory=self.memory,
+        )  # fmt: skip
+
+    @property
+    def histories(self) -> list[tuple[str, Sequence[Step]]]:
+        """As what the files were read, by the name of the system or of the test set."""
+        return [
+            (TEST_SET, self.test.history),
+            *((name, tables.history) for tables in self.runs for name in tables.systems),
+        ]
+
+
+def _at_levels(
+    metrics: Sequence[str], levels: str, grades: Callable[[], Any], train: Ratings | None
+) -> tuple[str, ...]:
+    if levels == "none":
+        return tuple(metrics)
+    from cranfield.data.scale import RatingScale
+    from cranfield.measures.levels import at_levels, levels_note
+
+    scale = RatingScale.of(grades(), *([] if train is None else [train.grades]))
+    tell([levels_note(scale)])
+    return tuple(map(str, at_levels(metrics, scale)))
+
+
+def refuse_for_ranges(loaded: Loaded | OpenedTables, options: Sequence[str]) -> None:
+    """Refuse options that need all lists at once where these are read by ranges of users."""
+    if isinstance(loaded, OpenedTables) and options:
+        raise SettingError(
+            f"{options[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give more "
+            "memory (--engine memory reads all of them, whatever their size)"
+        )
+
+
+def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
+    """Return what was read whole, as `refuse_for_ranges` made sure."""
+    assert isinstance(loaded, Loaded)
+    return loaded
+
+
+def engine_options(command: Command) -> Command:
+    """Give a command ``--engine`` and ``--memory``."""
+    engine = click.option(
+        "--engine",
+        type=click.Choice(["auto", "memory", "ranges"]),
+        default="auto",
+        show_default=True,
+        help="Measure in memory, or Parquet files by ranges of users; auto: by ranges if they do not fit into memory.",
+    )
+    memory = click.option(
+        "--memory",
+        metavar="SIZE",
+        help="The maximum memory to use, such as 2GiB.  [default: 60 % of what is free]",
+    )
+    return engine(memory(command))
+
 
 negative_grades_option = click.option(
     "--negative-grades",
     type=click.Choice(get_args(NegativeGrades)),
     default="judged",
     show_default=True,
-    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+    help="What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.",
 )
 
-catalogue_option = click.option(
-    "--catalogue",
-    metavar="FILE|train",
-    help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
-    "Recommended items outside it are counted apart from unjudged ones.",
+catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
+
+_OF_FILES = (
+    click.option("--run-format", metavar="NAME", help="The format of the runs.  [default: detected]"),
+    click.option(
+        "--test-format",
+        type=click.Choice(["ratings", "qrels"]),
+        help="The format of the test file.  [default: detected]",
+    ),
+    click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
+    click.option("--strict", is_flag=True, help="Turn warnings about likely mistakes in the inputs into errors."),
 )
+
+LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
+"""The names of the options of ranked lists that `list_options` gives, beside those of ratings."""
+
+
+def list_options(without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command that may read ranked lists the options of their files.
+
+    It receives ``load``, which takes the runs, the test file, the training file or None, and the threshold, and returns
+    what they hold; and the dictionary ``reading``, for other files of ratings.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_files(**options: Any) -> Any:
+            how = {name: options.pop(name) for name in ("run_format", "test_format", "tag", "strict", "run_reading")}
+            usual: dict[str, Any] = {"lists": "full", "ties": "trec_eval", "negative_grades": "judged"}
+
+            def load(runs: tuple[str, ...], test: str, train: str | None, threshold: Any) -> Loaded:
+                files: dict[str, Any] = {"runs": runs, "test": test, "train": train, "threshold": threshold}
+                return MeasuringOptions(**usual, **how, reading=options["reading"], **files).load()
+
+            return command(load=load, **options)
+
+        decorated = reading_options(run_reading_options(with_files, without=without))
+        for option in reversed(_OF_FILES):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -146,7 +325,7 @@ _OPTIONS = (
         type=click.Choice(get_args(Kind)),
         default="full",
         show_default=True,
-        help="Condensed: take items without a test rating out of the lists first.",
+        help="condensed: remove items without a test rating from the lists first.",
     ),
     renamed_option("--condensed", "--lists condensed", is_flag=True),
     click.option(
@@ -154,18 +333,11 @@ _OPTIONS = (
         type=click.Choice(["trec_eval", "input", "average"]),
         default="trec_eval",
         show_default=True,
-        help="How items of equal score are ordered.",
+        help="How to order items with equal scores.",
     ),
-    click.option("--train", metavar="FILE", help="The training ratings: the catalogue, popularity and novelty."),
-    click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
-    click.option(
-        "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
-    ),
+    click.option("--train", metavar="FILE", help="The training ratings, for popularity, novelty and checks."),
     negative_grades_option,
-    click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
-    click.option(
-        "--strict", is_flag=True, help="Take inputs that can hardly be meant for errors, instead of warning of them."
-    ),
+    *_OF_FILES,
 )
 
 
@@ -184,7 +356,9 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_OUTPUTS = ("out", "per_user", "report")
+levels_option = decision_option(Measuring.decisions()["levels"])
+
+_OUTPUTS = ("out", "per_user", "migration", "report")
 
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:
@@ -202,9 +376,9 @@ def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> N
 
 
 def tell(notes: Iterable[str]) -> None:
-    """Write notes beside the output, unless nothing is to be said."""
-    if not settings.quiet:
-        for note in notes:
+    """Write notes beside the output, unless nothing is to be said but warnings."""
+    for note in notes:
+        if not settings.quiet or note.startswith("Warning: "):
             say_line(f"· {note}", err=True)
 
 
@@ -226,7 +400,7 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
         default=default,
         show_default=True,
         metavar="METRIC",
-        help="A metric as it is spelled: P@10, 'nDCG(gain=exp)@100', my_module:my_metric@10. Repeat for more.",
+        help="A metric, such as P@10, 'nDCG(gain=exp)@100' or my_module:my_metric@10. Repeat for more.",
     )
 
     def add(command: Command) -> Command:
@@ -244,7 +418,7 @@ def averaging_options(average: str, coverage: str) -> Callable[[Command], Comman
             type=click.Choice(get_args(By)),
             default=Averaging.by,
             show_default=True,
-            help="Take lists, or users after averaging each user's lists.",
+            help="Average over lists, or over users after averaging each user's lists.",
         )(command)
         return decision_options(
             Averaging, average={"metavar": "AVERAGE", "help": average}, coverage={"help": coverage}

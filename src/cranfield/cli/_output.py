@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
-from cranfield._polars import write_csv, write_parquet
+from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
@@ -50,8 +50,10 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 
     def give(command: Command) -> Command:
         # Eager, so that it is known when the format is found.
-        out = click.option("--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to a file instead.")
-        help = f"What is printed.  [default: by the ending of --out, or {formats[0]}]"
+        out = click.option(
+            "--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to this file instead of the terminal."
+        )
+        help = f"The output format.  [default: by the ending of --out, or {formats[0]}]"
         how = click.option("--format", type=click.Choice(formats), callback=format_of, help=help)
         return how(out(command))
 
@@ -121,6 +123,15 @@ def check_frame_file(out: str) -> str:
     if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
         raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
     return ending
+
+
+def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:
+    """Write frames one below the other to a file; to Parquet they go one by one, without being held together."""
+    if check_frame_file(out) != ".parquet":
+        put_frame(pl.concat(parts), out)
+        return
+    with whole_file(out) as temporary:
+        sink_parquet(parts, temporary)
 
 
 def put_frame(frame: pl.DataFrame, out: str) -> None:

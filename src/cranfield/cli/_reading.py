@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -11,12 +12,14 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._polars import read_parquet
 from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, read
 from cranfield.data.columns import MissingColumnError
 from cranfield.data.repeated import Repeated
 from cranfield.data.sources import is_parquet
+from cranfield.splits.split import Split
 
 Read = TypeVar("Read")
 
@@ -30,31 +33,31 @@ DEFAULTS = {
 """What ``reading`` holds where no option is given."""
 
 _OPTIONS = (
-    click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position from 1."),
+    click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position counted from 1."),
     click.option("--item", metavar="COLUMN", help="The column of items."),
     click.option("--rating", metavar="COLUMN", help="The column of ratings."),
-    click.option("--no-rating", is_flag=True, help="Take every rating for 1: implicit feedback."),
+    click.option("--no-rating", is_flag=True, help="There are no ratings: count every row as 1 (implicit feedback)."),
     click.option("--time", metavar="COLUMN", help="The column of times."),
-    click.option("--no-time", is_flag=True, help="Leave times aside."),
-    click.option("--separator", metavar="TEXT", help="What divides the fields: ',' or '::' or '\\t', ..."),
-    click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
-    click.option("--no-quote", is_flag=True, help="Take quotes for characters like others."),
+    click.option("--no-time", is_flag=True, help="Ignore times."),
+    click.option("--separator", metavar="TEXT", help="The separator between fields: ',' or '::' or '\\t', ..."),
+    click.option("--header/--no-header", default=None, help="Whether the first row holds the column names."),
+    click.option("--no-quote", is_flag=True, help="Treat quotes as ordinary characters."),
     click.option(
-        "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="How the text is written."
+        "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="The text encoding."
     ),
     click.option(
         "--repeated",
         type=click.Choice(get_args(Repeated)),
         default=DEFAULTS["repeated"],
         show_default=True,
-        help="What becomes of several ratings of a user for an item.",
+        help="What to do if a user rates an item several times.",
     ),
     click.option(
         "--counts",
         type=click.Choice(["keep", "celma"]),
         default=DEFAULTS["counts"],
         show_default=True,
-        help="Keep play counts, or make them ratings from 1 to 5 after Celma.",
+        help="Keep play counts, or turn them into ratings from 1 to 5 (Celma's method).",
     ),
 )
 
@@ -109,26 +112,38 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_RUN_OPTIONS = (
-    click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
-    click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
-    click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
-    click.option("--system", metavar="COLUMN", help="The column of systems, in a file that holds the runs of several."),
-    click.option("--run-user", metavar="COLUMN", help="The column of users in the runs, if --user does not name it."),
-    click.option("--run-item", metavar="COLUMN", help="The column of items in the runs, if --item does not name it."),
-    click.option("--run-separator", metavar="TEXT", help="What divides the fields of the runs; --separator: ratings."),
-    click.option(
+_RUN_OPTIONS = {
+    "score": click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
+    "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
+    "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
+    "system": click.option(
+        "--system", metavar="COLUMN", help="The column of systems, in a file with the runs of several systems."
+    ),
+    "run_user": click.option(
+        "--run-user", metavar="COLUMN", help="The column of users in the runs, if it differs from --user."
+    ),
+    "run_item": click.option(
+        "--run-item", metavar="COLUMN", help="The column of items in the runs, if it differs from --item."
+    ),
+    "run_separator": click.option(
+        "--run-separator", metavar="TEXT", help="The separator in the files of runs; --separator is for ratings."
+    ),
+    "run_header": click.option(
         "--run-header/--no-run-header",
         default=None,
-        help="Whether the first row of the runs names the columns; --header: ratings.",
+        help="Whether the first row of the runs holds the column names; --header is for ratings.",
     ),
-)
+}
+
+RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
+"""The names of the options that `run_reading_options` gives."""
 
 
-def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:
     """Give a command the options of `cranfield.read_runs`; it receives them as one dictionary, ``run_reading``.
 
-    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike.
+    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike. Options
+    ``without`` which a command has others of the same name are left out.
     """
 
     @wraps(command)
@@ -137,13 +152,13 @@ def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         score: str | None,
         rank: str | None,
         prediction: str | None,
-        system: str | None,
         run_user: str | None,
         run_item: str | None,
         run_separator: str | None,
         run_header: bool | None,
         **options: Any,
     ) -> Any:
+        system = None if "system" in without else options.pop("system")
         run_reading = {
             "score": score,
             "rank": rank,
@@ -157,8 +172,8 @@ def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, run_reading=run_reading, **options)
 
     decorated: Callable[..., Any] = with_run_reading
-    for option in reversed(_RUN_OPTIONS):
-        decorated = option(decorated)
+    for name, option in reversed(_RUN_OPTIONS.items()):
+        decorated = decorated if name in without else option(decorated)
     return decorated
 
 
@@ -194,7 +209,7 @@ class SharedColumns:
         self._taken: set[str] = set()
         self._missing: dict[str, MissingColumnError] = {}
 
-    def read(self, reader: Callable[..., Read], path: str, **reading: Any) -> Read:
+    def read(self, reader: Callable[..., Read], path: str | Path, **reading: Any) -> Read:
         """Read a file with those of the columns that it has, unless ``reading`` names others."""
         names = {role: name for role, name in self._names.items() if reading.get(role) is None}
         while True:
@@ -202,7 +217,7 @@ class SharedColumns:
                 content = reader(path, **{**reading, **names})
             except MissingColumnError as error:
                 # A pipe cannot be read again.
-                if error.role not in names or not Path(path).is_file():
+                if error.role not in names or not (Path(path).is_file() or Path(path).is_dir()):
                     raise
                 del names[error.role]
                 self._missing.setdefault(error.role, error)
@@ -238,12 +253,56 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
     return datasets.load(source, part=part)
 
 
-def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
-    """Read what a service would have observed, and all judgments: two parts of a dataset, or the column ``known``."""
+def is_in_parts(source: str) -> bool:
+    """Tell whether a source is the name of a dataset with a training and a test part."""
     from cranfield.data import datasets
 
-    judged = file_or_dataset(source, reading)
+    named = not Path(source).exists() and source.lower() in datasets.known()
+    return named and datasets.find(source.lower()).parts == ("train", "test")
+
+
+def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
+    """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
+    from cranfield.data import datasets
+    from cranfield.data.datasets.cache import cached
+    from cranfield.splits import predefined
+
+    divided = "lastfm-1k-temporal"
+    if source.lower() not in ("lastfm-1k", divided) or Path(source).exists():
+        return file_or_dataset(source, reading)
+    # What was fetched under the other name is the same archive.
+    there = None if cached(datasets.find(divided)) else cached(datasets.find("lastfm-1k"))
+    archive = None if there is None else there.folder / there.source
+    has_archive = archive is not None and archive.exists()
+    return predefined(*datasets.load_pair(divided, from_path=archive if has_archive else None), overlap="train")
+
+
+def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
+    """Read what a service would have observed, and all judgments.
+
+    They are two parts of a dataset; or what the column ``known`` marks, and everything; or the two parts that the
+    column ``split`` of a Parquet file names, ``train`` and ``test``.
+    """
+    from cranfield.data import datasets
+
     if not Path(source).is_file():
+        file_or_dataset(source, reading)  # says what is wrong with the name
         return datasets.load_pair(source)
+    if (parts := _parts_of(Path(source), reading)) is not None:
+        return parts
+    judged = read(source, **reading)
     flags = read(source, **{**reading, "rating": "known"})
     return judged.keep(flags.values > 0), judged
+
+
+def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | None:
+    """Return the parts that a column ``split`` of a Parquet file names; None where there is no such column."""
+    if not is_parquet(path):
+        return None
+    frame = read_parquet(path)
+    if "split" not in frame.columns or "known" in frame.columns:
+        return None
+    if set(frame["split"].unique()) != {"train", "test"}:
+        raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
+    train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
+    return replace(train, name=path.stem), replace(test, name=path.stem)

@@ -18,6 +18,7 @@ from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
+from cranfield.measures.predicted_ratings import examine_for
 from cranfield.measures.scores import LEVEL
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def report_option(command: Command) -> Command:
     """Give a command the option ``--report``."""
-    return click.option("--report", metavar="FILE", help="Also write a self-contained page (HTML).")(command)
+    return click.option("--report", metavar="FILE", help="Also write a report, one self-contained HTML file.")(command)
 
 
 def style_option(command: Command) -> Command:
@@ -92,6 +93,7 @@ def write_page(
         variants=variants,
         other_lists=_other_lists(loaded, metrics),
         segments=segments,
+        predictions=examine_for(metrics, loaded.runs, loaded.test, train=loaded.train),
         sections=sections,
         data=loaded.test.name or "",
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
-from cranfield.cli._group import common_options, jobs_option, unpack_option
-from cranfield.cli._measuring import tell
+from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
 from cranfield.cli._output import say, say_line
+from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
 
@@ -30,24 +32,36 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
-@click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; instead of the file's.")
-@click.option("--budget", type=int, metavar="N", help="The most universes to compute.  [default: 5000]")
+@click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
+@click.option("--budget", type=int, metavar="N", help="The maximum number of universes.  [default: 5000]")
 @click.option(
-    "--truth", metavar="FILE|METRIC", help="True values: a file (system, value), or P@n, Recall@n, nDCG@n of a world."
+    "--truth",
+    metavar="FILE|METRIC",
+    help="The true values: a file (system, value), or P@n, Recall@n or nDCG@n of a simulated world.",
 )
-@click.option("--dry-run", is_flag=True, help="Count trainings, rankings and universes, and guess the time.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only print the numbers of training runs, rankings and universes, and an estimate of the time.",
+)
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
-@click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
-@click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
-@click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
-@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
-@click.option("--open", "show", is_flag=True, help="Open the page of the audit in a browser.")
-@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@click.option("--train", metavar="FILE", help="With --test: the training ratings.")
+@click.option("--threshold", type=float, metavar="R", help="With --test: the lowest relevant rating.")
+@click.option("-m", "--metric", default="P@10", show_default=True, help="With --test: the metric to start from.")
+@click.option(
+    "--report/--no-report", "wanted", default=True, show_default=True, help="Also write a report and figures."
+)
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--allow-code", is_flag=True, help="Allow the file to run the code that it names. Look at the code first."
+)
+@list_options()
 @jobs_option
-@unpack_option
 @common_options
 def command(
     files: tuple[str, ...],
+    load: Callable[..., Loaded],
+    reading: dict[str, Any],  # noqa: ARG001, `load` has it
     out: str | None,
     preset: str | None,
     budget: int | None,
@@ -63,9 +77,9 @@ def command(
     jobs: int | None,
     seed: int,
 ) -> None:
-    """Say whether the winner survives other decisions: of an experiment file, or on ranked lists with --test.
+    """Audit a comparison: whether the winner survives other decisions.
 
-    A seed, a preset or a budget that is given here counts instead of the file's.
+    Give an experiment file, or ranked lists with --test. A seed, a preset or a budget given here overrides the file.
     """
     if not wanted:
         refuse_idle("with --no-report", "show")
@@ -73,12 +87,14 @@ def command(
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         if out is None:
             refuse_idle("without --out", "wanted", "show")
-        audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
-        _say(audited)
+        loaded = load(files, test, train, threshold)
+        options = {"metric": metric, "threshold": threshold, "preset": preset, "budget": budget, "truth": truth}
+        audited = _of_lists(loaded, seed=seed, **options)
+        say(audited)
         if out is not None:
             _write(audited, Path(out), wanted, show)
         return
-    refuse_idle("without --test", "train", "threshold", "metric")
+    refuse_idle("without --test", "train", "threshold", "metric", *LIST_OPTIONS, *READING_OPTIONS)
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
@@ -95,7 +111,7 @@ def command(
     if not settings.quiet:
         say_line(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, own_seed)
-    _say(
+    say(
         audit(
             files[0],
             out,
@@ -131,35 +147,7 @@ def _say_where(folder: Path, page: Path | None, show: bool) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
-def _of_lists(
-    files: tuple[str, ...],
-    test: str,
-    train: str | None,
-    threshold: float | None,
-    metric: str,
-    preset: str | None,
-    budget: int | None,
-    truth: str | None,
-    seed: int,
-) -> Audit:
+def _of_lists(loaded: Loaded, **options: Any) -> Audit:
     from cranfield.audits.given import audit_runs
-    from cranfield.data import read
-    from cranfield.rankings import read_runs, read_test
 
-    return audit_runs(
-        read_runs(files if len(files) > 1 else files[0]),
-        read_test(test),
-        train=None if train is None else read(train),
-        metric=metric,
-        threshold=threshold,
-        preset=preset,
-        budget=budget,
-        truth=truth,
-        seed=seed,
-    )
-
-
-def _say(audited: Audit) -> None:
-    say(audited)
-    if not settings.quiet:
-        tell(audited.notes)
+    return audit_runs(loaded.runs, loaded.test, train=loaded.train, strict=loaded.options.strict, **options)

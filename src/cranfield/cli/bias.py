@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import tell
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, tell
 from cranfield.cli._output import output_options, put, put_tables, put_text
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._report import report_option
 from cranfield.measures import Measuring
 
@@ -32,28 +31,32 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
-@click.option("--data", metavar="FILE", help="Ratings, on which systems are trained under each protocol.")
+@click.option("--data", metavar="FILE", help="Ratings on which systems are trained under each protocol.")
 @click.option(
     "--system",
     "-s",
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, puresvd]",
+    help="With --data: a system to train.  [default: popularity, random, average, knn, puresvd]",
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
-@click.option("--train", metavar="FILE", help="The training ratings, in which popularity is counted; with --test.")
+@click.option("--train", metavar="FILE", help="With --test: the training ratings, which define popularity.")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="A metric with a cut-off.")
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
-    "--groups", type=click.IntRange(min=2), default=10, show_default=True, help="The popularity percentiles of P1R."
+    "--groups",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="The number of popularity groups of P1R.",
 )
 @click.option(
     "--nonrelevant",
     type=click.IntRange(min=1),
     default=99,
     show_default=True,
-    help="With --data: the non-relevant items in a list of P1R and U1R.",
+    help="With --data: the number of non-relevant items in a list of P1R and U1R.",
 )
 @click.option(
     "--alpha",
@@ -65,20 +68,20 @@ Examples:
 @click.option(
     "--propensities",
     metavar="KIND|FILE:COLUMN",
-    help="Also IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or from a "
-    "column of a file of user and item.",
+    help="Also show IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or "
+    "from a column of a file with user and item.",
 )
 @click.option(
     "--clip",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="With --propensities: the lowest propensity that is used.",
+    help="With --propensities: the smallest propensity.",
 )
 @jobs_option
 @report_option
 @output_options("table", "json", "markdown", "latex")
-@reading_options
+@list_options(without=["system"])
 @common_options
 @runs_named_code("systems")
 def command(
@@ -98,35 +101,42 @@ def command(
     report: str | None,
     format: str,
     out: str | None,
+    load: Callable[..., Loaded],
     reading: dict[str, Any],
     seed: int,
 ) -> None:
-    """Say how much of an evaluation is popularity, and which conclusions change without it.
+    """Show how much of an evaluation is popularity, and which conclusions change without it.
 
     Train systems on ratings with --data, or measure ranked lists with --test and --train.
     """
     from cranfield.biases import bias
+    from cranfield.data import read
 
     if propensities is None:
         refuse_idle("without --propensities", "clip")
     options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed, "clip": clip}
     options["propensities"] = _propensities(propensities)
     if data is not None:
-        refuse_idle("with --data", "test", "train", "runs")
+        refuse_idle("with --data", "test", "train", "runs", *LIST_OPTIONS)
         chosen = list(systems) or None
-        answer = bias(_read(data, reading, [data]), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
+        answer = bias(read(data, **reading), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
-        answer = _of_lists(runs, test, train, reading, options)
+        if not runs or test is None:
+            raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
+        if train is None:
+            raise click.UsageError("popularity is counted in the training ratings; give them with --train")
+        loaded = load(runs, test, train, threshold)
+        options["strict"] = loaded.options.strict
+        answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
     _put(answer, format, out)
-    if not settings.quiet:
-        tell(answer.notes)
+    tell(answer.notes)
     if report is not None:
         from cranfield.reports.page import page
         from cranfield.reports.reporting import write_page
-        from cranfield.reports.sections.bias import bias_sections
+        from cranfield.reports.sections.bias import TITLE, bias_sections
 
-        write_page(report, page("How much of it is popularity?", bias_sections(answer)))
+        write_page(report, page(TITLE, bias_sections(answer)))
 
 
 def _propensities(given: str | None) -> Any:
@@ -140,29 +150,6 @@ def _propensities(given: str | None) -> Any:
     if not path:
         raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
     return read(path, rating=column)
-
-
-def _read(path: str, reading: dict[str, Any], files: list[str]) -> Any:
-    from cranfield.data import read
-
-    return read(path, **for_file(path, reading, files))
-
-
-def _of_lists(
-    runs: tuple[str, ...], test: str | None, train: str | None, reading: dict[str, Any], options: dict[str, Any]
-) -> Bias:
-    from cranfield.biases import bias
-    from cranfield.rankings import read_runs, read_test
-
-    if not runs or test is None or train is None:
-        raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
-    files = [test, train]
-    return bias(
-        runs=read_runs(runs if len(runs) > 1 else runs[0]),
-        test=read_test(test, **for_file(test, reading, files)),
-        train=_read(train, reading, files),
-        **options,
-    )
 
 
 def _put(answer: Bias, format: str, out: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``cranfield check-split``: examine a split, whatever tool made it."""
+"""``cranfield check-split``: check a split, whatever tool made it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._numbers import count_text
 from cranfield.cli._group import process_options
 from cranfield.cli._output import output_options, put, put_text, say_line, written
 from cranfield.cli._reading import for_file, reading_options
@@ -33,11 +34,11 @@ Examples:
 @click.option(
     "--promise",
     type=click.Choice(PROMISES),
-    help="What the split promises about time: nothing (any); no test rating before a training rating of the same user, "
-    "or of anybody (global).  [default: as the record of the split says, or else user]",
+    help="What the split promises about time: nothing (any), or that no test rating is older than a training rating of "
+    "the same user (user) or of anybody (global).  [default: from the record of the split, else user]",
 )
 @click.option("--fail", is_flag=True, help="End with exit code 1 if something is wrong.")
-@click.option("--report", metavar="FILE", help="Write a page with figures.")
+@click.option("--report", metavar="FILE", help="Also write an HTML page with figures.")
 @output_options("table", "json", "csv")
 @reading_options
 @process_options
@@ -50,10 +51,10 @@ def command(
     out: str | None,
     reading: dict[str, Any],
 ) -> None:
-    """Examine a split: overlap, leakage, cold starts, shifts, gaps, and what it can and cannot answer.
+    """Check a split: overlap, leakage, cold starts, shifts, gaps, and what it can and cannot show.
 
-    The parts are files, or folders with files train and test (and validation); several folders are shown side by side.
-    Repeated pairs are counted, whatever --repeated says.
+    Give the files of one split, or folders with files named train and test (and validation). Several folders are shown
+    side by side. Repeated pairs are counted, whatever --repeated says.
     """
     if report is not None:
         from cranfield._figures import check_libraries
@@ -81,11 +82,13 @@ def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> li
     folders = [source for source in sources if meant(source).is_dir()]
     if folders and len(folders) < len(sources):
         other = next(source for source in sources if source not in folders)
-        raise SettingError(f"{other} is not a folder and {folders[0]} is one; give folders, or the files of one split")
+        raise SettingError(f"{folders[0]} is a folder and {other} is not; give folders, or the files of one split")
+    if not folders and len(sources) == 1 and not meant(sources[0]).exists():
+        raise SettingError(f"there is no folder {sources[0]}; give the folder of a split, or the files of one")
     if not folders and not 2 <= len(sources) <= 3:
         raise SettingError(
-            f"{len(sources)} file{'' if len(sources) == 1 else 's'} cannot be one split; give the training file, the "
-            "test file and perhaps the validation file, or folders"
+            f"{count_text(len(sources), 'file')} cannot be one split; give the training file, the test file and, if "
+            "there is one, the validation file; or give folders"
         )
     if folders:
         homes = [home for folder in folders for home in split_folders(folder)]

@@ -15,13 +15,17 @@ from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
+    Loaded,
     MeasuringOptions,
+    all_at_once,
     averaging_options,
     catalogue_option,
+    engine_options,
+    levels_option,
     measuring_options,
     metric_option,
+    refuse_for_ranges,
     tell,
-    tell_of_grades,
 )
 from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
@@ -56,6 +60,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(DEFAULT_METRICS)
+@levels_option
 @decision_options(
     Comparing,
     significance={
@@ -65,8 +70,8 @@ Examples:
     correction={
         "default": None,
         "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
-        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign "
-        "and log_student]",
+        "help": "The correction for multiple comparisons within each metric.  [default: max_t; none for tukey, holm "
+        "for wilcoxon, sign and log_student]",
     },
     baseline={
         "default": None,
@@ -77,22 +82,22 @@ Examples:
 @click.option(
     "--method",
     type=click.Choice(["exact", "monte-carlo"]),
-    help="How the permutation test is done.  [default: exact]",
+    help="The method of the permutation test.  [default: exact]",
 )
 @averaging_options(
     average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
-    coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
+    coverage="Users without a list count as 0, or only users that every system serves count.",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(
     "--resamples",
     type=int,
-    help="How many resamples a test draws.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
+    help="The number of resamples of a test.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
 )
-@click.option("--subsets", type=int, default=0, help="Repeat the test in so many random subsets of the users.")
+@click.option("--subsets", type=int, default=0, help="Repeat the test in this many random subsets of the users.")
 @click.option(
-    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users that is in a subset."
+    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users in each subset."
 )
 @renamed_option("--margin", "--no-worse")
 @click.option(
@@ -104,8 +109,9 @@ Examples:
 @click.option(
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
-@click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@click.option("--power", type=float, help="Instead show whether these users could show a difference of this size.")
 @catalogue_option
+@engine_options
 @tipping_options
 @judgments_option
 @segment_option
@@ -115,21 +121,24 @@ Examples:
 def command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
+    levels: str,
     significance: str,
     no_worse: str | None,
     better: bool,
     power: float | None,
-    catalogue: str | None,
+    catalogue: str,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
+    engine: str,
+    memory: str | None,
     format: str,
     out: str | None,
     **options: Any,
 ) -> None:
-    """Say which system is better, and how sure that is."""
+    """Compare systems: which one is better, and how certain that is."""
     if power is not None and format in ("matrix", "latex", "markdown"):
         raise click.UsageError(f"--power has no {format}; use --format table, csv or json")
     gated = _gated(no_worse, better, power, options["baseline"], format)
@@ -143,28 +152,34 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue")
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
-    loaded = with_judgments(measuring.load(), judgments)
+    loaded = measuring.open(engine, memory)
+    wanted = {"--judgments": judgments, "--segment": by_segment, "--report": report}
+    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
+    if isinstance(loaded, Loaded):
+        loaded = with_judgments(loaded, judgments)
+    metrics = loaded.at_levels(metrics, levels)
     scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
-    segments = [
-        compare_segments(segment, significance=significance, **options)
-        for segment in segments_of(loaded, metrics, by_segment)
-    ]
-    tell_of_grades(loaded, metrics)
-    answers = notes_on_judgments(loaded, metrics, judgments)
+    segments, answers = [], []
+    if isinstance(loaded, Loaded):
+        segments = [
+            compare_segments(segment, significance=significance, **options)
+            for segment in segments_of(loaded, metrics, by_segment)
+        ]
+        answers = notes_on_judgments(loaded, metrics, judgments)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
-        tell(scores.warnings)  # the verdict has them where it is printed
+        tell(f"Warning: {warning}." for warning in scores.warnings)  # the verdict has them where it is printed
     if gate is not None:
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)
     elif power is not None:
-        put(_frame(result.power(power), format, result, "paired t-test"), out)
+        put(_frame(result.power(power), format, result, "paired t"), out)
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
@@ -181,8 +196,12 @@ def command(
         put(json.dumps({**result.as_dict(), **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
+    tell(note for note in scores.notes if note not in scores.warnings)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
-    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
+    if report is not None:
+        write_page(
+            report, all_at_once(loaded), scores, metrics, averaging=averaging, comparison=result, segments=segments
+        )
     if gate is not None and not gate:
         sys.exit(1)
 

@@ -6,7 +6,7 @@ import click
 
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import process_options
-from cranfield.cli._measuring import MeasuringOptions, measuring_options
+from cranfield.cli._measuring import MeasuringOptions, measuring_options, tell
 from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
 from cranfield.comparisons import label
 
@@ -26,15 +26,16 @@ Examples:
     default="P@10",
     show_default=True,
     metavar="METRIC",
-    help="P, DCG or RBP with a cut-off: what an item adds does not depend on other items.",
+    help="P, DCG or RBP with a cut-off.",
 )
-@click.option("--budget", type=int, default=200, show_default=True, help="How many pairs to ask about at the most.")
+@click.option("--budget", type=int, default=200, show_default=True, help="The maximum number of pairs.")
 @judgments_option
 @click.option("--out", metavar="FILE", help="Write the pairs as CSV, with an empty column rating.")
 @process_options
 def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: str | None, out: str | None) -> None:
-    """Name the (user, item) pairs whose judgment would settle a comparison of two systems soonest."""
-    refuse_idle("here", "lists", "train", "strict", "negative_grades")
+    """List the (user, item) pairs whose judgments would settle a comparison of two systems soonest."""
+    refuse_idle("here", "lists", "train", "negative_grades")
     loaded = with_judgments(measuring.load(), judgments)
+    tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)
     labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
     show_labelling(labelling, out)

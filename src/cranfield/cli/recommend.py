@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
+from cranfield.data.reading import with_features
 from cranfield.measures import Measuring
 from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
@@ -33,6 +35,7 @@ from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
 from cranfield.splits.item_groups import read_item_groups
 
+_CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
 _EPILOG = "\b\nSystems:\n" + "\n".join(f"  {line}" for line in signatures())
@@ -51,13 +54,13 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
-@click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
+@click.option("--train", required=True, metavar="FILE", help="The training ratings.")
+@click.option("--test", metavar="FILE", help="The held-out ratings, for options that need them.")
 @click.option(
     "--profiles",
     metavar="FILE",
-    help="The input of users who are held out whole, as split --method strong_generalisation writes it: lists are made "
-    "for these users, from it.",
+    help="The profiles of held-out users, as written by split --method strong_generalisation; lists are made for "
+    "these users.",
 )
 @click.option(
     "--system",
@@ -67,25 +70,30 @@ Examples:
     metavar="SYSTEM",
     help="A system, as listed below, or my_module:MyClass(k=5).",
 )
-@click.option("--out", required=True, metavar="FOLDER", help="Where to write one file per system.")
-@click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
+@click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
+@click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="The file format.")
 @click.option(
-    "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
+    "--resume",
+    is_flag=True,
+    help="Keep existing files that were made with the same inputs and options; make the others.",
 )
 @decision_options(Serving)
 @decision_options(Ranking, fill={"metavar": "SYSTEM"})
 @click.option(
     "--item-groups",
     metavar="FILE",
-    help="The popularity group of each item, as split --method percentiles writes it: groups.parquet.",
+    help="The popularity group of each item: groups.parquet, as written by split --method percentiles.",
 )
+@click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
+@click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
 @renamed_option("-n", "--length")
 @renamed_option("--condensed", "--lists condensed", is_flag=True)
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
-    help="With --test: pairs in both files are an error, or stay in one of them.  [default: error]",
+    help="With --test: what to do with pairs in both files: an error, or keep them in one of the two.  [default: "
+    "error]",
 )
 @jobs_option
 @reading_options
@@ -102,6 +110,8 @@ def command(
     resume: bool,
     overlap: str | None,
     item_groups: str | None,
+    user_features: str | None,
+    item_features: str | None,
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
@@ -128,6 +138,7 @@ def command(
             raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
     sources = [path for path in (train, test, profiles) if path is not None]
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
+    parts[0] = with_features(parts[0], user_features, item_features)
     data = parts[0] if test is None else _divided(*parts, overlap=overlap or "error")
     if isinstance(data, Split) and item_groups is not None:
         data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
@@ -136,16 +147,29 @@ def command(
     wanted = [name for name in files if why[name] is not None]
     if wanted:
         # Files are named as systems are spelled, whatever is displayed of them.
-        runs = recommend_each(data, {name: name for name in wanted}, **asking)
+        checkpoints = {name: Path(out) / _CHECKPOINTS / f"{files[name].stem}.npz" for name in wanted}
+        if not resume:
+            _remove(checkpoints.values())
+        runs = recommend_each(data, {name: name for name in wanted}, checkpoints=checkpoints, **asking)
         make_folder(out)
         for run in runs:
             path = write_run(run, files[run.name])
-            record(path, recorded[run.name])
+            calibrated = {} if run.calibration is None else {"calibrated": run.calibration.as_dict()}
+            record(path, recorded[run.name] | calibrated)
+            _remove([checkpoints[run.name]])
             if not settings.quiet:
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+
+
+def _remove(checkpoints: Iterable[Path]) -> None:
+    """Remove checkpoints, and their folder where it is empty then."""
+    for path in checkpoints:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.parent.rmdir()
 
 
 def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, overlap: str) -> Split:
@@ -178,6 +202,8 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
         **{name: value for name, value in asking.items() if name != "jobs"},
         "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
     }
+    if described := [side.fingerprint for side in (train.user_features, train.item_features) if side is not None]:
+        decisions["features"] = described
     if isinstance(data, Split) and data.item_groups is not None:
         decisions["item groups"] = data.item_groups.tolist()
     kept: dict[str, Any] = json.loads(json.dumps(decisions))
@@ -205,6 +231,7 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     there = made_of(path)
     if there is None:
         return " (made anew: no record says what the file that was there was made of)"
+    there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
         return f" (made anew: the file that was there differs in {', '.join(other)})"

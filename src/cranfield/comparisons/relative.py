@@ -45,6 +45,18 @@ class Relative:
         says = np.isfinite(lower) & np.isfinite(upper) & (upper < _MOST_TIMES)
         return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
+    def beside(self, lower: Floats, upper: Floats) -> Relative:
+        """Return the same with intervals that include 0 exactly if those of the differences, given here, do.
+
+        The ratio is above 1 exactly if the difference is above 0: an end that lies on the other side of 0 than that
+        of the difference is put at 0.
+        """
+        with np.errstate(invalid="ignore"):
+            below = np.where(lower > 0, np.maximum(self.lower, 0.0), np.minimum(self.lower, 0.0))
+            above = np.where(upper < 0, np.minimum(self.upper, 0.0), np.maximum(self.upper, 0.0))
+        known = ~np.isnan(lower) & ~np.isnan(upper)
+        return Relative(self.difference, np.where(known, below, self.lower), np.where(known, above, self.upper))
+
 
 def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
     """Return the relative differences of every pair, with percentile intervals of the ratio.
@@ -93,13 +105,15 @@ def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
     least = np.fmin.reduce(sample.values, axis=1, initial=np.inf)
     says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
     ends = np.full((2, sample.n_pairs), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # A base so small that the ratio overflows has no relative difference, like a base of 0.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         difference = np.where(says, (a - b) / b, np.nan)
         for pairs, ratio in _ratios(sample, draws) if sample.n_pairs <= _MOST_PAIRS else ():
             # No user of a pair in a resample, or averages that are both 0: no ratio.
             known = says[pairs] & ~np.isnan(ratio).any(axis=1)
             if known.any():
                 ends[:, pairs[known]] = np.quantile(ratio[known], [alpha / 2, 1 - alpha / 2], axis=1) - 1
+    difference[~np.isfinite(difference)] = np.nan
     ends[~np.isfinite(ends)] = np.nan
     return Relative(difference, ends[0], ends[1])
 

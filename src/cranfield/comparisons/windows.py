@@ -50,20 +50,19 @@ class WindowLeads(NamedTuple):
         number, latest = len(self.windows), self.leaders[-1]
         led = self.leaders.count(self.best)
         if led == number:
-            said = f"{self.metric}: {self.best} leads in all {number} windows"
+            said = f"the winner is stable: {self.best} leads in {'both' if number == 2 else f'all {number}'} windows"
         elif latest != self.best:
             said = (
-                f"{self.metric}: {self.best} leads over all windows and in {led} of {number}, but the latest one, from "
-                f"{self.windows[-1]} on, disagrees: {latest} leads there"
+                f"the latest window disagrees: {self.best} leads over all windows and in {led} of {number}, but "
+                f"{latest} leads from {self.windows[-1]} on"
             )
         else:
-            said = f"{self.metric}: {self.best} leads in {led} of {number} windows, the latest among them"
-        tested = (
-            f"no p-value over fewer than {FEWEST_WINDOWS} windows" if self.p is None else f"sign test p = {self.p:.3f}"
-        )
+            said = f"the winner is not stable: {self.best} leads in {led} of {number} windows, also in the latest"
+        tested = f"no p-value below {FEWEST_WINDOWS} windows" if self.p is None else f"sign test p = {self.p:.3f}"
         return (
-            f"{said}. The test over users speaks for these windows; for other times the windows are the units: "
-            f"{self.best} is ahead of {self.second} in {self.won} and behind in {self.lost} of {number} ({tested})."
+            f"{self.metric}: {said}. The test over users speaks for these windows only; for other times, "
+            f"{self.best} is ahead of {self.second} in {self.won} of {number} windows and behind in {self.lost} "
+            f"({tested})."
         )
 
     def row(self) -> dict[str, object]:

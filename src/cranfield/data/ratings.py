@@ -16,6 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data._order import sort_pairs
+from cranfield.data.features import Features
 from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary, as_series
 
@@ -47,6 +48,8 @@ class Ratings:
         What to call these ratings in tables and messages.
     history
         Every step since they were read.
+    user_features, item_features
+        What is known of users and items beside their ratings, for systems that use it. Filters and splits pass them on.
 
     Examples
     --------
@@ -65,6 +68,8 @@ class Ratings:
     times: NDArray[np.int64] | None = None
     name: str | None = None
     history: tuple[Step, ...] = field(default=())
+    user_features: Features | None = None
+    item_features: Features | None = None
 
     def __post_init__(self) -> None:
         for field_name in ("indptr", "items", "values", "times"):
@@ -172,6 +177,11 @@ class Ratings:
         """The number of ratings of each item, its popularity: |R(i)|."""
         return np.bincount(self.items, minlength=self.n_items)
 
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """The distinct ratings, ascending."""
+        return np.unique(self.values).astype(np.float64)
+
     @property
     def nbytes(self) -> int:
         """The memory of the ratings, in bytes, beside the vocabularies."""
@@ -215,6 +225,25 @@ class Ratings:
             values=self.values[mask],
             times=None if self.times is None else self.times[mask],
             history=self.history if step is None else (*self.history, step),
+        )
+
+    def of_consecutive(self, first: int, last: int) -> Ratings:
+        """Return the ratings of the users from one code up to another, over a vocabulary of these users.
+
+        Examples
+        --------
+        >>> ratings = Ratings.of(["ann", "bob", "cid"], ["x", "y", "x"])
+        >>> ratings.of_consecutive(1, 3).frame().rows()
+        [('bob', 'y', 1.0), ('cid', 'x', 1.0)]
+        """
+        start, stop = int(self.indptr[first]), int(self.indptr[last])
+        return replace(
+            self,
+            user_ids=Vocabulary(self.user_ids.all.slice(first, last - first)),
+            indptr=self.indptr[first : last + 1] - start,
+            items=self.items[start:stop],
+            values=self.values[start:stop],
+            times=None if self.times is None else self.times[start:stop],
         )
 
     def compact(self) -> Ratings:

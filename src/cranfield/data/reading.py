@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
 from cranfield.data.columns import Choice, Role, find_columns
 from cranfield.data.compressed import unpacked
+from cranfield.data.features import About, Features, features_of
 from cranfield.data.frames import FrameTable, frame_table, parquet_table
 from cranfield.data.long_tail import celma
+from cranfield.data.parquet import is_parquet_folder
 from cranfield.data.ratings import Ratings
 from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, refuse_text_options, text_table
@@ -29,9 +32,10 @@ from cranfield.data.text import TextTable
 from cranfield.data.values import Fault, encoded
 from cranfield.data.values import ratings as as_ratings
 from cranfield.data.values import times as as_times
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
 _COUNTS = ("keep", "celma")
+_UNCHOSEN: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
 
 
 def read(
@@ -47,6 +51,8 @@ def read(
     encoding: str = "utf-8",
     repeated: Repeated = "error",
     counts: Literal["keep", "celma"] = "keep",
+    user_features: Any = None,
+    item_features: Any = None,
     name: str | None = None,
 ) -> Ratings:
     r"""Read ratings from a file or a dataframe.
@@ -55,9 +61,9 @@ def read(
     ----------
     source
         A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
-        names one of several), or Parquet. The content decides the kind, not the name. Or an open binary file,
-        or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of columns, or a list
-        of tuples (user, item[, rating[, time]]) or of dictionaries.
+        names one of several), or Parquet, also a folder of its parts. The content decides the kind, not the name. Or
+        an open binary file, or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of
+        columns, or a list of tuples (user, item[, rating[, time]]) or of dictionaries.
     user, item, rating, time
         The columns, by name or by position counted from 1. By default they are found by the names they usually have
         (``userId``, ``movieId``, ``asin``, ``stars``, ``timestamp``, ...); columns without names are taken in the
@@ -79,6 +85,10 @@ def read(
         without times, go by the order of the rows. Mean, max and sum bear the latest time.
     counts
         ``"celma"`` makes play counts ratings from 1 to 5 (`celma`); ``"keep"`` takes numbers as they are.
+    user_features, item_features
+        A file or a dataframe that describes the users, or the items, for systems that use it: a column of ids, and
+        others of numbers or of text, which is taken for categories. Empty cells and ids without a row are missing
+        values. Text is in UTF-8.
     name
         What to call the ratings; by default the file's name without its endings.
 
@@ -116,8 +126,45 @@ def read(
     table.load(places)
     ratings, rows = _gathered(table, places, repeated, counts)
     step = _step(table, places, ratings, rows, encoding, repeated)
-    ratings = replace(ratings, name=name or _name(source), history=(step,))
+    ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
     return celma(ratings) if counts == "celma" else ratings
+
+
+def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
+    """Return ratings that carry what is known of their users and items; see `read` for what may be given.
+
+    Examples
+    --------
+    >>> ratings = with_features(Ratings.of(["ann"], ["x"]), {"user": ["ann", "bob"], "age": [30, 40]})
+    >>> ratings.user_features, dict(ratings.history[-1].effect)
+    (Features(2 ids: age), {'columns': 1, 'users': 1})
+    """
+    sides: tuple[tuple[About, Any, Vocabulary], ...] = (
+        ("user", user_features, ratings.user_ids),
+        ("item", item_features, ratings.item_ids),
+    )
+    for about, source, ids in sides:
+        if source is None:
+            continue
+        table = None if isinstance(source, Features) else _table(source, dict(_UNCHOSEN), None, None, '"', "utf-8")
+        features = source if table is None else features_of(table, about)
+        label = "the features" if table is None else table.label
+        described = int(np.count_nonzero(features.ids.codes(ids.all) != UNKNOWN))
+        if not described:
+            raise InputError(
+                f"not one of its {len(features.ids):,} {about}s has ratings (such as {features.ids.all[0]!r})",
+                source=label,
+                remedy=f"check that its first column holds the {about}s as the ratings name them",
+            )
+        missing = len(ids) - described
+        step = Step(
+            f"{about}_features",
+            {"source": label, "columns": features.columns.columns},
+            {"columns": features.columns.width, f"{about}s": described},
+            (f"Nothing is known of {missing:,} of the {len(ids):,} {about}s.",) if missing else (),
+        )
+        ratings = replace(ratings, history=(*ratings.history, step), **{f"{about}_features": features})  # type: ignore[arg-type]
+    return ratings
 
 
 def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
@@ -130,9 +177,8 @@ def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
     >>> column_names({"user": [1, 2], "age": [20, 30]})
     ('user', 'age')
     """
-    unchosen: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
     written = {"separator": None, "header": None, "quote": '"', "encoding": "utf-8", **reading}
-    return _table(source, unchosen, **written).names
+    return _table(source, dict(_UNCHOSEN), **written).names
 
 
 def _table(
@@ -144,6 +190,8 @@ def _table(
     encoding: str,
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
+        if is_parquet_folder(folder := meant(source)):
+            return parquet_table(folder, str(source))
         path, member = file_and_member(Path(source))
         check_unchanged(path)
         if is_parquet(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,15 +23,19 @@ def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
     users = Vocabulary.union([part.user_ids for part in parts])
     items = Vocabulary.union([part.item_ids for part in parts])
     return [
-        Ratings.from_codes(
-            users,
-            items,
-            np.repeat(users.codes(part.user_ids.all), part.user_counts),
-            items.codes(part.item_ids.all)[part.items],
-            part.values,
-            part.times,
-            name=part.name,
-            history=part.history,
+        replace(
+            Ratings.from_codes(
+                users,
+                items,
+                np.repeat(users.codes(part.user_ids.all), part.user_counts),
+                items.codes(part.item_ids.all)[part.items],
+                part.values,
+                part.times,
+                name=part.name,
+                history=part.history,
+            ),
+            user_features=part.user_features,
+            item_features=part.item_features,
         )
         for part in parts
     ]

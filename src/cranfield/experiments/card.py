@@ -13,6 +13,7 @@ from cranfield.experiments.markdown import COMPARED
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stages.assess import ASSESS
 from cranfield.experiments.stages.data import DATA, decided
+from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.results import RESULTS
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
@@ -81,13 +82,14 @@ def _splits(line: Pipeline, unit: Unit) -> Iterator[dict[str, Any]]:
 
 
 def _system(line: Pipeline, system: System) -> dict[str, Any]:
-    """Return a system with its parameters; one that a search set differently in each part has the list of them."""
+    """Return a system with its parameters: those of each part, where a search or the data chose different ones."""
     if system.spelling is None:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
     cells = [cell for cell in line.units("cell") if cell.system is system]
-    stated = [parameters_of(line, cell) for cell in cells]
+    adapted = [line.artifact(MODELS, cell).facts.get("adapted", {}) for cell in cells]
+    stated = [{**parameters_of(line, cell), **chosen} for cell, chosen in zip(cells, adapted)]
     values = {name: [record[name] for record in stated] for name in stated[0]}
-    searched = () if system.tuning is None else system.tuning.space
+    searched = {*adapted[0], *(() if system.tuning is None else system.tuning.space)}
     return {
         "spelling": system.spelling,
         "parameters": {
@@ -108,7 +110,7 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
 
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
-    """Return the coverage of each system, with Coverage@d and the unjudged share at the depth of the deepest metric."""
+    """Return the coverage of each system, with Coverage@d and shares at the depth of the deepest metric."""
     metric, depth = deepest(averages["metric"].unique(maintain_order=True).to_list())
     whole = averages.filter(pl.col("fold").is_null() & (pl.col("metric") == metric))
     return {
@@ -117,6 +119,7 @@ def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
             "filled": row["filled"],
             "items": row["item_coverage"],
             "unjudged": row["unjudged"],
+            **({"nonexistent": row["nonexistent"]} if "nonexistent" in row else {}),
             "depth": depth,
         }
         for row in whole.iter_rows(named=True)
@@ -127,12 +130,13 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
     facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
         "removed_test_users": [fact["removed_test_users"] for fact in facts],
-        "notes": list(dict.fromkeys(note for fact in facts for note in fact["notes"])),
+        "notes": list(line.read(RESULTS, unit).scores.notes),
     }
 
 
 def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    comparisons, assessed = line.read(RESULTS, unit).comparisons, line.made(ASSESS, unit)
+    found, assessed = line.read(RESULTS, unit), line.made(ASSESS, unit)
+    comparisons = found.comparisons
     by_group = line.made(SEGMENTS, unit)
     rows: list[dict[str, Any]] = []
     if comparisons.width:
@@ -143,4 +147,5 @@ def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
         "segments": [] if by_group is None else list(by_group.facts["sentences"]),
         "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
         "p": rows,
+        "intervals": "" if found.comparison is None else found.comparison.intervals,
     }

@@ -20,9 +20,12 @@ from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings, Vocabulary
+from cranfield.data.features import Features
 from cranfield.data.writing import write_table
 from cranfield.measures import Averaging, Scores, Segments
+from cranfield.measures.outside import Outside
 from cranfield.rankings import Run
+from cranfield.rankings.calibration import Calibration
 from cranfield.splits import Split
 
 PARTS = ("train", "validation", "test", "profiles")
@@ -32,10 +35,12 @@ _NO_PART = 255
 
 
 class Vocabularies(NamedTuple):
-    """The users and the items of a set of ratings."""
+    """The users and the items of a set of ratings, and what is known of them."""
 
     users: Vocabulary
     items: Vocabulary
+    user_features: Features | None = None
+    item_features: Features | None = None
 
 
 def step_of(record: Mapping[str, Any]) -> Step:
@@ -47,17 +52,33 @@ def step_of(record: Mapping[str, Any]) -> Step:
 
 
 def save_vocabularies(ratings: Ratings, folder: Path) -> list[Path]:
-    """Write the ids of users and items, each in the order of its codes."""
+    """Write the ids of users and items, each in the order of its codes, and what is known of them."""
     ids = {"users": ratings.user_ids, "items": ratings.item_ids}
-    return [
+    paths = [
         write_table(pl.DataFrame({"id": vocabulary.all}), folder / f"{name}.parquet")
         for name, vocabulary in ids.items()
     ]
+    for name, features in (("users", ratings.user_features), ("items", ratings.item_features)):
+        if features is not None:
+            paths.append(write_table(features.rows(ids[name]), folder / _features_file(name)))
+    return paths
+
+
+def _features_file(name: str) -> str:
+    return f"{name}-features.parquet"
 
 
 def read_vocabularies(folder: Path) -> Vocabularies:
     """Return the vocabularies that `save_vocabularies` wrote."""
-    return Vocabularies(*(Vocabulary(read_parquet(folder / f"{name}.parquet")["id"]) for name in ("users", "items")))
+    names = ("users", "items")
+    ids = [Vocabulary(read_parquet(folder / f"{name}.parquet")["id"]) for name in names]
+    features = [
+        Features(vocabulary, read_parquet(folder / _features_file(name)))
+        if (folder / _features_file(name)).exists()
+        else None
+        for name, vocabulary in zip(names, ids)
+    ]
+    return Vocabularies(ids[0], ids[1], *features)
 
 
 def save_ratings(ratings: Ratings, path: Path) -> Path:
@@ -83,6 +104,8 @@ def read_ratings(
         frame["time"].to_numpy() if "time" in frame.columns else None,
         name,
         tuple(history),
+        vocabularies.user_features,
+        vocabularies.item_features,
     )
 
 
@@ -182,10 +205,18 @@ def save_run(run: Run, path: Path) -> Path:
     return write_table(pl.DataFrame(columns), path)
 
 
+def run_facts(run: Run) -> dict[str, Any]:
+    """Return what there is to know of ranked lists beside the rows of their file, ready for JSON."""
+    calibration = None if run.calibration is None else run.calibration.as_dict()
+    return {"counts": dict(run.counts), "only_ranks": run.only_ranks, "calibration": calibration}
+
+
 def read_run(
-    path: Path, name: str, vocabularies: Vocabularies, counts: Mapping[str, int], groups: Sequence[str] = ()
+    path: Path, name: str, vocabularies: Vocabularies, facts: Mapping[str, Any], groups: Sequence[str] = ()
 ) -> Run:
     """Return the lists that `save_run` wrote, under the name of a system; ``groups`` are the names of their groups.
+
+    ``facts`` are those of `run_facts`.
 
     Examples
     --------
@@ -196,7 +227,7 @@ def read_run(
     >>> run, = recommend(split, "popularity")
     >>> path = save_run(run, Path(tempfile.mkdtemp()) / "run.parquet")
     >>> ids = Vocabularies(run.user_ids, run.item_ids)
-    >>> read_run(path, "popularity", ids, run.counts).frame().equals(run.frame())
+    >>> read_run(path, "popularity", ids, run_facts(run)).frame().equals(run.frame())
     True
     """
     columns = {column: values.to_numpy() for column, values in read_parquet(path).to_dict().items()}
@@ -220,7 +251,9 @@ def read_run(
         one_relevant=one_relevant,
         groups=columns["group"][starts] if "group" in columns else None,
         group_names=tuple(groups),
-        counts=dict(counts),
+        counts=dict(facts["counts"]),
+        only_ranks=facts.get("only_ranks", False),
+        calibration=Calibration.of(facts["calibration"]) if facts.get("calibration") else None,
     )
 
 
@@ -228,7 +261,7 @@ def read_run(
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant")
 _SOME = ("groups", "recommended", "trained", "repetitions")
-_TABLES = ("overall", "filled", "unjudged", "item_coverage")
+_TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
 
 
 def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
@@ -243,6 +276,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "notes": list(scores.notes),
         "warnings": list(scores.warnings),
         "made_for": list(scores.made_for),
+        "outside_catalogue": [of_system._asdict() for of_system in scores.outside_catalogue],
         "group_names": list(scores.group_names),
         "longest": scores.longest,
         "catalogue": scores.catalogue,
@@ -257,7 +291,7 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
     tables: dict[str, Any] = {
-        name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
+        name: None if facts.get(name) is None else np.array(facts[name], dtype=np.float64) for name in _TABLES
     }
     arrays: dict[str, Any] = dict(read_arrays(path))
     return Scores(
@@ -270,6 +304,10 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
         notes=tuple(facts["notes"]),
         warnings=tuple(facts["warnings"]),
         made_for=tuple(facts.get("made_for", ())),
+        outside_catalogue=tuple(
+            Outside(**{**counts, "examples": tuple(counts["examples"])})
+            for counts in facts.get("outside_catalogue", ())
+        ),
         group_names=tuple(facts["group_names"]),
         longest=facts["longest"],
         catalogue=facts["catalogue"],

@@ -21,20 +21,31 @@ from cranfield._spelling import Spelling, nearest, parse
 from cranfield.comparisons.comparing import Comparing
 from cranfield.data.filtering import Filtering
 from cranfield.data.relevance import AUTO, usual_threshold
+from cranfield.data.scale import RatingScale
 from cranfield.measures import Averaging, Measuring, Segmenting
 from cranfield.measures.averaging import OF_GROUPS
+from cranfield.measures.catalogue import NONE, Cataloguing
+from cranfield.measures.draws import Drawing
+from cranfield.measures.levels import at_levels
+from cranfield.measures.over_draws import check_expected
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits.splitting import Splitting
 
 GROUPS: tuple[type[Decided], ...] = (
-    *(Filtering, Splitting, Serving, Ranking, Measuring, Averaging, Comparing),
+    *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
 """The groups of decisions, in the order of the line."""
 
 RENAMED = {"test": "significance"}
 """What decisions were called before."""
+
+IN_TABLES = (
+    *("lists", "metrics", "threshold", "undefined", "average", "coverage"),
+    *("significance", "correction", "alpha", "baseline"),
+)
+"""The decisions that tables of results say by themselves, in their heads and captions."""
 
 _UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
@@ -86,11 +97,22 @@ class _Decisions(Decided):
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
     def __str__(self) -> str:
-        said = {name: _phrase(name, self._of(name)) for name in _SAID}
-        plain = said["threshold"]
+        return self.words()
+
+    def words(self, without: Collection[str] = ()) -> str:
+        """Return the decisions in words, perhaps without some.
+
+        Examples
+        --------
+        >>> Decisions(metrics="P@10").words(without=IN_TABLES)
+        'random 80/20'
+        """
+        said = {name: _phrase(name, self._of(name)) for name in _SAID if name not in without}
+        plain = said.get("threshold")
         if plain is not None:
             relevance = relevance_phrase(self._of("metrics"), self._of("threshold"))
-            said["threshold"] = relevance if plain in relevance else f"{relevance}, {plain} in no metric".lstrip(", ")
+            unused = f"no metric uses the threshold, {self._of('threshold'):g}"
+            said["threshold"] = relevance if plain in relevance else ", ".join(filter(None, (relevance, unused)))
         return ", ".join(phrase for phrase in said.values() if phrase)
 
     def group(self, kind: type[Group], **others: Any) -> Group:
@@ -109,14 +131,21 @@ class _Decisions(Decided):
         return {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
 
     def on(self, lowest: float, highest: float) -> Any:
-        """Return the decisions as they are for ratings from ``lowest`` to ``highest``: ``auto`` is a number there.
+        """Return the decisions as they are for ratings from ``lowest`` to ``highest``.
+
+        The threshold ``auto`` is a number there, and metrics at levels of relevance are spelled.
 
         Examples
         --------
         >>> Decisions().on(1, 1).threshold, Decisions().on(0.5, 5).threshold
         (1.0, 4.0)
         """
-        return self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
+        decisions = self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
+        if decisions._of("levels") == "none":
+            return decisions
+        return decisions.with_(
+            metrics=tuple(map(str, at_levels(decisions._of("metrics"), RatingScale(lowest, highest))))
+        )
 
     @property
     def overlap(self) -> str | None:
@@ -139,6 +168,11 @@ class _Decisions(Decided):
         return self.ranking.one_relevant
 
     @property
+    def averages_draws(self) -> bool:
+        """Whether metrics are the expectation over all draws of targets, so that nothing is drawn."""
+        return bool(self._of("draws") == "exact")
+
+    @property
     def serving(self) -> Serving:
         """Decision B1: who is served."""
         return self.group(Serving)
@@ -147,6 +181,8 @@ class _Decisions(Decided):
     def ranking(self) -> Ranking:
         """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
         ranking = self.group(Ranking)
+        if self.averages_draws:  # ranked are all candidates, of which the measurement draws
+            ranking = ranking.with_(nonrelevant="all", unrated="all", length="all")
         return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
 
     @property
@@ -184,7 +220,19 @@ DECISIONS: Mapping[str, Field[Any]] = {
 
 if TYPE_CHECKING:
 
-    class Decisions(_Decisions, Segmenting, Comparing, Averaging, Measuring, Ranking, Serving, Splitting, Filtering):
+    class Decisions(
+        _Decisions,
+        Segmenting,
+        Comparing,
+        Averaging,
+        Measuring,
+        Cataloguing,
+        Drawing,
+        Ranking,
+        Serving,
+        Splitting,
+        Filtering,
+    ):
         """See below."""
 
 else:
@@ -346,11 +394,23 @@ def _consistent(decisions: Decisions) -> None:
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
         )
+    if decisions.catalogue != NONE and decisions.one_relevant:
+        raise SettingError(
+            f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds its relevant "
+            "item alone; set relevant='all' or catalogue='none'"
+        )
     if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
         raise SettingError(
             f"split='{decisions.split}' averages each window and then the windows, and average='{decisions.average}' "
             f"is not a mean; set average='mean' or 'weighted'"
         )
+    if decisions.averages_draws:
+        if decisions.group(Ranking).drawn is None:
+            raise SettingError(
+                "draws='exact' is the expectation over drawn items, and none are drawn; set nonrelevant or unrated to "
+                "a number, or draws='sampled'"
+            )
+        check_expected(decisions.measuring.wanted)
     deep = [
         metric
         for metric in decisions.metrics

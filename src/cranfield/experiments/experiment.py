@@ -16,13 +16,15 @@ from cranfield._spelling import nearest, parse
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
+from cranfield.measures import Metric
+from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.recommenders.profiles import from_profiles
 from cranfield.recommenders.registry import recommender, system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
-AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "truth")
+AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "invalid", "truth")
 """The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
 
 NOTES = ("data", "tuning", "code", "hardware")
@@ -143,9 +145,14 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
             f"split='{split}' holds out users whole, and newcomers='unserved' gives them no list; set "
             "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
         )
+    if split.name == "cold_items" and not any(map(dict(split.parameters).get, ("left", "warm"))):
+        yield from _unable_for_new_items(experiment)
     if split.name == "strong_generalisation":
         yield from _unable(experiment)
+    if decisions.averages_draws and experiment.assess is not None:
+        yield "assess looks at lists that were drawn, and draws='exact' draws none; set draws='sampled'"
     yield from _unmeasurable(experiment)
+    yield from _unpredicted(experiment)
     for system in experiment.systems:
         if system.run is None:
             continue
@@ -177,6 +184,21 @@ def _unable(experiment: Experiment) -> Iterator[str]:
             yield str(error)
 
 
+def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
+    """Say so where no system can recommend an item without training ratings: those of cranfield cannot."""
+    spellings = [system.spelling for system in experiment.systems if system.spelling is not None]
+    own = [
+        spelling
+        for spelling in spellings
+        if names_code(spelling) or not type(recommender(spelling)).__module__.startswith("cranfield.")
+    ]
+    if not own and experiment.decisions.fill == "none":
+        yield (
+            f"split='{experiment.decisions.split}' tests only items without training ratings, which none of the "
+            "systems can recommend; leave some ratings, as in cold_items(left=5), or add a system of your own"
+        )
+
+
 def _unmeasurable(experiment: Experiment) -> Iterator[str]:
     """Give the metrics that a search is by, and that the lists are too short for."""
     length = experiment.decisions.length
@@ -185,6 +207,28 @@ def _unmeasurable(experiment: Experiment) -> Iterator[str]:
         depth = None if metric is None else parse(metric).cutoff
         if length != "all" and depth is not None and depth > int(length):
             yield f"length={length} is too short for {metric}, by which systems.{system.name} is searched"
+
+
+def _unpredicted(experiment: Experiment) -> Iterator[str]:
+    """Give the systems whose scores are not ratings, where a metric needs predicted ratings."""
+    decisions = experiment.decisions
+    metrics = [name for name in decisions.metrics if not names_code(name)]
+    wanting = [name for name in metrics if "predictions" in Metric.of(name).definition.needs]
+    if not wanting or decisions.calibration != "none":
+        return
+    spread = next((name for name in wanting if dict(parse(name).parameters).get("margin") == "spread"), None)
+    if spread is not None:
+        yield f"{spread} needs residuals on held-out ratings; set calibration='isotonic' or 'linear'"
+    if decisions.fill != "none":
+        yield f"fill={decisions.fill!r} lists items that a system predicts no rating of; leave it or {wanting[0]} out"
+    for system in experiment.systems:
+        spelling = system.spelling
+        if spelling is None or names_code(spelling) or predicts_ratings(recommender(spelling)):
+            continue
+        yield (
+            f"systems.{system.name} gives scores that only rank, and {wanting[0]} needs predicted ratings; set "
+            "calibration='isotonic' or 'linear' to map scores onto the rating scale, or leave one of them out"
+        )
 
 
 def _check_twice(kind: str, names: list[str]) -> None:

@@ -20,7 +20,7 @@ from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
 from cranfield.experiments.presets import preset as find_preset
-from cranfield.experiments.source import KINDS, READING, Source
+from cranfield.experiments.source import FEATURES, KINDS, READING, Source
 from cranfield.experiments.system import System
 from cranfield.experiments.tuning import Tuning, space_of
 from cranfield.measures.segment_groups import file_and_column
@@ -161,9 +161,12 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
         raise SettingError(f"decisions: {error}") from error
 
 
+_FILES = (*KINDS, "test", *FEATURES)
+
+
 def _source(name: str, table: object) -> Source:
-    entries = _known(f"data.{name}", _table(f"data.{name}", table), (*KINDS, "test", *READING))
-    where = {key: entries[key] for key in (*KINDS, "test") if key in entries}
+    entries = _known(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
+    where = {key: entries[key] for key in _FILES if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
 
@@ -226,7 +229,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     lines.append(_DATA.rstrip("\n"))
     for source in experiment.data:
         lines.append(f"[data.{_key(source.name)}]")
-        where = {key: getattr(source, key) for key in (*KINDS, "test") if getattr(source, key) is not None}
+        where = {key: getattr(source, key) for key in _FILES if getattr(source, key) is not None}
         lines += [f"{key} = {_value(value)}" for key, value in {**where, **source.reading}.items()]
     lines.append(_SYSTEMS + "[systems]")
     for system in experiment.systems:
@@ -325,7 +328,10 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
     return replace(
         experiment,
         data=tuple(
-            replace(source, file=from_there(source.file), train=from_there(source.train), test=from_there(source.test))
+            replace(
+                source,
+                **{key: from_there(getattr(source, key)) for key in ("file", "train", "test", *FEATURES)},  # type: ignore[arg-type]
+            )
             for source in experiment.data
         ),
         systems=tuple(replace(system, run=from_there(system.run)) for system in experiment.systems),

@@ -17,10 +17,12 @@ from cranfield._polars import readable, scan_parquet
 from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.data import Ratings, filters, read
+from cranfield.data.reading import with_features
 from cranfield.data.sources import contents, file_and_member, is_parquet
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
 from cranfield.experiments.store import fingerprint
+from cranfield.measures.catalogue import NONE, TRAIN, catalogue_ids
 from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
 from cranfield.measures.segmenting import is_built_in
 from cranfield.splits import Split, apply, predefined
@@ -31,7 +33,7 @@ _BYTES_A_RATING, _PACKED = 22, 4
 
 def check_inputs(experiment: Experiment) -> None:
     """Refuse files that are not there or cannot be read, before anything starts."""
-    named = [(f"data.{source.name}", file) for source in experiment.data for file in source.files.values()]
+    named = [(f"data.{source.name}", file) for source in experiment.data for file in _input_files(source)]
     for system in experiment.systems:
         files = (system.run_file(source.name) for source in experiment.data)
         named += [(f"systems.{system.name}", file) for file in files if file is not None]
@@ -48,6 +50,31 @@ def check_inputs(experiment: Experiment) -> None:
                 remedy="mend its name, which starts from the experiment file",
             ) from error
     check_segments(experiment)
+    check_catalogue(experiment)
+
+
+def check_catalogue(experiment: Experiment) -> None:
+    """Refuse a catalogue that cannot be read, before anything starts."""
+    catalogue = catalogue_of(experiment)
+    if isinstance(catalogue, Path):
+        try:
+            catalogue_ids(catalogue)
+        except InputError as error:
+            raise InputError(
+                error.problem if error.source is None else f"{error.source}: {error.problem}",
+                source="decisions: catalogue",
+                remedy=error.remedy,
+            ) from error
+
+
+def catalogue_of(experiment: Experiment) -> str | Path:
+    """Return the file of the items that exist, if the experiment names one; else the word that stands there."""
+    catalogue = experiment.decisions.catalogue
+    return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
+
+
+def _input_files(source: Source) -> list[str]:
+    return [*source.files.values(), *source.features.values()]
 
 
 def segment_data(experiment: Experiment, source: Source) -> Path | None:
@@ -104,6 +131,12 @@ def _files(path: Path) -> list[Path]:
 
 def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
     """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
+    # A source without features is stated as ever, so that what was made of it before is found.
+    features = {key: input_checksum(experiment.path(file)) for key, file in source.features.items()}
+    return {**_origin(experiment, source, fetching), **({"features": features} if features else {})}
+
+
+def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
     if source.simulate is not None:
         return {"simulate": source.simulate}
     if source.dataset is not None:
@@ -111,7 +144,7 @@ def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, 
         from cranfield.data.datasets.cache import cached
 
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
-        parts = {} if there is None else {name: part.sha256 for name, part in there.parts.items()}
+        parts = {} if there is None else {name: part.sha256 for name, part in {**there.parts, **there.features}.items()}
         return {"dataset": source.dataset, "parts": parts}
     # The steps of the ratings tell the names of their files.
     files = {part: [Path(file).name, input_checksum(experiment.path(file))] for part, file in source.files.items()}
@@ -120,6 +153,15 @@ def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, 
 
 def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
     """Return the ratings of a source; by part if it comes divided and is taken so, which ``overlap`` tells."""
+    features = {key: experiment.path(file) for key, file in source.features.items()}
+    parts = _load(experiment, source, overlap)
+    if not features:
+        return parts
+    parts = {part: with_features(ratings, **features) for part, ratings in parts.items()}
+    return {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in parts.items()}
+
+
+def _load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
     if source.simulate is not None:
         return {"ratings": simulated(source.simulate)}
     if source.dataset is not None:
@@ -175,7 +217,7 @@ def together(parts: Sequence[Ratings]) -> Ratings:
     if len(parts) == 1:
         return first
     timed = all(part.times is not None for part in parts)
-    return Ratings.from_codes(
+    whole = Ratings.from_codes(
         first.user_ids,
         first.item_ids,
         np.concatenate([part.users for part in parts]),
@@ -183,6 +225,7 @@ def together(parts: Sequence[Ratings]) -> Ratings:
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
     )
+    return replace(whole, user_features=first.user_features, item_features=first.item_features)
 
 
 def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:

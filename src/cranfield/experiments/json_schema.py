@@ -7,7 +7,7 @@ from typing import Any
 
 from cranfield.experiments.decisions import DECISIONS, takes
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES
-from cranfield.experiments.source import READING
+from cranfield.experiments.source import FEATURES, KINDS, READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -80,10 +80,10 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
 
 
 def _source() -> dict[str, Any]:
-    where = ("file", "dataset", "simulate", "train", "test")
+    where = (*KINDS, "test", *FEATURES)
     reading = {name: {"type": [_CALLED[kind] for kind in kinds]} for name, kinds in READING.items()}
     source_table = _table({**dict.fromkeys(where, _TEXT), **reading})
-    return {**source_table, "oneOf": [{"required": [key]} for key in ("file", "dataset", "simulate", "train")]}
+    return {**source_table, "oneOf": [{"required": [key]} for key in KINDS]}
 
 
 def _systems() -> dict[str, Any]:

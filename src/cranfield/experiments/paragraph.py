@@ -40,7 +40,7 @@ def paragraph(card: Mapping[str, Any]) -> str:
     """
     decisions = card["decisions"]
     sentences = (*_data(card, decisions), *_lists(card, decisions), *_measures(card, decisions))
-    return latex_text(" ".join(f"{sentence}." for sentence in sentences)).replace("α", r"$\alpha$") + "\n"
+    return latex_text(" ".join(f"{sentence}." for sentence in sentences)) + "\n"
 
 
 def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
@@ -97,6 +97,8 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
         yield f"Each list ranks {relevant} and {many} non-relevant items"
     if decisions["unrated"] != "all":
         yield f"Each list ranks the test items of the user and {decisions['unrated']} randomly drawn unrated items"
+    if decisions["draws"] == "exact":
+        yield "Metrics are exact expectations over all such draws"
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:

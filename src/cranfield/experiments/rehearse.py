@@ -24,6 +24,7 @@ from cranfield.experiments.stages.assess import options_of
 from cranfield.measures import Scores, measure
 from cranfield.measures.averages import Average
 from cranfield.rankings import recommend
+from cranfield.rankings.calibration import Calibration
 from cranfield.splits import Split, random
 
 
@@ -32,7 +33,11 @@ def rehearse(line: Pipeline) -> None:
     decisions, few = line.decisions, _few()
     known = line.store.before()
     compare(_two(decisions), **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
-    runs = recommend(few, ["popularity", "random"])
+    # What is taken for predicted ratings does not matter here.
+    spread = Calibration("own", (), (), 2, "a rehearsal", 1.0)
+    runs = [
+        replace(run, predictions=run.scores, calibration=spread) for run in recommend(few, ["popularity", "random"])
+    ]
     metrics = [metric for metric in decisions.metrics if may_be_called(metric)]
     if metrics:
         with _forgiving():

@@ -22,7 +22,7 @@ from cranfield.experiments.searching import Range
 from cranfield.experiments.system import System
 from cranfield.measures.definition import METRICS, known_metrics
 from cranfield.rankings import Run, read_runs
-from cranfield.splits.checking import check_split
+from cranfield.splits.checking import check_split, recorded_steps
 
 _AREAS = {
     "A1": "data", "A2": "split", "B1": "users", "B2": "lists", "C1": "lists", "C2": "metrics", "C3": "averages",
@@ -34,14 +34,14 @@ _ORDER = ("data", "split", "users", "lists", "candidates", "systems", "tuning", 
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer looks for, with what is reported of it.
+    """The points that a reviewer looks for, with what is reported about each.
 
     Parameters
     ----------
     title
         What was reviewed.
     items
-        The points, in the order of the line; ``letter`` is the area that each belongs to.
+        The points, in the order of an experiment; ``letter`` is the area that each belongs to.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Review:
 
     @property
     def missing(self) -> tuple[Item, ...]:
-        """The points that nothing is reported of."""
+        """The points about which nothing is reported."""
         return tuple(item for item in self.items if item.reported is None)
 
     def markdown(self) -> str:
@@ -64,7 +64,7 @@ class Review:
         return "\n".join(lines).rstrip() + "\n"
 
     def table(self) -> Table:
-        """Return the list as a table; what is missing is marked as best, so that it is set in bold."""
+        """Return the list as a table; missing points are set in bold."""
         rows: list[list[str | Cell]] = [
             [
                 item.letter,
@@ -74,7 +74,10 @@ class Review:
             for item in self.items
         ]
         return Table(
-            ["area", "point", "reported"], rows, f"Checklist: {self.title}. {self._verdict()}", label="tab:checklist"
+            ["area", "point", "reported"],
+            rows,
+            f"Checklist: {self.title.rstrip('.')} ({self._verdict().rstrip('.')})",
+            label="tab:checklist",
         )
 
     def latex(self) -> str:
@@ -94,9 +97,8 @@ class Review:
     def _verdict(self) -> str:
         if not self.missing:
             return f"All {len(self.items)} points are reported."
-        return (
-            f"{len(self.missing)} of {len(self.items)} points are missing: {listed([i.topic for i in self.missing])}."
-        )
+        topics = "; ".join(item.topic for item in self.missing)
+        return f"{len(self.missing)} of {len(self.items)} points are missing: {topics}."
 
     def __str__(self) -> str:
         return self.markdown()
@@ -105,16 +107,16 @@ class Review:
 def review(source: str | Path | Ratings, test: Any = None, runs: Any = (), **reading: Any) -> Review:
     """Return the reviewer's list of an experiment, filled from its record, with what is missing.
 
-    It covers what the reproducibility tracks of ACM conferences and the papers behind this package ask authors to
-    report: data, filters, split, candidates, systems and the tuning of every one of them with ranges and budget,
-    metrics with their definitions, tests, code, seeds, hardware and time.
+    The list covers what the reproducibility tracks of ACM conferences and the papers behind this package ask authors
+    to report: data, filters, split, candidates, systems and how each of them was tuned (ranges and budget), metrics
+    with their definitions, tests, code, seeds, hardware and time.
 
     Parameters
     ----------
     source
         The folder of an experiment; or the training ratings of another one, as a file or `Ratings`.
     test, runs
-        The test part and the ranked lists of that other experiment. What these files cannot tell is missing.
+        The test part and the ranked lists of that other experiment. What these files do not say is missing.
     reading
         How its ratings are read; see `cranfield.read`.
     """
@@ -155,6 +157,8 @@ def _candidates(card: Mapping[str, Any]) -> Item:
         said.append(f"{decisions['nonrelevant']} non-relevant ones drawn")
     if decisions["unrated"] != "all":
         said.append(f"{decisions['unrated']} unrated ones drawn")
+    if decisions["draws"] == "exact":
+        said.append("in expectation over all draws")
     return Item("candidates", "which items a list may hold", ", ".join(said))
 
 
@@ -256,13 +260,14 @@ def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> R
         part if isinstance(part, Ratings) else read(part, **{**reading, "repeated": "last"}) for part in (train, test)
     )
     ranked = read_runs(runs) if runs else []
-    examined = check_split(learned, judged)
-    return Review(
-        learned.name or "an experiment",
-        _in_order(
-            [*_data_of_files(learned, judged), *_split_of_files(examined), *_lists_of_files(ranked, judged), *_UNTOLD]
-        ),
-    )
+    told = [
+        *_data_of_files(learned, judged),
+        *_split_of_files(check_split(learned, judged)),
+        *_recorded_split(train),
+        *_lists_of_files(ranked, judged),
+    ]
+    untold = [item for item in _UNTOLD if item.topic not in [item.topic for item in told]]
+    return Review(learned.name or "an experiment", _in_order([*told, *untold]))
 
 
 def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
@@ -270,6 +275,15 @@ def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
         facts = describe(part)
         said = f"{facts.users:,} users, {facts.items:,} items, {facts.ratings:,} ratings, density {facts.density:.3%}"
         yield Item("data", f"the size and density of the {name} part", said)
+
+
+def _recorded_split(train: Any) -> Iterator[Item]:
+    """Give what the record beside the training file says of the split, if `cranfield split` wrote it."""
+    steps = recorded_steps(meant(train).parent) if isinstance(train, str | Path) else ()
+    if steps:
+        filters = [str(step) for step in steps[:-1] if step.action != "read"]
+        yield Item("data", _FILTERS, "; ".join(filters) or "none")
+        yield Item("split", _DIVIDED, str(steps[-1]))
 
 
 def _split_of_files(examined: Any) -> Iterator[Item]:
@@ -290,11 +304,12 @@ def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
     )
 
 
-_STATE = "no file tells it; state it in the paper"
+_STATE = "the files do not say; state it in the paper"
+_FILTERS, _DIVIDED = "filters, with their thresholds and effect", "how training and test were divided"
 _UNTOLD = (
     Item("data", "where the data can be had", None, _STATE),
-    Item("data", "filters, with their thresholds and effect", None, _STATE),
-    Item("split", "how training and test were divided", None, _STATE),
+    Item("data", _FILTERS, None, _STATE),
+    Item("split", _DIVIDED, None, _STATE),
     Item("users", "which users are served", None, _STATE),
     Item("candidates", "which items a list may hold", None, _STATE),
     Item("lists", "full or condensed lists, and unrated items", None, _STATE),

@@ -168,13 +168,18 @@ def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
 
 
 def _validation(data: Split | Ratings, seed: int) -> Split:
-    """Return what to learn from, with the validation part in the place of the test part."""
+    """Return what to learn from, with the validation part in the place of the test part.
+
+    It is the validation part as well: a system that stops early does so by what it is chosen by.
+    """
     if isinstance(data, Split) and data.validation is not None:
-        return Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
+        parts = Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
+        return replace(parts, validation=parts.test)
     if not isinstance(data, Split | Ratings):
         raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
     train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)
-    return replace(random_split(train, train=1 - _VALIDATION, seed=seed), item_groups=groups)
+    parts = random_split(train, train=1 - _VALIDATION, seed=seed)
+    return replace(parts, item_groups=groups, validation=parts.test)
 
 
 def _fingerprint(split: Split) -> str:

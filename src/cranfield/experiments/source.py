@@ -21,8 +21,13 @@ def _kinds(hint: Any) -> tuple[type, ...]:
     return tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
 
 
+FEATURES = ("user_features", "item_features")
+"""The files that describe users and items; any source may have them."""
+
 READING: Mapping[str, tuple[type, ...]] = {
-    name: _kinds(hint) for name, hint in get_type_hints(read).items() if name not in ("source", "name", "return")
+    name: _kinds(hint)
+    for name, hint in get_type_hints(read).items()
+    if name not in ("source", "name", "return", *FEATURES)
 }
 """The options of `read` that an experiment may give for its files, with their types."""
 
@@ -66,6 +71,8 @@ class Source:
         A simulation as it is spelled: ``world(users=1000, items=500, ratings=50000)``.
     train, test
         Two files, for data that come divided.
+    user_features, item_features
+        Files that describe the users and the items, for systems that use this. A known dataset may bring its own.
     reading
         Options of `read`, for files.
     """
@@ -76,11 +83,13 @@ class Source:
     simulate: str | None = None
     train: str | None = None
     test: str | None = None
+    user_features: str | None = None
+    item_features: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_name("data", self.name)
-        for key in (*KINDS, "test"):
+        for key in (*KINDS, "test", *FEATURES):
             if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
                 raise SettingError(f"data.{self.name}.{key}={getattr(self, key)!r} is not text; write it in quotes")
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
@@ -110,6 +119,11 @@ class Source:
         if self.train is not None and self.test is not None:
             return {"train": self.train, "test": self.test}
         return {} if self.file is None else {"ratings": self.file}
+
+    @property
+    def features(self) -> dict[str, str]:
+        """The files that describe users and items, by key."""
+        return {key: file for key in FEATURES if (file := getattr(self, key)) is not None}
 
     @property
     def divided(self) -> bool:

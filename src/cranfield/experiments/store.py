@@ -45,7 +45,7 @@ TEMPORARIES = "temporary"
 """The folder in `HOME` of files that are being written: all that is swept after a process was killed."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-_UNFINISHED = re.compile(r"[0-9a-f]{64}\.json")
+_UNFINISHED = re.compile(r"[0-9a-f]{64}\.(json|npz)")
 
 State = Literal["kept", "new", "changed", "damaged"]
 Made = tuple[Iterable[Path], Mapping[str, Any]]
@@ -229,13 +229,20 @@ class Store:
 
         It is there until an experiment is finished, and nobody reads it then.
         """
-        path = self.path / HOME / "unfinished" / f"{_key(name, made_of)}.json"
+        path = self._unfinished(name, made_of, "json")
         with suppress(OSError):
             try:
                 json.loads(path.read_text(encoding="utf-8"))
             except ValueError:
                 path.unlink()
         return path
+
+    def checkpoint(self, name: str, made_of: Mapping[str, Any]) -> Path:
+        """Return where a training may keep its checkpoint; like what is `unfinished`, but arrays."""
+        return self._unfinished(name, made_of, "npz")
+
+    def _unfinished(self, name: str, made_of: Mapping[str, Any], ending: str) -> Path:
+        return self.path / HOME / "unfinished" / f"{_key(name, made_of)}.{ending}"
 
     # whose it is
 

@@ -11,6 +11,7 @@ from cranfield.measures.judgments import Judgments
 from cranfield.measures.measuring import DEFAULT_METRICS, Measuring, measure
 from cranfield.measures.metrics.gains import gain
 from cranfield.measures.popularity_groups import by_popularity
+from cranfield.measures.predicted_ratings import PredictedRatings, examine_predictions
 from cranfield.measures.risks import risk
 from cranfield.measures.scores import Scores
 from cranfield.measures.segmenting import Segmenting
@@ -26,12 +27,14 @@ __all__ = [
     "Judgments",
     "Measuring",
     "Metric",
+    "PredictedRatings",
     "Scores",
     "Segmenting",
     "Segments",
     "TrueValues",
     "bounds",
     "by_popularity",
+    "examine_predictions",
     "gain",
     "judge",
     "judged_segments",

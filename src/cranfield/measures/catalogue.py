@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._decisions import Decided, decision
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._numbers import percent_text
+from cranfield._phrases import unless
 from cranfield._polars import read_parquet, readable
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
 from cranfield.data.columns import place_by_name
 from cranfield.data.sources import contents, is_parquet
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
+from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
 from cranfield.measures.scores import Scores
 
-TRAIN = "train"
-"""Stands for the items with training ratings."""
+NONE, TRAIN = "none", "train"
+"""Stand for no catalogue, and for the items with training ratings."""
 
 # What may stand between the columns of a text file; a line without any of these is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")
+
+
+def _catalogue(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(f"{name}={value!r} is not a catalogue; give a file, 'train' or 'none'")
+    return value
+
+
+@dataclass(frozen=True)
+class Cataloguing(Decided):
+    """Which items exist, so that recommended items that do not are counted apart.
+
+    Examples
+    --------
+    >>> Cataloguing().catalogue, Cataloguing("items.csv").catalogue
+    ('none', 'items.csv')
+    """
+
+    catalogue: Any = decision(
+        "C1",
+        NONE,
+        "the items that exist: a file, 'train' for the training items; recommended items outside it are counted apart",
+        check=_catalogue,
+        phrase=unless(NONE, "items outside {} counted apart", {TRAIN: "items outside training counted apart"}),
+        help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
+        "Recommended items outside it are counted apart from unjudged ones.",
+    )
+
+
+def is_no_catalogue(catalogue: Any) -> bool:
+    """Whether it is not said which items exist."""
+    return catalogue is None or (isinstance(catalogue, str) and catalogue == NONE)
 
 
 def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
@@ -58,11 +93,20 @@ def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
     elif hasattr(catalogue, "columns"):
         ids = _item_column(catalogue if isinstance(catalogue, pl.DataFrame) else pl.DataFrame(catalogue), "catalogue")
     else:
-        ids = pl.Series(catalogue)
+        ids = _of_ids(catalogue)
     ids = ids.drop_nulls()
     if len(ids) == 0:
         raise InputError("the catalogue holds no items", remedy="give one with at least one id")
     return Vocabulary.of(ids)
+
+
+def _of_ids(catalogue: Any) -> pl.Series:
+    try:
+        return pl.Series(list(catalogue))
+    except TypeError:  # not a collection, or one of numbers and texts
+        raise SettingError(
+            f"catalogue={reprlib.repr(catalogue)} is not a catalogue; give a file, a frame, ratings, or ids of one type"
+        ) from None
 
 
 def _of_file(path: Path) -> pl.Series:
@@ -96,32 +140,10 @@ def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
     return frame.to_series(place or 0)
 
 
-class Outside(NamedTuple):
-    """What the lists of a system hold that is not in the catalogue.
+def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> tuple[Outside, NDArray[np.float64]]:
+    """Count the entries of judged lists that are not in a catalogue; return their share down to each cut-off, too.
 
-    Parameters
-    ----------
-    shares
-        For each cut-off the share of the entries down to it that are outside; NaN where there is no entry.
-    entries, items
-        How many entries of whole lists, and how many different items, they are.
-    recommended
-        How many entries the lists have.
-    examples
-        Some of these items.
-    """
-
-    shares: NDArray[np.float64]
-    entries: int
-    items: int
-    recommended: int
-    examples: tuple[str, ...]
-
-
-def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> Outside:
-    """Count the entries of judged lists that are not in a catalogue, down to each of the cut-offs.
-
-    An item with a test rating exists, whatever the catalogue says.
+    The share is NaN where there is no entry. An item with a test rating exists, whatever the catalogue says.
     """
     run, entries = judged.run, judged.entries
     if run is None or run.one_relevant:
@@ -133,36 +155,25 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
     there = strange[entries.items]
     items = np.unique(entries.items[there])
     down_to = [entries.ranks <= cutoff for cutoff in cutoffs]
-    return Outside(
-        np.array([there[near].mean() if near.any() else np.nan for near in down_to]),
-        int(np.count_nonzero(there)),
-        len(items),
-        len(there),
-        tuple(str(name) for name in run.item_ids.text.gather(items[:3])),
-    )
-
-
-def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterator[str]:
-    """Give a sentence for each system that recommends items outside the catalogue."""
-    for name, of_system in zip(names, outside):
-        if of_system.entries:
-            examples = ", ".join(of_system.examples)
-            yield (
-                f"{name} recommends {of_system.items:,} items that are not in the catalogue, such as {examples}: "
-                f"{of_system.entries:,} of its {of_system.recommended:,} recommendations "
-                f"({percent_text(of_system.entries / of_system.recommended)}), counted apart from unjudged ones"
-            )
+    examples = tuple(str(name) for name in run.item_ids.text.gather(items[:EXAMPLES]))
+    shares = np.array([there[near].mean() if near.any() else np.nan for near in down_to])
+    return Outside(int(np.count_nonzero(there)), len(there), len(items), examples), shares
 
 
 def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
     """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    outside = [outside_of(lists, cutoffs, catalogue) for lists in judged]
-    shares = np.stack([of_system.shares for of_system in outside])
+    return with_outside(scores, *zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged)))
+
+
+def with_outside(scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]]) -> Scores:
+    """Return scores that say what the lists of each system hold outside a catalogue, and the share of it by metric."""
+    shares = np.stack(of_systems)
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(
         scores,
         nonexistent=shares,
+        outside_catalogue=outside,
         # What is outside is counted there alone; condensed lists hold neither.
         unjudged=None if scores.unjudged is None else np.maximum(scores.unjudged - shares, 0.0),
         notes=(*scores.notes, *notes),

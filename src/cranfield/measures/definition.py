@@ -18,6 +18,7 @@ from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
+from cranfield.measures.pooled import Pooled
 
 Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ class Definition(Entry[Callable[..., Any]]):
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
         parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
-        number.
+        number, or `Pooled` that become one: those can be measured on parts of the users.
     family
         The page of the documentation that holds its formula.
     requires
@@ -93,7 +94,7 @@ class Definition(Entry[Callable[..., Any]]):
     condensed: bool = False
 
     common: ClassVar[Mapping[str, Limits]] = {
-        # The lowest relevant rating, in place of the threshold of the whole measurement.
+        # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
         # Whether items without a test rating are taken out of the lists first.
         "condensed": Limits((bool,)),
@@ -282,10 +283,34 @@ class Metric:
 
     def __call__(self, judged: Judged) -> Any:
         """Return the metric's value for each list (or one number, for a property of the whole system)."""
+        if judged.draw is not None:
+            from cranfield.measures.over_draws import expected
+
+            return expected(self, judged)
+        judged, values = self._returned(judged)
+        if self.definition.whole_system:
+            return float(values)
+        per_list = self._checked(values, judged.n_lists)
+        # Where a rating is given for unrated items, every item of a list is judged.
+        requires = self.definition.requires if dict(self.parameters).get("unrated") is None else "items in the list"
+        return np.where(_REQUIREMENTS[requires](judged), per_list, np.nan)
+
+    def sums(self, judged: Judged) -> Pooled:
+        """Return what a property of the whole system is made of, for lists of some of the users."""
+        sums = self._returned(judged)[1]
+        if not isinstance(sums, Pooled):
+            judged.judgments.need_all_users(str(self))
+            raise SettingError(f"{self} is not made of sums that add up")
+        return sums
+
+    def _returned(self, judged: Judged) -> tuple[Judged, Any]:
+        """Return the lists as the metric looks at them, and what its function makes of them."""
         parameters = {key: value for key, value in self.parameters if key != "dialect"}
-        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", self.definition.condensed)
+        # What a rating of unrated items is given for looks at them, so at full lists.
+        usual = self.definition.condensed and parameters.get("unrated") is None
+        rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", usual)
         if rel is not None:
-            judged = judged.at(float(rel))
+            judged = self._at_level(judged, float(rel), condensed)
         if condensed:
             judged = judged.condensed()
         if self.cutoff is not None:
@@ -294,11 +319,20 @@ class Metric:
             judged = judged.with_ties_broken()
         if self.definition.takes_cutoff:
             parameters["cutoff"] = self.cutoff
-        values = self._computed(judged, parameters)
-        if self.definition.whole_system:
-            return float(values)
-        per_list = self._checked(values, judged.n_lists)
-        return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
+        return judged, self._computed(judged, parameters)
+
+    def _at_level(self, judged: Judged, level: float, condensed: bool) -> Judged:
+        """Return the lists at a level of relevance: its threshold, and what the family makes of other items.
+
+        Errors and agreement look at items of the level alone, and in a graded metric the gain of the others is 0.
+        """
+        if self.dialect is None and self.definition.family == "graded":
+            return judged.gaining_from(level)
+        if self.definition.family not in ("error", "agreement"):
+            return judged.at(level)
+        if not (condensed or judged.is_condensed):
+            raise SettingError(f"{self}: rel looks at items rated {level:g} or more alone; leave it, or unrated, out")
+        return judged.rated_from(level)
 
     def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
         """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
@@ -307,9 +341,11 @@ class Metric:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 values = self.definition.function(judged, **parameters)
+                # Pooled of some kinds overflow silently.
+                infinite = np.isinf(float(values) if isinstance(values, Pooled) else values).any()
         except (FloatingPointError, OverflowError) as error:
             raise self._overflow(judged) from error
-        if np.isinf(values).any():  # sums of some kinds overflow silently
+        if infinite:
             raise self._overflow(judged)
         return values
 

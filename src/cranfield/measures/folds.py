@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.measures.joined_scores import check_alike, lists_of
+from cranfield.measures.outside import catalogue_notes, outside_in_folds
 from cranfield.measures.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -25,13 +26,15 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
     first = folds[0]
     if len(folds) == 1:
         return first
+    outside = outside_in_folds([fold.outside_catalogue for fold in folds])
+    joined = replace(first, outside_catalogue=outside)
     return replace(
-        first,
+        joined,
         **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
-        notes=tuple(dict.fromkeys(note for fold in folds for note in fold.notes)),
-        warnings=tuple(dict.fromkeys(note for fold in folds for note in fold.warnings)),
+        notes=_joined_notes(joined, folds, "notes", repetitions),
+        warnings=_joined_notes(joined, folds, "warnings", repetitions),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
@@ -46,6 +49,26 @@ def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | No
     if repetitions is None or len(set(repetitions)) < 2:
         return None
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
+
+
+def _joined_notes(
+    joined: Scores, folds: Sequence[Scores], name: str, repetitions: Sequence[int] | None
+) -> tuple[str, ...]:
+    """Return the sentences of all folds: what holds for all of them once, else with the fold that it is of.
+
+    Those about the catalogue are about all folds together.
+    """
+    of_folds = [
+        [note for note in getattr(fold, name) if note not in catalogue_notes(fold.systems, fold.outside_catalogue)]
+        for fold in folds
+    ]
+    times = list(repetitions or [0] * len(folds))
+    notes = dict.fromkeys(note for note in of_folds[0] if all(note in others for others in of_folds))
+    for place, of_fold in enumerate(of_folds):
+        within = f"fold {times[:place].count(times[place]) + 1}" if times.count(times[place]) > 1 else ""
+        which = ", ".join(filter(None, [f"repetition {times[place] + 1}" if len(set(times)) > 1 else "", within]))
+        notes |= dict.fromkeys(f"{which}: {note}" for note in of_fold if note not in notes)
+    return (*notes, *catalogue_notes(joined.systems, joined.outside_catalogue))
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.measures._once import T, once
 from cranfield.measures.context import Context
+from cranfield.measures.draws import Draw
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
@@ -92,6 +93,8 @@ class Judged:
         How many users and items of the run the test set does not know, in words.
     ranked
         What there is to know of the run without reading it: its name, its counts, its ties.
+    draw
+        Where metrics are the expectation over draws of candidates, what is drawn; the lists then rank all candidates.
     """
 
     judgments: Judgments
@@ -111,6 +114,7 @@ class Judged:
     group_names: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     ranked: Ranked | None = None
+    draw: Draw | None = None
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -231,6 +235,8 @@ class Judged:
 
     def cut(self, n: int) -> Judged:
         """Return the lists cut at rank ``n``."""
+        if self.draw is not None:  # which items are among the first n depends on the draw
+            return replace(self, draw=self.draw.cut(n), _views={})
         if n >= self.depth:
             return self
 
@@ -245,6 +251,24 @@ class Judged:
         if threshold == self.judgments.threshold:
             return self
         return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
+
+    def rated_from(self, level: float) -> Judged:
+        """Return condensed lists of the items rated ``level`` or more, which are relevant; of every user, also without.
+
+        Other items leave the lists, so that a cut-off counts items of the level.
+        """
+
+        def make() -> Judged:
+            part = self._part(self.grades >= level)
+            return replace(part, judgments=self.judgments.at(level), is_condensed=False).condensed()
+
+        return self.once(("rated from", level), make)
+
+    def gaining_from(self, level: float) -> Judged:
+        """Return the same lists under another threshold, below which an item gains nothing: it counts as rated 0."""
+        return self.once(
+            ("gaining from", level), lambda: replace(self, judgments=self.judgments.gaining_from(level), _views={})
+        )
 
     def condensed(self) -> Judged:
         """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
@@ -261,6 +285,7 @@ class Judged:
                 tied_to=tied_to,
                 pooled_above=None,
                 is_condensed=True,
+                draw=None,  # an item without a test rating is gone whether it is drawn or not
                 _views={},
             )
 
@@ -303,6 +328,7 @@ class Judged:
             lengths=self.lengths[number >= 0],
             offsets=None if self.offsets is None else self.offsets[number >= 0],
             groups=None if self.groups is None else self.groups[number >= 0],
+            draw=None if self.draw is None else self.draw.of_lists(number >= 0),
             is_condensed=False,
         )
         return smaller.condensed() if self.is_condensed else smaller

@@ -19,6 +19,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
 from cranfield.data import Ratings
 from cranfield.measures.context import Context
+from cranfield.measures.draws import Draw
 from cranfield.measures.inputs import as_judgments
 from cranfield.measures.joining import one_relevant
 from cranfield.measures.judged import Judged
@@ -61,10 +62,14 @@ def save_judged(judged: Judged, path: str | Path) -> Path:
         "is_condensed": judged.is_condensed,
         "judgments": _digest(judged.judgments),
     }
+    if judged.draw is not None:
+        about["draw"] = {name: getattr(judged.draw, name) for name in ("number", "unrated", "longest")}
     arrays = {name: getattr(judged, name) for name in _NEEDED}
     arrays |= {name: getattr(judged, name) for name in _OPTIONAL if getattr(judged, name) is not None}
     if judged.ranked.one_relevant:
         arrays["keys"] = judged.judgments.keys
+    if judged.draw is not None:
+        arrays["sizes"] = judged.draw.sizes
     with whole_file(path) as temporary:
         np.savez(temporary, about=np.array(json.dumps(about)), **arrays)
     return path
@@ -100,6 +105,7 @@ def read_judged(
         name: tuple(fact) if isinstance(fact, list) else fact for name, fact in about["ranked"].items()
     }
     ranked = Ranked(**facts)
+    sizes = arrays.pop("sizes", None)
     judgments = test if isinstance(test, Judgments) else as_judgments(test, None, negative_grades)
     lists_judgments = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
     if lists_judgments is None or _digest(lists_judgments) != about["judgments"]:
@@ -116,6 +122,7 @@ def read_judged(
         group_names=tuple(about["group_names"]),
         counts=about["counts"],
         ranked=ranked,
+        draw=None if sizes is None else Draw(sizes=sizes, **about["draw"]),
     )
 
 

@@ -13,19 +13,23 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
 from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
-from cranfield.measures.catalogue import catalogue_ids, with_catalogue
+from cranfield.data.scale import RatingScale
+from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.notes import notes_on, notes_on_whom
+from cranfield.measures.levels import at_levels, levels_note
+from cranfield.measures.notes import Graded, notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
+from cranfield.measures.predicted import check_predictions, scale_of
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
@@ -40,6 +44,7 @@ those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
 Kind = Literal["full", "condensed"]
+Levels = Literal["none", "all"]
 
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
 """What options of `measure` were called, and what is written now."""
@@ -82,13 +87,15 @@ class Measuring(Decided):
     threshold
         The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
         every rating of at least 1 is relevant, as in trec_eval.
+    levels
+        ``all``: measure each metric at three levels of relevance as well; see `at_levels`.
     lists
         ``condensed``: take items without a test rating out of all lists first (decision C1).
 
     Examples
     --------
     >>> Measuring(metrics=["ndcg@10", "nDCG@10"], threshold=4).as_dict()
-    {'metrics': ['nDCG@10'], 'threshold': 4.0, 'lists': 'full'}
+    {'metrics': ['nDCG@10'], 'threshold': 4.0, 'levels': 'none', 'lists': 'full'}
     """
 
     metrics: Any = decision(
@@ -107,12 +114,30 @@ class Measuring(Decided):
         help="The lowest rating that makes an item relevant; auto: 4 of 5, the upper quarter of other scales up to 10, "
         "else 1.",
     )
+    levels: str = decision(
+        "C2",
+        "none",
+        "beside each metric, the same at levels of relevance: the whole scale, its upper half and its upper quarter",
+        choices=("none", "all"),
+        phrase=unless("none", "{} levels of relevance"),
+        help="Also measure each metric at three levels of relevance: the whole rating scale, its upper half and its "
+        "upper quarter (from 1, 3 and 4 of 5).",
+    )
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
+
+    def on_scale(self, scale: RatingScale) -> Measuring:
+        """Return the same with the metrics at levels of a rating scale, where levels are asked for."""
+        return self if self.levels == "none" else self.with_(metrics=at_levels(self.metrics, scale))
 
     @property
     def wanted(self) -> list[Metric]:
         """The metrics themselves."""
         return [Metric.of(metric) for metric in self.metrics]
+
+    @property
+    def of_predictions(self) -> list[str]:
+        """The metrics that look at predicted ratings."""
+        return [str(metric) for metric in self.wanted if "predictions" in metric.definition.needs]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decisions by name, ready for JSON."""
@@ -125,6 +150,7 @@ def measure(
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
     threshold: float | str | None = AUTO,
+    levels: Levels = "none",
     lists: Kind = "full",
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
@@ -132,8 +158,10 @@ def measure(
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
-    catalogue: Any = None,
+    catalogue: Any = NONE,
     strict: bool = False,
+    engine: Literal["auto", "memory", "ranges"] = "auto",
+    memory: str | int | None = None,
     **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
@@ -153,6 +181,10 @@ def measure(
         The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
         where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
         qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+    levels
+        ``all`` measures each metric at three levels of relevance as well, of the test ratings and the training ratings
+        where they are given: the whole scale, its upper half and its upper quarter, from 1, 3 and 4 of 5. An item is
+        relevant from there on, errors count items of the level alone, and in nDCG the others gain nothing.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -169,11 +201,15 @@ def measure(
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
     catalogue
-        The items that exist, beside those with a test rating: ``"train"`` for those with training ratings, a file or
+        The items that exist, besides those with a test rating: ``"train"`` for those with training ratings, a file or
         frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
-        ones (`Scores.nonexistent`).
+        ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
+    engine, memory
+        Where it is done. ``memory``: all at once. ``ranges``: by ranges of users, so that runs and test set, in Parquet
+        files or folders, may be larger than memory; ``memory`` bounds what is used, as in ``"2GiB"``. ``auto``: by
+        ranges where all at once would take more than that, or than 60 % of what is free.
 
     Examples
     --------
@@ -184,15 +220,34 @@ def measure(
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
     refuse_old_words("measure", renamed, RENAMED)
-    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
+    if _is_large(runs, test, engine, memory, groups):
+        from cranfield.measures.engines import measure_sources
+
+        return measure_sources(
+            runs, test, measuring, ties=ties, train=train, similarity=similarity, bounds=bounds,
+            negative_grades=negative_grades, catalogue=catalogue, strict=strict, memory=memory,
+        )  # fmt: skip
     context = Context(train, similarity)
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
     warnings = check_inputs(judged, test, strict=strict)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    return scores if catalogue is None else with_catalogue(scores, judged, catalogue_ids(catalogue, train))
+    if is_no_catalogue(catalogue):
+        return scores
+    return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
+
+
+def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, groups: Groups | None) -> bool:
+    """Say whether the runs are measured by ranges of users."""
+    from cranfield.measures.engines import is_large
+
+    large = is_large(runs, test, engine, memory)
+    if large and groups is not None:
+        raise SettingError("groups=... are not read by ranges of users; leave them out, or set engine='memory'")
+    return large
 
 
 def as_judged(
@@ -266,16 +321,28 @@ def _ranked(judged: Judged) -> Ranked:
 
 
 def measure_judged(
-    judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False, warnings: tuple[str, ...] = ()
+    judged: Sequence[Judged],
+    measuring: Measuring,
+    *,
+    bounds: bool = False,
+    warnings: tuple[str, ...] = (),
+    of_part: bool = False,
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
 
-    ``warnings`` are what `check_inputs` has to say of them.
+    ``warnings`` are what `check_inputs` has to say of them. Lists ``of_part`` of the users have no value of metrics of
+    the whole system.
     """
+    of_levels = []
+    if measuring.levels != "none":
+        scale = scale_of(judged[0])
+        measuring, of_levels = measuring.on_scale(scale), [levels_note(scale)]
     systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
+    if not of_part:
+        check_predictions(judged, measuring.of_predictions)
     longest = max(system.longest for system in systems)
     views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
-    measured = [_measure_system(view, wanted, bounds, longest) for view in views]
+    measured = [_measure_system(view, wanted, bounds, longest, of_part) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
     covered = np.stack([system.covered for system in measured])
@@ -313,7 +380,7 @@ def measure_judged(
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
         made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
-        notes=(*warnings, *notes_on(systems, counts, judgments, wanted)),
+        notes=(*warnings, *of_levels, *notes_on(systems, counts, Graded.of(judgments), wanted)),
         warnings=warnings,
     )
 
@@ -341,14 +408,16 @@ class _SystemScores:
     bounds: NDArray[np.float64]
 
 
-def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int) -> _SystemScores:
+def _measure_system(
+    judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int, of_part: bool
+) -> _SystemScores:
     values = np.full((len(metrics), judged.n_lists), np.nan)
     overall = [float("nan")] * len(metrics)
     for m, metric in enumerate(metrics):
-        if metric.definition.whole_system:
-            overall[m] = metric(judged)
-        else:
+        if not metric.definition.whole_system:
             values[m] = metric(judged)
+        elif not of_part:
+            overall[m] = metric(judged)
     cutoffs = [metric.cutoff or longest for metric in metrics]
     service = {n: _service(judged, n) for n in set(cutoffs)}
     return _SystemScores(
@@ -375,6 +444,8 @@ def _service(judged: Judged, n: int) -> tuple[int, float, float]:
     """Return how many items the lists hold down to rank n, Coverage@n, and the share of them that is not judged."""
     recommended = int(np.minimum(judged.lengths, n).sum())
     places = n * judged.n_lists
+    if judged.draw is not None:  # what the first n places hold depends on the draw
+        return recommended, recommended / places if places else float("nan"), float("nan")
     return (
         recommended,
         recommended / places if places else float("nan"),

@@ -1,5 +1,6 @@
 """Ranking: who is served, what a list may hold, what fills the gaps, and files of ranked lists (B1, B2, C1)."""
 
+from cranfield.rankings.calibrating import calibrate
 from cranfield.rankings.fitting import fit_each
 from cranfield.rankings.names import file_name
 from cranfield.rankings.qrels import read_test
@@ -18,6 +19,7 @@ __all__ = [
     "Run",
     "Serving",
     "Targets",
+    "calibrate",
     "file_name",
     "fit_each",
     "rank",

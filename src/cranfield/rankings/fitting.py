@@ -6,25 +6,39 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import InputError
+from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.data.ratings import check_ratings
 from cranfield.rankings.workers import Done, run_in_workers
 from cranfield.recommenders.adapters import named_systems
+from cranfield.recommenders.epochs import CheckpointError
 from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import Recommender
-from cranfield.recommenders.work import available_memory, blas_threads
+from cranfield.recommenders.protocol import Recommender, fit_takes
+from cranfield.recommenders.work import blas_threads
 
+NOWHERE: Mapping[str, Path] = MappingProxyType({})
+"""No checkpoint of any system."""
 # Below so many training ratings most systems are done before a process has started.
 _WORTH_A_PROCESS = 200_000
 
 
-def fit_each(train: Ratings, systems: Any, *, seed: int = 0, jobs: int | None = None) -> Iterator[Done]:
+def fit_each(
+    train: Ratings,
+    systems: Any,
+    *,
+    validation: Ratings | None = None,
+    checkpoints: Mapping[str, Path] = NOWHERE,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Iterator[Done]:
     """Train systems, several at a time, and give each as soon as it is fitted; the first to be done comes first.
 
     Parameters
@@ -33,6 +47,10 @@ def fit_each(train: Ratings, systems: Any, *, seed: int = 0, jobs: int | None = 
         What to learn from.
     systems
         One system or several, as for `recommend`.
+    validation
+        The validation part, for systems whose ``fit`` takes one.
+    checkpoints
+        Files in which systems that learn by epochs keep what they have done, by the names of the systems.
     seed
         The seed of systems that are spelled without one.
     jobs
@@ -60,17 +78,25 @@ def fit_each(train: Ratings, systems: Any, *, seed: int = 0, jobs: int | None = 
         named,
         movable(systems, named),
         jobs_wanted(jobs, train, len(named)),
-        here=lambda _, system: fitted(system, train),
+        here=lambda name, system: fitted(system, train, validation, checkpoints.get(name)),
         there=_Learning(train),
         back=lambda _, system, state: system.restore(state, train),
     )
 
 
-def fitted(system: Recommender, train: Ratings) -> Recommender:
-    """Train one system in this process."""
+def fitted(
+    system: Recommender, train: Ratings, validation: Ratings | None = None, checkpoint: Path | None = None
+) -> Recommender:
+    """Train one system in this process; a ``checkpoint`` of another training gives way to a new one."""
+    further: dict[str, Any] = {"validation": validation, "checkpoint": checkpoint}
+    taken = {name: value for name, value in further.items() if value is not None and fit_takes(system, name)}
     # More threads of BLAS change the last digits, and so the bytes; our systems have other loops that use them.
     with blas_threads(1 if isinstance(system, Model) else settings.workers):
-        system.fit(train)
+        try:
+            system.fit(train, **taken)
+        except CheckpointError:
+            taken["checkpoint"].unlink(missing_ok=True)
+            system.fit(train, **taken)
     return system
 
 
@@ -124,13 +150,19 @@ def each_system(
 
 
 def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
-    """Return which systems another process can train: those given by name, and known there too."""
+    """Return which systems another process can train: those given by name, and known there too.
+
+    A system that learns by epochs is trained here, where it shows how it does and writes its checkpoints.
+    """
     if isinstance(systems, Mapping):
         given = list(systems.values())
     else:
         given = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
     return [
-        isinstance(spelling, str) and of_this_package(system) and bool(sys.executable)
+        isinstance(spelling, str)
+        and of_this_package(system)
+        and bool(sys.executable)
+        and not fit_takes(system, "checkpoint")
         for spelling, system in zip(given, named.values(), strict=True)
     ]
 

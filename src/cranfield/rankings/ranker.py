@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +16,19 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
+from cranfield.rankings.calibrating import HeldOut, calibrate_system, hold_out, predicts_ratings
+from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.fill import fill_system, filled
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, served_users
-from cranfield.rankings.targets import Targets
+from cranfield.rankings.targets import Targets, rated_cells
 from cranfield.rankings.top import TieOrder, own_top, ranks_among, ranks_among_drawn, top
 from cranfield.recommenders.adapters import checked_scores, system_name
 from cranfield.recommenders.model import Model
+from cranfield.recommenders.pairs import pair_scores
 from cranfield.recommenders.profiles import from_profiles
-from cranfield.recommenders.protocol import GivesLists, Recommender
+from cranfield.recommenders.protocol import GivesLists, Recommender, ScoresPairs
 from cranfield.recommenders.work import blas_threads, blocks, each
 from cranfield.splits.split import Split
 
@@ -66,19 +70,36 @@ def rank(
     return ranker.run(name, ranker.ranked(name, system))
 
 
+def _held_out(data: Split | Ratings, seed: int) -> HeldOut:
+    """Return the validation part of a split for a calibration; a system that is fitted already may know all others."""
+    if isinstance(data, Ratings) or data.validation is None:
+        raise SettingError(
+            "a calibration is fitted on ratings that the system did not learn from, and the split has no validation "
+            "part; make it with validation=0.1 and fit the system on its training part, or use recommend"
+        )
+    return hold_out(data, seed)
+
+
 class RunColumns(NamedTuple):
-    """The columns of a run (None for no lists), whether its scores are predicted ratings, and if its system draws."""
+    """The columns of a run (None for no lists), and what there is to know of its system.
+
+    ``predicts`` says whether the scores are predicted ratings, None if nobody knows; ``draws`` whether it draws;
+    ``adapted`` are the settings that it chose by the data.
+    """
 
     columns: list[NDArray[Any]] | None
-    predicts: bool
+    predicts: bool | None
     draws: bool
+    calibration: Calibration | None = None
+    adapted: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
 class Ranker:
     """What every system is asked for: the lists of these users, of these targets.
 
-    Systems learn from ``train``; where users are held out whole, their lists are made from ``profiles``.
+    Systems learn from ``train``, and those that look at a validation part while they do at ``validation``; where users
+    are held out whole, their lists are made from ``profiles``.
     """
 
     targets: Targets
@@ -86,10 +107,17 @@ class Ranker:
     served: Step
     train: Ratings
     profiles: Ratings | None = None
+    held_out: HeldOut | None = None
+    validation: Ratings | None = None
 
     @classmethod
-    def of(cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int) -> Ranker:
-        """Decide who is served with what, and refuse what leaves no list at all."""
+    def of(
+        cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int, held_out: HeldOut | None = None
+    ) -> Ranker:
+        """Decide who is served with what, and refuse what leaves no list at all.
+
+        ``held_out`` are the ratings that a calibration is fitted on, where they are not the validation part.
+        """
         if not isinstance(data, Split | Ratings):
             raise SettingError(
                 f"{type(data).__name__} is neither a split nor ratings; make ratings of files and frames with cf.read, "
@@ -103,7 +131,11 @@ class Ranker:
         if len(train) == 0:
             raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
         seed = check.whole("seed", seed, at_least=0)
-        inputs = train if profiles is None else profiles
+        seen = train
+        if ranking.calibration != "none":
+            held_out = held_out or _held_out(data, seed)
+            train, seen = held_out.train, held_out.seen
+        inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
         users, served = served_users(inputs, serving, seed)
         if ranking.one_relevant and len(targets.relevant_cells(users)[0]) == 0:
@@ -111,7 +143,8 @@ class Ranker:
                 f"no user who is served has a test rating of {targets.ranking.threshold:g} or more, so there is no "
                 "list to rank; lower the threshold"
             )
-        return cls(targets.drawn_for(users), users, served, train, profiles)
+        validation = data.validation if isinstance(data, Split) else None
+        return cls(targets.drawn_for(users), users, served, train, profiles, held_out, validation)
 
     @property
     def ranking(self) -> Ranking:
@@ -122,8 +155,15 @@ class Ranker:
     def _most(self) -> int:
         return self.ranking.most(self.targets.train.n_items)
 
-    def ranked(self, name: str, system: Recommender) -> RunColumns:
-        """Rank by a fitted system, in blocks of users."""
+    def calibrated(self, name: str, system: Recommender) -> Calibration | None:
+        """Fit what makes predicted ratings of a system's scores; None where scores are to stay scores."""
+        return (
+            None if self.held_out is None else calibrate_system(name, system, self.held_out, self.ranking.calibration)
+        )
+
+    def ranked(self, name: str, system: Recommender, calibration: Calibration | None = None) -> RunColumns:
+        """Rank by a fitted system, in blocks of users; the calibration is fitted here unless it is given."""
+        calibration = calibration or self.calibrated(name, system)
         fill = self.fitted_fill
         # What others wrote may not bear two calls at once; it has the threads to itself.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
@@ -131,17 +171,47 @@ class Ranker:
         gives_lists = (
             fill is None and self.profiles is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
         )
+        # A model of ours takes as long for deep lists by ``top`` as by scoring every item.
+        gives_lists = gives_lists and not (isinstance(system, Model) and 8 * self._most > self.width)
+
+        by_pairs = self._is_by_pairs(system)
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]
+            if by_pairs:
+                return self._rated_lists(name, system, users, ties)
             if gives_lists:
                 return own_top(name, system, users, self._most, self.targets, ties)
-            return self.columns(users, self.scores(name, system, users), ties)
+            return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
-        pieces = blocks(len(self.users), min(self._most, self.width) if gives_lists else self.width)
+        width = 1 if by_pairs else min(self._most, self.width) if gives_lists else self.width
+        pieces = blocks(len(self.users), width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
-        return self.joined(system, parts)
+        return self.joined(system, parts, calibration)
+
+    def _is_by_pairs(self, system: Recommender) -> bool:
+        """Whether lists hold test items alone and the system can score these by themselves."""
+        plain = self.ranking.lists == "condensed" and not self.ranking.one_relevant and self.targets.drawn is None
+        return plain and self.profiles is None and self.fitted_fill is None and isinstance(system, ScoresPairs)
+
+    def _rated_lists(
+        self, name: str, system: Recommender, users: NDArray[np.int32], ties: TieOrder
+    ) -> tuple[NDArray[Any], ...]:
+        """Rank the test items of users by the scores of these pairs."""
+        assert self.targets.test is not None
+        rows, items = rated_cells(self.targets.test, users)
+        if not self.ranking.keep_seen:
+            known_rows, known = rated_cells(self.targets.train, users)
+            unseen = ~np.isin(rows * self.width + items, known_rows * self.width + known)
+            rows, items = rows[unseen], items[unseen]
+        scores = pair_scores(name, system, users[rows], items, self.width)
+        order = np.lexsort((ties.place[items], -scores, rows))
+        order = order[~np.isnan(scores[order])]
+        counts = np.bincount(rows[order], minlength=len(users))
+        place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        order = order[place < self._most]
+        return np.minimum(counts, self._most), items[order], scores[order]
 
     def scores(self, name: str, system: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of a fitted system: for users, or for their profiles where they are held out whole."""
@@ -156,17 +226,27 @@ class Ranker:
         assert self.profiles is not None
         return self.profiles.matrix()
 
+    def with_fill(self, users: NDArray[np.int32], scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores with the gaps filled, where they are."""
+        return scores if self.fitted_fill is None else filled(scores, self.fitted_fill, users)
+
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
-        """Rank a block of users by their scores, which are overwritten."""
-        if self.fitted_fill is not None:
-            scores = filled(scores, self.fitted_fill, users)
+        """Rank a block of users by their scores `with_fill`, which are overwritten."""
         return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
 
-    def joined(self, system: Recommender, parts: Sequence[tuple[NDArray[Any], ...]]) -> RunColumns:
+    def joined(
+        self,
+        system: Recommender,
+        parts: Sequence[tuple[NDArray[Any], ...]],
+        calibration: Calibration | None = None,
+    ) -> RunColumns:
         """Put the columns of all blocks together."""
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        predicts = isinstance(system, Model) and system.predicts_ratings and self.fitted_fill is None
-        return RunColumns(columns, predicts, isinstance(system, Model) and hasattr(system, "seed"))
+        # Items that another system puts last have no rating that this one predicts.
+        predicts = predicts_ratings(system) if self.fitted_fill is None else False
+        if not isinstance(system, Model):
+            return RunColumns(columns, predicts, draws=False, calibration=calibration)
+        return RunColumns(columns, predicts, hasattr(system, "seed"), calibration, system.adapted)
 
     @property
     def width(self) -> int:
@@ -204,7 +284,8 @@ class Ranker:
     def _whole_run(self, name: str, ranked: RunColumns) -> Run:
         empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
         sizes, items, scores = ranked.columns or empty
-        train = self.targets.train
+        train, calibration = self.targets.train, ranked.calibration
+        calibrated = calibration is not None and not ranked.predicts
         return Run(
             name=name,
             user_ids=train.user_ids,
@@ -213,10 +294,12 @@ class Ranker:
             indptr=np.append(np.int64(0), np.cumsum(sizes)),
             items=items,
             scores=scores,
-            predictions=scores if ranked.predicts else None,
+            predictions=calibration(scores) if calibration and calibrated else scores if ranked.predicts else None,
+            only_ranks=ranked.predicts is False,
+            calibration=calibration,
             draws=ranked.draws,
             counts={"empty_lists": int(np.count_nonzero(sizes == 0))},
-            history=self._history(name),
+            history=self._history(name, ranked.adapted, calibration),
         )
 
     def _one_relevant_run(self, name: str, ranked: RunColumns) -> Run:
@@ -236,10 +319,13 @@ class Ranker:
             one_relevant=True,
             draws=ranked.draws,
             counts={"unranked": int(np.count_nonzero(ranks == 0))},
-            history=self._history(name),
+            history=self._history(name, ranked.adapted),
         )
 
-    def _history(self, name: str) -> tuple[Step, ...]:
+    def _history(
+        self, name: str, adapted: Mapping[str, Any], calibration: Calibration | None = None
+    ) -> tuple[Step, ...]:
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
         settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
-        return (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings))
+        steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings, adapted))
+        return steps if calibration is None else (*steps, calibration.step)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._checksums import made_of
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield._own_code import names_code
 from cranfield._record import Step
 from cranfield.data.compressed import unpacked
 from cranfield.data.values import Fault
 from cranfield.data.vocabulary import Vocabulary, as_series
+from cranfield.rankings.calibrating import predicts_ratings
+from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
 from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
@@ -31,7 +35,7 @@ from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import made_for
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
-from cranfield.recommenders import displayed_name
+from cranfield.recommenders import displayed_name, recommender
 
 Source = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
@@ -152,13 +156,18 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
 
 def check_names(runs: list[Run]) -> list[Run]:
     """Return runs as they are, each of which must have its own name."""
-    names = [run.name for run in runs]
+    check_system_names([run.name for run in runs])
+    return runs
+
+
+def check_system_names(names: list[str]) -> list[str]:
+    """Return names as they are, no two of which may be the same."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(
                 f"two systems are called {name!r}", remedy="rename a file, or give a dictionary from name to source"
             )
-    return runs
+    return names
 
 
 @dataclass(frozen=True)
@@ -189,11 +198,11 @@ class _Content:
     held: RunTable | Mapping[Any, Any]
     name: str | None
     word: str
-    draws: bool = False
-    made_for: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What a record says of the run, by the names of its fields."""
 
 
-def _name_of(path: Path) -> str:
+def name_of_run(path: Path) -> str:
     """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
     spelling = (made_of(path) or {}).get("system")
     name = system_name(path)
@@ -201,10 +210,10 @@ def _name_of(path: Path) -> str:
 
 
 def _content(source: Source, options: TextOptions) -> _Content:
-    name, word, draws, users = None, "the dictionary", False, ""
+    name, word, about = None, "the dictionary", {}
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word, draws, users = _name_of(path), str(path), _draws(path), made_for(made_of(path) or {})
+        name, word, about = name_of_run(path), str(path), about_run(path)
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
@@ -222,13 +231,26 @@ def _content(source: Source, options: TextOptions) -> _Content:
         if not is_frame(source):
             raise _not_a_source(source)
         source = table_of_frame(source)
-    return _Content(source, name, word, draws, users)
+    return _Content(source, name, word, about)
 
 
-def _draws(path: Path) -> bool:
-    """Whether the record beside a file, as ``cranfield recommend`` writes it, says that its system has a seed."""
-    parameters = (made_of(path) or {}).get("parameters")
-    return isinstance(parameters, dict) and "seed" in parameters
+def about_run(path: Path) -> dict[str, Any]:
+    """Return what the record beside a file, as ``cranfield recommend`` writes it, says of the lists: fields of `Run`.
+
+    A record that was changed by hand, or is of another version, may say less.
+    """
+    record = made_of(path) or {}
+    parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
+    about: dict[str, Any] = {
+        "draws": isinstance(parameters, dict) and "seed" in parameters,
+        "made_for": made_for(record),
+    }
+    with suppress(TypeError, KeyError, ValueError):
+        about["calibration"] = None if calibrated is None else Calibration.of(calibrated)
+    if isinstance(spelling, str) and not names_code(spelling):
+        with suppress(CranfieldError):
+            about["only_ranks"] = predicts_ratings(recommender(spelling)) is False
+    return about
 
 
 def _are_columns(source: Mapping[Any, Any]) -> bool:
@@ -257,7 +279,7 @@ def _one_run(
             f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
         )
     chosen = name or (opened.rows.tag if tag else opened.name)
-    return replace(_run(opened, chosen or "run", ties), draws=content.draws, made_for=content.made_for)
+    return replace(_run(opened, chosen or "run", ties), **content.about)
 
 
 def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Unpack
 
 from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
+from cranfield.rankings.calibrating import hold_out
 from cranfield.rankings.fill import fill_system
-from cranfield.rankings.fitting import each_system, fit_each, fitted, jobs_for, jobs_wanted, movable, of_this_package
+from cranfield.rankings.fitting import (
+    NOWHERE,
+    each_system,
+    fit_each,
+    fitted,
+    jobs_for,
+    jobs_wanted,
+    movable,
+    of_this_package,
+)
 from cranfield.rankings.ranker import Ranker, RunColumns, rank
 from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.run import Run
@@ -95,14 +106,17 @@ def recommend_each(
     threshold: float | str | None = AUTO,
     seed: int = 0,
     jobs: int | None = None,
+    checkpoints: Mapping[str, Path] = NOWHERE,
     **decisions: Unpack[RecommendOptions],
 ) -> Iterator[Run]:
     """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once.
 
-    Where several systems are trained at a time, the first to be done comes first.
+    Where several systems are trained at a time, the first to be done comes first. ``checkpoints`` as for `fit_each`.
     """
     serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
-    results = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
+    results = timed_each(
+        split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs, checkpoints=checkpoints
+    )
     return (done.result for done in results)
 
 
@@ -119,15 +133,17 @@ def timed_each(
     ranking: Ranking | None = None,
     seed: int = 0,
     jobs: int | None = None,
+    checkpoints: Mapping[str, Path] = NOWHERE,
 ) -> Iterator[Done]:
     """Do as `recommend_each` does, and give the place of each system and the seconds that it took with its run."""
-    named = named_systems(systems, check.whole("seed", seed, at_least=0))
-    ranker = Ranker.of(split, serving, ranking or Ranking(), seed)
+    named, ranking = named_systems(systems, check.whole("seed", seed, at_least=0)), ranking or Ranking()
+    held_out = None if ranking.calibration == "none" else hold_out(split, seed)
+    ranker = Ranker.of(split, serving, ranking, seed, held_out)
     if ranker.profiles is not None:
         for name, system in named.items():
             from_profiles(name, system)  # refused before anything is trained
     moves = [moved and _can_move(ranker.ranking.fill) for moved in movable(systems, named)]
-    there = _FitAndRank(ranker)
+    there = _FitAndRank(ranker, checkpoints)
     return each_system(
         "Training and ranking",
         named,
@@ -144,9 +160,11 @@ class _FitAndRank:
     """A process that fits also ranks, so that the model never leaves it: lists are smaller."""
 
     ranker: Ranker
+    checkpoints: Mapping[str, Path]
 
     def __call__(self, name: str, system: Recommender) -> RunColumns:
-        return self.ranker.ranked(name, fitted(system, self.ranker.train))
+        ranker = self.ranker
+        return ranker.ranked(name, fitted(system, ranker.train, ranker.validation, self.checkpoints.get(name)))
 
 
 def _can_move(fill: Any) -> bool:

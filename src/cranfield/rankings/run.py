@@ -15,6 +15,7 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data import Vocabulary
+from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.lists import Ties
 
 # So many lists are shown in a notebook, and so many items of each.
@@ -46,6 +47,10 @@ class Run:
         Whether the scores were made here, to say which ranks are equal: the system gave ranks alone.
     predictions
         Predicted ratings, where the system gives them apart from the scores.
+    only_ranks
+        Whether the scores are known not to be predicted ratings, as those of a system that counts neighbours.
+    calibration
+        What made predictions of the scores, or measured the residuals of a system that predicts ratings itself.
     ranks
         The rank of each entry, from 1; None if the lists are whole, so that the k-th entry has rank k.
     lengths
@@ -83,6 +88,8 @@ class Run:
     group_names: tuple[str, ...] = ()
     one_relevant: bool = False
     made_scores: bool = False
+    only_ranks: bool = False
+    calibration: Calibration | None = None
     ties: Ties = "trec_eval"
     draws: bool = False
     made_for: str = ""

@@ -124,6 +124,23 @@ class Targets:
         allowed[self._always(users)] = True
         return allowed
 
+    def sizes(self, users: NDArray[Any], items: NDArray[Any] | None = None) -> NDArray[np.int64]:
+        """Return how many items the list of each user may hold; with ``items``, the list of each relevant item."""
+        sizes = np.zeros(len(users), dtype=np.int64)
+        for block in blocks(len(users), self.train.n_items):
+            distinct, rows = np.unique(users[block], return_inverse=True)
+            if items is None:
+                sizes[block] = self.allowed(distinct).sum(axis=1)[rows]
+            elif self.ranking.candidates != "group":
+                sizes[block] = self.pool(distinct).sum(axis=1)[rows] + 1
+            else:
+                row, item = np.nonzero(self.pool(distinct))
+                group = self._groups.astype(np.int64) + 1  # 0 for an item without one
+                width = int(group.max()) + 1
+                counts = np.bincount(row * width + group[item], minlength=len(distinct) * width)
+                sizes[block] = counts[rows * width + group[items[block]]] + 1
+        return sizes
+
     def contain(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.bool_]:
         """Return whether the one list of each user may hold the items in its row; −1 stands for no item.
 

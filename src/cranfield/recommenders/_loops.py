@@ -75,6 +75,62 @@ def biased_factors(
                 q[f] += step * (error * old - shrink * q[f])
 
 
+@njit(cache=True, fastmath=True, error_model="numpy")
+def pointwise_epoch(
+    indptr: Any,
+    users: Any,
+    items: Any,
+    biases: Any,
+    user_bias: Any,
+    item_bias: Any,
+    user_factors: Any,
+    item_factors: Any,
+    negatives: int,
+    rate: float,
+    regularization: float,
+    seed: Any,
+) -> float:
+    """Descend the logistic loss of each rating (1) and of ``negatives`` items outside its profile (0); return its sum.
+
+    ``biases`` holds the one bias of all pairs.
+    """
+    count, factors, n_items = len(items), user_factors.shape[1], len(item_factors)
+    order = np.arange(count)
+    step, shrink = np.float32(rate), np.float32(regularization)
+    total = 0.0
+    for last in range(count - 1, 0, -1):
+        other = _below(seed, last + 1)
+        order[last], order[other] = order[other], order[last]
+    for place in order:
+        u = users[place]
+        start, stop = indptr[u], indptr[u + 1]
+        p = user_factors[u]
+        for sample in range(negatives + 1 if stop - start < n_items else 1):
+            i = items[place]
+            label = np.float32(1)
+            if sample > 0:
+                label = np.float32(0)
+                i = _below(seed, n_items)
+                while _holds(items, start, stop, i):
+                    i = _below(seed, n_items)
+            q = item_factors[i]
+            score = biases[0] + user_bias[u] + item_bias[i]
+            for f in range(factors):
+                score += p[f] * q[f]
+            # ln(1 + e^x), without overflow.
+            size = np.abs(score)
+            total += np.log(1.0 + np.exp(-size)) + max(score, np.float32(0)) - label * score
+            gap = label - np.float32(1) / (np.float32(1) + np.exp(-score))
+            biases[0] += step * (gap - shrink * biases[0])
+            user_bias[u] += step * (gap - shrink * user_bias[u])
+            item_bias[i] += step * (gap - shrink * item_bias[i])
+            for f in range(factors):
+                old = p[f]
+                p[f] += step * (gap * q[f] - shrink * old)
+                q[f] += step * (gap * old - shrink * q[f])
+    return total
+
+
 @njit(cache=True, nogil=True)
 def draw_triples(
     users: Any, indptr: Any, items: Any, raters: Any, by_user: bool, n_items: int, seed: Any, triples: Any

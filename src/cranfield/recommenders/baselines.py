@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,22 @@ from numpy.typing import NDArray
 
 from cranfield._random import stream
 from cranfield.data import Ratings
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.first_allowed import best_first, first_allowed
+from cranfield.recommenders.model import Model, PairModel, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
+
+_MOST_DRAWN = 4096
+"""The most draws that make the top of a random order; the items that they leave out come after in any order."""
 
 
 @register("random")
 @dataclass
 class Random(Model):
-    """An independent uniform score for each user and item.
+    """The items in a random order of each user's own; every order is equally likely.
+
+    Items are drawn with replacement, and one that was drawn before is passed over. So the top of a list is known
+    without a score for every item.
 
     Examples
     --------
@@ -34,16 +42,68 @@ class Random(Model):
         self._n_items = train.n_items
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        # A stream of its own for each user, so that no score depends on who else is asked for.
-        rows = [stream(self.seed, "random", int(user)).random(self._n_items) for user in users]
-        return np.array(rows).reshape(len(users), self._n_items)
+        return self._scores([self._stream(user) for user in users])
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
-        rows = [stream(self.seed, "random", "newcomer", int(user)).random(self._n_items) for user in users]
-        return np.array(rows).reshape(len(users), self._n_items)
+        return self._scores([self._stream("newcomer", user) for user in users])
+
+    def _stream(self, *names: str | np.int64) -> np.random.Generator:
+        # A stream of its own for each user, so that no order depends on who else is served.
+        return stream(self.seed, "random", *map(str, names))
+
+    def _drawn(self, draws: Sequence[np.random.Generator], wanted: int) -> NDArray[np.int64]:
+        """Return the first ``wanted`` draws of each stream, -1 for an item that was drawn before."""
+        drawn = (np.array([draw.random(wanted) for draw in draws]) * self._n_items).astype(np.int64)
+        order = np.argsort(drawn, axis=1, kind="stable")
+        in_order = np.take_along_axis(drawn, order, axis=1)
+        again = np.zeros(drawn.shape, dtype=np.bool_)
+        np.put_along_axis(again, order[:, 1:], in_order[:, 1:] == in_order[:, :-1], axis=1)
+        return np.where(again, -1, drawn)
+
+    def _scores(self, draws: Sequence[np.random.Generator]) -> NDArray[np.float64]:
+        if not draws:
+            return np.zeros((0, self._n_items))
+        drawn = self._drawn(draws, self._n_drawn)
+        scores = np.array([draw.random(self._n_items) for draw in draws])
+        for row, items in zip(scores, drawn):
+            first = items[items >= 0]
+            row *= 1 - len(first) / self._n_items
+            row[first] = self._score_at(np.arange(len(first)))
+        return scores
+
+    def _score_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        return 1 - places / self._n_items
+
+    @property
+    def _n_drawn(self) -> int:
+        return min(_MOST_DRAWN, self._n_items)
+
+    def top(self, users: NDArray[Any], n: int, targets: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the ``n`` best items of each user, of those that the targets allow."""
+        known, codes = self._known_codes, np.asarray(users, dtype=np.int64)
+        of_all = np.arange(self._n_items) if known is None else np.flatnonzero(known.items)
+        known_codes = codes if known is None else known.users[codes]
+
+        def draw(row: np.int64) -> np.random.Generator:
+            user = known_codes[row]
+            return self._stream(user) if user >= 0 else self._stream("newcomer", codes[row])
+
+        def best(rows: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+            drawn = self._drawn([draw(row) for row in rows], wanted)
+            return np.where(drawn >= 0, of_all[drawn], -1)
+
+        items, places = first_allowed(best, self._n_drawn, codes, n, targets)
+        scores = np.where(items >= 0, self._score_at(places), np.nan)
+        short = np.flatnonzero(items[:, -1] < 0)
+        for row in short:  # the draws did not suffice, or there are not so many items
+            whole = self.score(codes[row : row + 1])[0]
+            whole[~targets.allowed(codes[row : row + 1])[0]] = np.nan
+            order = np.argsort(-whole)[:n]
+            items[row, : len(order)], scores[row, : len(order)] = order, whole[order]
+        return items, scores
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
-        """Return a uniform score for each user and item, those without training ratings too."""
+        """Return a score at random for each user and item, those without training ratings too."""
         scores = self.score(users)
         unknown = np.flatnonzero(self.train.item_counts == 0)
         for row, user in zip(scores, users):
@@ -51,18 +111,36 @@ class Random(Model):
         return scores
 
 
-class _SameForAll(ProfileModel):
+class _SameForAll(ProfileModel, PairModel):
     """A system whose score of an item is the same for every user."""
 
     _item_scores: NDArray[np.float64]
+    _best_first: NDArray[np.int32]
+
+    def _learn(self, item_scores: NDArray[np.float64], train: Ratings) -> None:
+        self._item_scores, self._best_first = item_scores, best_first(item_scores, train.item_ids)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._item_scores, (len(users), 1))
 
     _score_newcomers = _score
 
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
+        return self._item_scores[items]
+
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
         return np.tile(self._item_scores, (profiles.shape[0], 1))
+
+    def top(self, users: NDArray[Any], n: int, targets: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the ``n`` best items of each user, of those that the targets allow."""
+        known, order = self._known_codes, self._best_first
+        items = order if known is None else np.flatnonzero(known.items)[order]
+
+        def best(rows: NDArray[np.int64], wanted: int) -> NDArray[Any]:
+            return np.broadcast_to(items[:wanted], (len(rows), wanted))
+
+        listed, places = first_allowed(best, len(order), np.asarray(users), n, targets)
+        return listed, np.append(self._item_scores[order], np.nan)[places]
 
 
 @register("popularity")
@@ -86,7 +164,7 @@ class Popularity(_SameForAll):
 
     def _fit(self, train: Ratings) -> None:
         positive = train.items if self.threshold is None else train.items[train.values >= self.threshold]
-        self._item_scores = np.bincount(positive, minlength=train.n_items).astype(np.float64)
+        self._learn(np.bincount(positive, minlength=train.n_items).astype(np.float64), train)
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
         """Return the number of training ratings of every item, 0 for one without any."""
@@ -134,12 +212,12 @@ class AverageRating(_SameForAll):
         count = train.item_counts.astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
             average = (total + self.damping * values.mean()) / (count + self.damping)
-        self._item_scores = np.where(count >= self.support, average, np.nan)
+        self._learn(np.where(count >= self.support, average, np.nan), train)
 
 
 @register("useraverage")
 @dataclass
-class UserAverage(Model):
+class UserAverage(PairModel):
     """The user's own average training rating, for every item; the mean of all ratings for a user without any.
 
     It ranks nothing (every item is tied): it is the baseline of rating prediction.
@@ -165,6 +243,9 @@ class UserAverage(Model):
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.repeat(self._averages[users][:, None], self._n_items, axis=1)
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
+        return self._averages[users]
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.full((len(users), self._n_items), self._mean)

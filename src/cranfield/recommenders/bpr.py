@@ -13,7 +13,7 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops, one_ahead
 
@@ -23,7 +23,7 @@ _AT_A_TIME = 1 << 20
 
 @register("bprmf")
 @dataclass
-class BayesianPersonalizedRanking(Model):
+class BayesianPersonalizedRanking(PairModel):
     r"""Factors that rank the items of a profile above the others.
 
     .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
@@ -93,3 +93,6 @@ class BayesianPersonalizedRanking(Model):
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
         block = self._users[users] @ self._items.T + self._bias
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.einsum("pf,pf->p", self._users[users], self._items[items]) + self._bias[items]

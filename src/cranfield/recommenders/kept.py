@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -69,15 +70,18 @@ def save_model(model: Recommender, path: str | Path) -> Path:
         raise SettingError(
             f"{type(model).__name__} cannot be kept; give it save(path) and load(path), or keep its lists"
         )
+    if isinstance(model, Model) and not _keeps_itself(model):
+        return write_arrays(path, {_ABOUT: np.array(json.dumps(about_model(model, model.train))), **model.state()})
     with whole_file(path) as temporary:
-        if isinstance(model, Model) and not _keeps_itself(model):
-            arrays: dict[str, Any] = {_ABOUT: np.array(json.dumps(_about(model, model.train))), **model.state()}
-            # In one order: the same numbers are the same bytes, wherever they were learned.
-            arrays = {name: np.asarray(values, order="C") for name, values in sorted(arrays.items())}
-            with temporary.open("wb") as file:
-                np.savez(file, **arrays)
-        else:
-            model.save(temporary)  # type: ignore[attr-defined]
+        model.save(temporary)  # type: ignore[attr-defined]
+    return Path(path)
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
+    """Write arrays into one file, whole or not at all; in one order, so that the same numbers are the same bytes."""
+    ordered: dict[str, Any] = {name: np.asarray(values, order="C") for name, values in sorted(arrays.items())}
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **ordered)
     return Path(path)
 
 
@@ -107,27 +111,29 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
             system.fitted_on(train)
         return system
     assert isinstance(system, Model)
-    arrays = _arrays(path)
-    _check_same(path, arrays.pop(_ABOUT, None), _about(system, train))
+    arrays = read_arrays(path, "this is not a kept model, or it is damaged", _AGAIN)
+    _check_same(path, arrays.pop(_ABOUT, None), about_model(system, train))
     try:
         return system.restore(arrays, train)
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=_AGAIN) from error
 
 
-def _about(model: Model, train: Ratings) -> dict[str, Any]:
+def about_model(model: Model, train: Ratings) -> dict[str, Any]:
+    """Return what a model is: its version, system, settings, and what it learned from."""
     settings = {field.name: getattr(model, field.name) for field in fields(model)}
-    return {"cranfield": __version__, "system": model.name, "settings": settings, "train": train.fingerprint}
+    return {"cranfield": __version__, "system": model.name, "settings": settings, "train": model.source(train)}
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, problem: str, remedy: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file that `write_arrays` wrote, or say the ``problem`` of one that is damaged."""
     try:
         with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
-        raise InputError("there is no such file", source=path, remedy=_AGAIN) from None
+        raise InputError("there is no such file", source=path, remedy=remedy) from None
     except _DAMAGED as error:
-        raise InputError("this is not a kept model, or it is damaged", source=path, remedy=_AGAIN) from error
+        raise InputError(problem, source=path, remedy=remedy) from error
 
 
 def _check_same(path: Path, stored: NDArray[Any] | None, wanted: dict[str, Any]) -> None:

@@ -15,6 +15,9 @@ from cranfield._errors import InputError, SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders.state import pack, unpack
 
+# So many pairs are scored at a time.
+_PAIRS = 1 << 16
+
 
 def setting(
     default: Any,
@@ -24,7 +27,7 @@ def setting(
     high: float | None = None,
     below: float | None = None,
     choices: Sequence[str] | None = None,
-    or_none: type[int] | type[float] | None = None,
+    or_none: type[int] | type[float] | type[bool] | None = None,
 ) -> Any:
     """Declare a setting of a `Model`: its default and the values it may take.
 
@@ -64,6 +67,11 @@ class Model:
 
     def fit(self, train: Ratings) -> Self:
         """Learn from the training ratings."""
+        self._fit(self._learnable(train))
+        return self.fitted_on(train)
+
+    def _learnable(self, train: Ratings) -> Ratings:
+        """Return the ratings that the method sees: those of known users and items; refuse what it cannot learn from."""
         if len(train) == 0:
             raise InputError(
                 f"there are no training ratings for {self.name} to learn from", remedy="give some, or mend the split"
@@ -73,8 +81,7 @@ class Model:
                 f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
-        self._fit(train.compact())
-        return self.fitted_on(train)
+        return train.compact()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
@@ -101,6 +108,22 @@ class Model:
         self._train = train
         self._known_codes = _KnownCodes.of(train)
         return self
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether it uses what is known of users and items beside ratings."""
+        return False
+
+    def source(self, train: Ratings) -> str:
+        """Return a hash of what it learns from: the ratings, and what else of users and items it uses."""
+        return train.fingerprint
+
+    @property
+    def adapted(self) -> dict[str, Any]:
+        """The settings that were left to the data, as None, with what was chosen for them."""
+        learned = vars(self)
+        unset = (declared.name for declared in fields(self) if learned[declared.name] is None)
+        return {name: learned[f"_{name}"] for name in unset if f"_{name}" in learned}
 
     @property
     def predicts_ratings(self) -> bool:
@@ -155,6 +178,41 @@ class Model:
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[Any] | None:  # noqa: ARG002
         """Return a row of scores over the known items for each user without training ratings; None if it cannot say."""
         return None
+
+
+class PairModel(Model):
+    """A model that scores single pairs of a user and an item at little cost; a child gives ``_score_pairs``."""
+
+    def score_pairs(self, users: ArrayLike, items: ArrayLike) -> NDArray[Any]:
+        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
+        user_codes, item_codes = (np.asarray(codes, dtype=np.int64).reshape(-1) for codes in (users, items))
+        known = self._known_codes
+        if known is None:
+            return self._in_blocks(user_codes, item_codes)
+        places, items_known = known.users[user_codes], known.items[item_codes]
+        new_item = np.cumsum(known.items) - 1
+        both = (places >= 0) & items_known
+        scores = np.full(len(user_codes), np.nan)
+        scores[both] = self._in_blocks(places[both], new_item[item_codes[both]])
+        newcomers = np.flatnonzero((places < 0) & items_known)
+        for user in np.unique(user_codes[newcomers]):
+            row = self._score_newcomers(np.array([user]))
+            of_user = newcomers[user_codes[newcomers] == user]
+            if row is not None:
+                scores[of_user] = row[0][new_item[item_codes[of_user]]]
+        return scores
+
+    def _in_blocks(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Score pairs a block at a time, so that memory is bounded whatever their number."""
+        scores = np.empty(len(users))
+        for start in range(0, len(users), _PAIRS):
+            block = slice(start, start + _PAIRS)
+            scores[block] = self._score_pairs(users[block], items[block])
+        return scores
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the score of each pair of a known user and a known item."""
+        raise NotImplementedError
 
 
 class _KnownCodes(NamedTuple):

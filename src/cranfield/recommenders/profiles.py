@@ -75,7 +75,8 @@ def from_profiles(name: str, system: Recommender) -> ScoresProfiles:
     Traceback (most recent call last):
     ...
     cranfield._errors.SettingError: bprmf cannot score from a profile alone, so it has no lists for users who are held \
-out whole; choose another split, or systems that can: average, ease, itemknn, knn, plsa, popularity, puresvd, slim, wrmf
+out whole; choose another split, or systems that can: average, ease, ials, itemknn, knn, plsa, popularity, \
+puresvd, slim, wrmf
     """
     if isinstance(system, ScoresProfiles):
         return system

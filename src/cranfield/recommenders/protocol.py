@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -16,7 +17,10 @@ class Recommender(Protocol):
 
     Seen items, candidates, gaps and cut-offs are not its business: the ranking stage takes care of them.
 
-    It may also offer `GivesLists.top`, and to be kept as a file, ``save(path)`` and ``load(path)``.
+    It may also offer `GivesLists.top`, `ScoresPairs.score_pairs`, and to be kept as a file, ``save(path)`` and
+    ``load(path)``. With an attribute ``predicts_ratings`` it says whether its scores are predicted ratings. If its
+    ``fit`` has a parameter ``validation``, it gets the validation part of the split where there is one; if
+    ``checkpoint``, a file that may keep what an unfinished training has done.
     """
 
     def fit(self, train: Ratings) -> Self:
@@ -26,6 +30,22 @@ class Recommender(Protocol):
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         """Return a row of scores over all items for each user code; NaN where the method cannot say."""
         ...
+
+
+def fit_takes(system: Any, parameter: str) -> bool:
+    """Whether the ``fit`` of a system, or of a class of systems, has a parameter beside the training ratings.
+
+    Examples
+    --------
+    >>> class Stopping:
+    ...     def fit(self, train, validation=None): ...
+    >>> fit_takes(Stopping, "validation"), fit_takes(Stopping(), "checkpoint")
+    (True, False)
+    """
+    try:
+        return parameter in inspect.signature(system.fit).parameters
+    except (TypeError, ValueError):  # a compiled method has no signature
+        return False
 
 
 @runtime_checkable
@@ -71,4 +91,13 @@ class ScoresProfiles(Recommender, Protocol):
             A sparse matrix in rows (CSR): one row per profile, one column per item code of the training vocabulary,
             ratings as entries.
         """
+        ...
+
+
+@runtime_checkable
+class ScoresPairs(Recommender, Protocol):
+    """A recommender that can score single pairs of a user and an item without scoring all items."""
+
+    def score_pairs(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
         ...

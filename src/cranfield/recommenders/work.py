@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, MissingExtraError
+from cranfield._memory import available_memory
 from cranfield._progress import Progress, progress
 from cranfield._settings import settings
 
@@ -51,7 +51,11 @@ def each(
 
 
 def in_threads(
-    function: Callable[[Argument], Result], arguments: Sequence[Argument], bar: Progress, *, threads: int | None = None
+    function: Callable[[Argument], Result],
+    arguments: Sequence[Argument],
+    bar: Progress | None = None,
+    *,
+    threads: int | None = None,
 ) -> list[Result]:
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
@@ -68,13 +72,15 @@ def in_threads(
     if threads == 1 or len(arguments) < 2:
         for argument in arguments:
             results.append(function(argument))
-            bar.advance()
+            if bar is not None:
+                bar.advance()
         return results
     with blas_threads(1), ThreadPoolExecutor(threads) as pool:
         try:
             for result in pool.map(function, arguments):
                 results.append(result)
-                bar.advance()
+                if bar is not None:
+                    bar.advance()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -144,9 +150,12 @@ def read_only(array: Array) -> Array:
     return view
 
 
-def kernels(operations: float) -> Any | None:
-    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
-    if operations < _WORTH_COMPILING:
+def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba.
+
+    With ``if_loaded``, also where numba is loaded already: for results that are the same without them, to the last bit.
+    """
+    if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
     try:
         from cranfield.recommenders import _kernels
@@ -163,18 +172,3 @@ def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
             f"{system} needs {needed / 2**30:.1f} GiB of memory for {why}, "
             f"and {free / 2**30:.1f} GiB are free; {remedy}"
         )
-
-
-def available_memory() -> float:
-    """Return the free memory of this machine in bytes; infinite where it cannot be known."""
-    try:
-        with open("/proc/meminfo") as lines:  # noqa: PTH123 - a kernel table, not a file
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return float(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")

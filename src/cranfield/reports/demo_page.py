@@ -10,6 +10,7 @@ from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield.measures import Scores
+from cranfield.measures.averaging import PLAIN
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
@@ -19,6 +20,7 @@ from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.audit import audit_section
+from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.explorer import explorer
 from cranfield.reports.sections.full_and_condensed import full_and_condensed
@@ -48,6 +50,8 @@ def demo_page(demo: Demo) -> str:
     true = dict(zip(demo.systems, demo.averages(TRUTH).tolist()))
     protocols = [_measured(demo, test) for test in (HELD_OUT, RANDOM_ITEMS)]
     explored = explore(demo.variants)
+    for test, comparison in demo.comparisons.items():
+        explored = explored.with_comparison(comparison, test, demo.scores[test], PLAIN)
     start = explored.find(**label_of(HELD_OUT, demo.scores[HELD_OUT], METRIC))
     published = demo.scores[HELD_OUT]
     sections = [
@@ -69,6 +73,7 @@ def demo_page(demo: Demo) -> str:
         ),
         explorer(explored, start, true),
         _audited(demo),
+        _without_popularity(demo),
         pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(demo.assessment),
@@ -152,6 +157,13 @@ def _audited(demo: Demo) -> Section:
         "can still be the worse system."
     )
     return replace(section, html=paragraphs([said]) + section.html)
+
+
+def _without_popularity(demo: Demo) -> Section:
+    """Return the order without popularity's advantage, and how near each protocol comes to the truth here."""
+    taus = ", ".join(f"{tau:.2f} under {name}" for name, tau in demo.protocol_taus().items())
+    said = f"Kendall's tau with the true order is {taus}. In another world it may be the other way round."
+    return bias_section(demo.bias, said)
 
 
 def _systems(demo: Demo) -> str:

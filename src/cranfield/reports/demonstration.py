@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield._numbers import percent_text
 from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit_runs
+from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
 from cranfield.data.simulate import World
@@ -53,7 +55,7 @@ _LENGTH = 50
 _SIZES, _SAMPLES = (1.0, 0.8, 0.6, 0.4, 0.2), 10
 _THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
 # How many of the first systems of the published table are audited, and what is opened: nothing is trained again.
-_AUDITED = 4
+_AUDITED = 3
 _OPENED: Mapping[str, list[Any]] = {
     "metrics": ["P", "nDCG", "AP"],
     "cutoff": [5, 10, 20, 50],
@@ -89,6 +91,8 @@ class Demo:
     audit
         Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages; of the first
         systems there and the truly best one.
+    bias
+        How much of the order on held-out ratings is popularity.
     """
 
     world: World
@@ -99,6 +103,7 @@ class Demo:
     assessment: Assessment
     variants: tuple[tuple[str, Scores], ...]
     audit: Audit
+    bias: Bias
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -122,6 +127,14 @@ class Demo:
         """Return, for each metric, Kendall's tau between its order on a test set and the true order by `METRIC`."""
         means, true = self.scores[test].average(), self.averages(TRUTH)
         return {metric: kendall_tau_b(means[:, m], true) for m, metric in enumerate(self.scores[test].metrics)}
+
+    def protocol_taus(self) -> dict[str, float]:
+        """Return Kendall's tau between the order under each protocol on held-out ratings and the true order."""
+        true = dict(zip(self.systems, self.averages(TRUTH)))
+        return {
+            name: kendall_tau_b(rows["mean"].to_numpy(), np.array([true[system] for system in rows["system"]]))
+            for (name,), rows in self.bias.orders.group_by("protocol", maintain_order=True)
+        }
 
     def claims(self, test: str) -> tuple[int, int, int]:
         """Return how many pairs there are, how many differ significantly, and in how many of these the worse leads."""
@@ -151,13 +164,16 @@ class Demo:
         first, best = published[0], truly[0]
         said = [
             f"The table everyone publishes, {METRIC} on {HELD_OUT}, has {first} first: "
-            f"in truth users like {true[first]:.1%} of what it recommends."
+            f"in truth users like {percent_text(true[first], ' %')} of what it recommends."
         ]
         if first == best:
-            said.append(f"It is the best system in truth as well; {truly[1]} comes next with {true[truly[1]]:.1%}.")
+            said.append(
+                f"It is the best system in truth as well; {truly[1]} comes next, with "
+                f"{percent_text(true[truly[1]], ' %')}."
+            )
         else:
             said.append(
-                f"Truly best is {best}, with {true[best]:.1%}; "
+                f"Truly best is {best}, with {percent_text(true[best], ' %')}; "
                 f"that table has it in place {published.index(best) + 1} of {len(truly)}."
             )
         measured, true_place = (order.index("popularity") + 1 for order in (published, truly))
@@ -285,7 +301,9 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
             advance()
     with stages("Auditing"):
         audit = _audit(runs, split.test, scores, seed)
-    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants), audit)
+    with stages("Taking popularity out"):
+        without = bias(runs=runs, test=split.test, train=split.train, metric=METRIC, threshold=_THRESHOLD, seed=seed)
+    return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants), audit, without)
 
 
 def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: int) -> Audit:

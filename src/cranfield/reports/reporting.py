@@ -13,7 +13,7 @@ from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
-from cranfield.measures import Averaging, Scores, Segments
+from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
 from cranfield.measures.averaging import AveragingOptions
 from cranfield.measures.scores import LEVEL
 from cranfield.reports.page import page
@@ -35,6 +35,7 @@ def report(
     other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
     audit: Audit | None = None,
+    predictions: PredictedRatings | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -64,6 +65,8 @@ def report(
         The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     audit
         Whether the winner survives other decisions, if it was audited; see `cranfield.audit`.
+    predictions
+        Predicted ratings beside true ones, if systems predict ratings; see `cranfield.examine_predictions`.
     title, lead
         The heading, and a line below it.
     data
@@ -83,8 +86,6 @@ def report(
     True
     """
     averaging = Averaging.of(average, **decisions)
-    if comparison is not None:
-        scores = scores.over_common_lists()
     reported = Reported(
         scores,
         comparison,
@@ -97,6 +98,7 @@ def report(
         data,
         other_lists,
         audit,
+        predictions,
     )
     if title == _TITLE and comparison is None and assessment is not None:
         title = _TITLE_OF_METRICS
@@ -116,6 +118,7 @@ def write_report(
     other_lists: Scores | None = None,
     segments: Sequence[Segments | SegmentComparison] = (),
     audit: Audit | None = None,
+    predictions: PredictedRatings | None = None,
     title: str = _TITLE,
     lead: str = "",
     data: str = "",
@@ -135,6 +138,7 @@ def write_report(
         other_lists=other_lists,
         segments=segments,
         audit=audit,
+        predictions=predictions,
         title=title,
         lead=lead,
         data=data,

@@ -12,7 +12,7 @@ from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
-from cranfield.measures import Averaging, Scores, Segments
+from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Reported:
     data: str = ""
     other_lists: Scores | None = None
     audit: Audit | None = None
+    predictions: PredictedRatings | None = None
 
 
 OnPage = Callable[[Reported], Section | None]

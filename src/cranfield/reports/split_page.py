@@ -1,4 +1,4 @@
-"""The page of a split that was examined: what was found, the counts side by side, and figures."""
+"""The page of a split check: findings, figures, and the counts side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, look, series, themed, tips
+from cranfield._phrases import listed
 from cranfield.data.moment import day
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.reports.page import page
@@ -19,27 +20,27 @@ from cranfield.splits.check_facts import gap_days
 from cranfield.splits.checking import SplitCheck, side_by_side
 
 _BINS = 40
-_TITLES = {"wrong": "Wrong", "attention": "To know of", "fine": "Fine"}
+_TITLES = {"wrong": "Wrong", "attention": "To note", "fine": "Fine"}
 
 
 def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
-    """Write the page of one or several splits that were examined."""
+    """Write the page of one or several split checks."""
     return write_page(path, split_page(checks))
 
 
 def split_page(checks: Sequence[SplitCheck]) -> str:
     """Return the page as HTML: a section for each split, and one with all of them side by side."""
     several = len(checks) > 1
-    sections = [
-        Section("counts", "Side by side" if several else "What was counted", side_by_side(checks).html()),
-        *(_section(number, check) for number, check in enumerate(checks, start=1)),
-    ]
+    counts = f'<div class="scroll" tabindex="0" role="region" aria-label="counts">{side_by_side(checks).html()}</div>'
     findings = pl.concat([check.frame() for check in checks])
-    sections.append(Section("files", "Files", downloads("findings"), tables={"findings": findings}))
-    wrong = sum(bool(check.wrong) for check in checks)
-    what = f"{len(checks)} splits" if several else "A split"
-    lead = f"{wrong} of {len(checks)} splits have something wrong." if wrong else "Nothing is wrong."
-    return page(f"{what}, examined", [*sections[1:-1], sections[0], sections[-1]], lead=lead)
+    sections = [
+        *(_section(number, check) for number, check in enumerate(checks, start=1)),
+        Section("counts", "Side by side" if several else "Counts", counts),
+        Section("files", "Files", downloads("findings"), tables={"findings": findings}),
+    ]
+    wrong = [check.name for check in checks if check.wrong]
+    lead = f"Something is wrong with {listed(wrong)}." if wrong else "Nothing is wrong."
+    return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=lead)
 
 
 def _section(number: int, check: SplitCheck) -> Section:
@@ -57,7 +58,7 @@ def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:
         yield "time", over_time, "Ratings of each part over time."
     gaps = gap_days(check.parts.get("profiles", check.parts["train"]), check.parts["test"])
     if gaps is not None and len(gaps):
-        caption = "Days from a user's last training rating to the first test rating; below 0 training knows the future."
+        caption = "Days from a user's last training rating to the first test rating; below 0, training is ahead of it."
         yield "gaps", _histogram(gaps, "days"), caption
     yield "ratings", _shares(check), "Share of each part's ratings by value."
     caption = "Ratings of a user in each part: 10 to 90 % of the users, the middle half, the median."

@@ -1,4 +1,4 @@
-"""Which ratings after a cut in time are judged by: whose, of which items, and how many of each user."""
+"""Which ratings after a cut in time are test ratings: of which users and items, and how many of each user."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._numbers import count_text
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.data.moment import day
@@ -65,6 +66,15 @@ class AfterCut:
         differing = {name: value for name, value in stated.items() if value != usual[name]}
         return differing if self.target == "all" else {**differing, "seed": self.seed}
 
+    @property
+    def wanted(self) -> str:
+        """The test ratings of a user, in words."""
+        if isinstance(self.target, int):
+            return f"each user's first {self.target} ratings"
+        return {"all": "all ratings", "random": "a random rating of each user"}.get(
+            self.target, f"each user's {self.target} rating"
+        )
+
     def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> Chosen:
         """Return which of the ratings after the cut are test ratings.
 
@@ -107,9 +117,9 @@ class AfterCut:
             return
         users = len(np.unique(ratings.users[after]))
         raise ImpossibleSplitError(
-            f"nothing is left to judge by after {day(cut)}: the ratings of all {users:,} users there are dropped, "
-            "since the users or the items have none before; keep them with new_users=keep and new_items=keep, or "
-            "choose a later cut"
+            f"no test rating is left after {day(cut)}: the ratings of the {count_text(users, 'user')} there are "
+            "dropped, because these users or the items have no earlier rating; keep them with new_users=keep and "
+            "new_items=keep, or choose a later cut"
         )
 
     def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
@@ -128,8 +138,8 @@ class AfterCut:
         some = int(np.count_nonzero(size))
         if short == some:
             raise ImpossibleSplitError(
-                f"target={self.target}: all {some:,} users with ratings after {day(cut)} have fewer than {self.target} "
-                f"of them; choose target={int(size.max())} or less, or an earlier cut"
+                f"target={self.target}: none of the {count_text(some, 'user')} with ratings after {day(cut)} has "
+                f"{self.target} of them; choose target={int(size.max())} or less, or an earlier cut"
             )
         test = kept.copy()
         test[kept] = chosen
@@ -171,15 +181,16 @@ class Chosen:
         ):
             if policy != "keep" and mask.any():
                 done = "dropped" if policy == "drop" else f"kept; show them apart with the segment cold_{what}"
+                number = len(np.unique(codes[mask]))
                 yield (
-                    f"{len(np.unique(codes[mask])):,} {what} have no rating before {day(self.cut)}; their "
-                    f"{np.count_nonzero(mask):,} ratings after it are {done}"
+                    f"{count_text(number, what[:-1])} {'has' if number == 1 else 'have'} no rating before "
+                    f"{day(self.cut)}; {count_text(int(np.count_nonzero(mask)), 'later rating')} of theirs: {done}"
                 )
         if self.rule.target != "all":
-            wanted = f"next {self.rule.target}" if isinstance(self.rule.target, int) else self.rule.target
-            yield (
-                f"the {wanted} of each user's ratings after {day(self.cut)} is judged by; "
-                f"{np.count_nonzero(self.kept & ~self.test):,} others are in no part"
-            )
+            others = count_text(int(np.count_nonzero(self.kept & ~self.test)), "other rating")
+            yield f"test part: {self.rule.wanted} from {day(self.cut)} on; {others} in no part"
         if self.short:
-            yield f"{self.short:,} users have fewer than {self.rule.target} ratings after {day(self.cut)}; all are used"
+            yield (
+                f"{count_text(self.short, 'user')} with fewer than {self.rule.target} ratings from {day(self.cut)} on; "
+                "all of these are test ratings"
+            )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
+from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.ratings import check_ratings
@@ -37,8 +38,8 @@ def timed(ratings: Ratings, method: str) -> NDArray[np.int64]:
     if ratings.times is None:
         users = int(np.count_nonzero(ratings.user_counts))
         raise ImpossibleSplitError(
-            f"{method} needs times, and the ratings of all {users:,} users have none; "
-            "name the column of times on reading, or choose a random split"
+            f"{method} needs times, and the ratings of the {count_text(users, 'user')} have none; "
+            "name the column of times when reading them, or choose a random split"
         )
     return ratings.times
 
@@ -125,8 +126,9 @@ def describe(
             users = np.count_nonzero(sum(ratings.user_counts for ratings in named.values()))
             spelled = ", ".join(f"{key}={value}" for key, value in step.settings.items() if value is not None)
             raise ImpossibleSplitError(
-                f"{step.action.removeprefix('split.')}({spelled}) leaves the {name} part empty ({total:,} ratings of "
-                f"{users:,} users in all); choose another size for it, or use more ratings"
+                f"{step.action.removeprefix('split.')}({spelled}) leaves the {name} part empty "
+                f"({count_text(total, 'rating')} of {count_text(int(users), 'user')} in all); choose another size for "
+                "it, or use more ratings"
             )
     optional = {"profiles": profiles, "validation": validation}
     sizes = {"train": len(train), **{name: None if part is None else len(part) for name, part in optional.items()}}
@@ -168,8 +170,8 @@ def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, int
         return effect, []
     affected = np.repeat(cold_user, test.user_counts) | cold_item[test.items]
     return effect, [
-        f"cold start: {users:,} users and {items:,} items of the test part have no training rating "
-        f"({np.count_nonzero(affected):,} test ratings, {np.mean(affected):.1%})"
+        f"cold start: {count_text(users, 'user')} and {count_text(items, 'item')} of the test part have no training "
+        f"rating ({count_text(int(np.count_nonzero(affected)), 'test rating')}, {np.mean(affected):.1%})"
     ]
 
 
@@ -184,6 +186,7 @@ def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, 
     older = float(np.mean(test.times < np.median(train.times)))
     effect = {"test_before_own_train": precede, "test_share_older_than_train_median": older}
     return effect, [
-        f"leakage in time: {precede:,} test ratings ({precede / len(test):.1%}) precede a training rating of the same "
-        f"user; {older:.1%} of the test ratings are older than the median training rating"
+        f"leakage in time: {count_text(precede, 'test rating')} ({precede / len(test):.1%}) "
+        f"{'precedes' if precede == 1 else 'precede'} a training rating of the same user; {older:.1%} of the test "
+        "ratings are older than the median training rating"
     ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._numbers import count_text
 from cranfield._rounding import nearest_count
 from cranfield.data import Ratings
 from cranfield.data.moment import day, seconds
@@ -86,27 +87,23 @@ def temporal(
     newest = times.max()
     if not times.min() < cut <= newest:
         raise ImpossibleSplitError(
-            f"a cut at {day(cut)} leaves one part empty: the {len(times):,} ratings of "
-            f"{np.count_nonzero(ratings.user_counts):,} users span {day(times.min())} to {day(newest)}; "
-            "choose another moment or share"
+            f"a cut at {day(cut)} leaves one part empty: the {count_text(len(times), 'rating')} of "
+            f"{count_text(int(np.count_nonzero(ratings.user_counts)), 'user')} span {day(times.min())} to "
+            f"{day(newest)}; choose another moment or share"
         )
     before = times < cut
     chosen = rule.choose(ratings, before, ~before, cut)
     parts = np.where(before, TRAIN, UNUSED)
     parts[chosen.test] = TEST
     effect: dict[str, Any] = {"cut": day(cut)}
+    notes = list(chosen.notes())
     if validation is not None:
-        inner = validation_cut(times[before], share)
-        oldest = times < inner
-        if oldest.any():
-            parts[before & ~oldest] = UNUSED
-            parts[rule.choose(ratings, oldest, before & ~oldest, inner).test] = VALIDATION
-        else:
-            parts[before] = VALIDATION
-        effect["validation_cut"] = day(inner)
+        inner_effect, inner_notes = set_newest_aside(parts, ratings, before, share, rule)
+        effect |= inner_effect
+        notes += inner_notes
     stated = at if train_share is not None or at == MOST_USERS else day(cut)
     settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
-    effect, notes = {**effect, **chosen.effect()}, list(chosen.notes())
+    effect |= chosen.effect()
     del chosen, before  # their masks are as long as the ratings
     return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
 
@@ -124,15 +121,33 @@ def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
     both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
     if not both.any():
         raise ImpossibleSplitError(
-            f"at=most_users: each of the {len(starts):,} users rated at one moment only, so no cut leaves a user "
-            "ratings on both sides; choose a date, or a random split"
+            f"at=most_users: each of the {count_text(len(starts), 'user')} rated at one moment only, so no cut has "
+            "ratings of a user on both sides; choose a date, or a random split"
         )
     return int(moments[np.flatnonzero(both == both.max())[-1]])
 
 
-def validation_cut(times: NDArray[np.int64], share: float) -> int:
-    """Return the moment from which on the newest ``share`` of training ratings lies."""
-    return _cut(times, 1 - share)
+def set_newest_aside(
+    parts: NDArray[np.uint8], ratings: Ratings, before: NDArray[np.bool_], share: float, rule: AfterCut
+) -> tuple[dict[str, Any], list[str]]:
+    """Move the newest ``share`` of the ratings ``before`` a cut to the validation part, by the rule of the test part.
+
+    Returned are what the record says of it, and the sentence that a reader should see.
+    """
+    times = timed(ratings, "temporal")
+    cut = _cut(times[before], 1 - share)
+    oldest = before & (times < cut)
+    if not oldest.any():
+        parts[before] = VALIDATION  # which leaves no training rating, and is refused
+        return {}, []
+    newest = before & ~oldest
+    validation = rule.choose(ratings, oldest, newest, cut).test
+    parts[newest] = UNUSED
+    parts[validation] = VALIDATION
+    unused = int(np.count_nonzero(newest & ~validation))
+    effect: dict[str, Any] = {"validation_cut": day(cut), **({"validation_unused": unused} if unused else {})}
+    note = f"validation part: {rule.wanted} from {day(cut)} on; {count_text(unused, 'other rating')} in no part"
+    return effect, [note] if unused else []
 
 
 def _cut(times: NDArray[np.int64], share: float) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
+from cranfield._numbers import count_text
 from cranfield._random import stream
 from cranfield._rounding import nearest_count
 from cranfield.data import Ratings
@@ -108,7 +109,9 @@ def leave_out(
             f"{too_short:,} of {np.count_nonzero(size):,} users have fewer than the {l + aside} ratings to leave out; "
             f"filter with min_ratings(user={l + aside + 1}), choose a smaller l, or keep them with short=train"
         )
-    notes = [f"{too_short:,} users have fewer than {l + aside} ratings, all kept in training"] if too_short else []
+    notes = (
+        [f"{count_text(too_short, 'user')} with fewer than {l + aside} ratings: all in training"] if too_short else []
+    )
     settings = {"l": l, "which": which, "short": short, "seed": seed, "validation": validation}
     return _cut(ratings, "leave_out", np.where(enough, l, 0), np.where(enough, aside, 0), settings, notes)
 
@@ -130,14 +133,14 @@ def _cut(
     untested = int(np.count_nonzero((size > 0) & (test == 0)))
     notes = list(notes or ())
     if untested and method == "per_user":
-        notes.append(f"{untested:,} users have too few ratings for a test rating at this ratio")
+        notes.append(f"{count_text(untested, 'user')} with too few ratings for a test rating at this ratio")
     effect: dict[str, Any] = {"users_without_test": untested}
     if times is not None:
         effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
         if effect["users_tied_at_cut"]:
             notes.append(
-                f"for {effect['users_tied_at_cut']:,} users the cut falls among ratings of the same second; "
-                "which of them are test was drawn at random"
+                f"for {count_text(effect['users_tied_at_cut'], 'user')} the cut falls among ratings of the same "
+                "second; which of these are test ratings was drawn at random"
             )
     return divide(ratings, parts, method, settings, effect=effect, notes=notes)
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._numbers import count_text
 from cranfield._phrases import listed
 from cranfield.data import Ratings
 from cranfield.data.moment import day
 from cranfield.splits._after_cut import AfterCut
-from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
-from cranfield.splits.by_time import validation_cut
+from cranfield.splits._parts import TEST, TRAIN, UNUSED, divide, some, timed, validation_share
+from cranfield.splits.by_time import set_newest_aside
 from cranfield.splits.methods import registry
 from cranfield.splits.split import Split
 
@@ -83,21 +84,21 @@ class Windows(Sequence[Split]):
             before &= times >= int(times.min()) + cut - self.cuts[0]
         if not before.any():
             raise ImpossibleSplitError(
-                f"window {window + 1} of rolling has no training rating: none lies in the "
-                f"{self.cuts[0] - int(times.min()):,} seconds before {day(cut)}; use train=grow, or fewer windows"
+                f"window {window + 1} of {len(self)} has no training rating: none of the "
+                f"{count_text(int(np.count_nonzero(self.ratings.user_counts)), 'user')} rated from "
+                f"{day(int(times.min()) + cut - self.cuts[0])} to {day(cut)}; use train=grow, or fewer windows"
             )
         chosen = self.rule.choose(self.ratings, before, after, cut)
         parts = np.where(before, TRAIN, UNUSED)
         parts[chosen.test] = TEST
         effect: dict[str, Any] = {"cut": day(cut), "until": day(cut + self.horizon), **chosen.effect()}
         effect["outside_window"] = int(np.count_nonzero(~before & ~after))
-        if self.settings["validation"] is not None:
-            inner = validation_cut(times[before], self.settings["validation"])
-            oldest = before & (times < inner)
-            parts[before & ~oldest] = UNUSED
-            parts[self.rule.choose(self.ratings, oldest, before & ~oldest, inner).test] = VALIDATION
-            effect["validation_cut"] = day(inner)
         notes = list(chosen.notes())
+        if self.settings["validation"] is not None:
+            share = self.settings["validation"]
+            inner_effect, inner_notes = set_newest_aside(parts, self.ratings, before, share, self.rule)
+            effect |= inner_effect
+            notes += inner_notes
         del chosen, before, after  # their masks are as long as the ratings
         named = {"fold": window, "folds": len(self)}
         return divide(self.ratings, parts, "rolling", self.settings, effect=effect, notes=notes, **named)
@@ -171,8 +172,9 @@ def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any
     if cuts[0] <= oldest:
         most = (newest - oldest) // length
         raise ImpossibleSplitError(
-            f"{len(cuts)} windows of {horizon} do not fit: the {len(times):,} ratings of {users:,} users span "
-            f"{day(oldest)} to {day(newest)}, and the first window must begin after that; "
+            f"{count_text(len(cuts), 'window')} of {horizon} {'does' if len(cuts) == 1 else 'do'} not fit: the "
+            f"{count_text(len(times), 'rating')} of {count_text(users, 'user')} span {day(oldest)} to {day(newest)}, "
+            "and the first window must begin after the first rating; "
             + (f"choose windows={most} at the most, or a shorter horizon" if most else "choose a shorter horizon")
         )
     counts = np.bincount(np.searchsorted(cuts, times, side="right"), minlength=len(cuts) + 1)[1:]
@@ -180,6 +182,7 @@ def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any
     if empty:
         shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
         raise ImpossibleSplitError(
-            f"{len(empty)} of {len(cuts)} windows have no test user: none of the {users:,} users rated in {shown}; "
+            f"{len(empty)} of {count_text(len(cuts), 'window')} have no test user: none of the "
+            f"{count_text(users, 'user')} rated in {shown}; "
             "choose a longer horizon, or fewer windows"
         )

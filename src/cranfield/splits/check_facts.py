@@ -36,7 +36,9 @@ def facts_of(parts: Parts, repeated: Mapping[str, int]) -> dict[str, Any]:
         "overlap": {f"{a} and {b}": _common(parts[a], parts[b]) for a, b in combinations(parts, 2)},
         "cold": _cold(train, test, inputs),
         "leakage": _leakage(train, test, inputs),
-        "validation_leakage": _leakage(train, parts["validation"], inputs) if "validation" in parts else None,
+        "validation_leakage": _validation_leakage(train, parts["validation"], test, inputs)
+        if "validation" in parts
+        else None,
         "gaps": _gaps(inputs, test),
         "shift": _shifts(train, test, inputs),
     }
@@ -100,6 +102,14 @@ def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] |
         "items_seen_later": int(np.count_nonzero(later)),
         "items_seen_later_items": len(np.unique(test.items[later])),
     }
+
+
+def _validation_leakage(train: Ratings, validation: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
+    """Count the same for the validation part, and how many test ratings are older than its newest."""
+    leakage = _leakage(train, validation, inputs)
+    if leakage is None or test.times is None or validation.times is None:
+        return None
+    return {**leakage, "test_before_it_ends": int(np.count_nonzero(test.times < int(validation.times.max())))}
 
 
 def _by_user(part: Ratings, reduce: Any) -> NDArray[np.int64]:

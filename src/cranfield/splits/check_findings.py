@@ -1,4 +1,4 @@
-"""What the counts about a split mean: sentences, each with whether something is wrong."""
+"""What the counts about a split mean, in sentences; each says whether something is wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cranfield._numbers import percent_text
+from cranfield._numbers import count_text, percent_text
 from cranfield.data.moment import day
 
 Level = Literal["wrong", "attention", "fine"]
@@ -63,8 +63,8 @@ def _overlap(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
         yield SplitFinding(
             "overlap",
             "wrong",
-            f"{number:,} (user, item) pairs are in {names} alike, {percent_text(number / smaller)} of the smaller "
-            "part: what is tested was learned.",
+            f"{count_text(number, '(user, item) pair')} {_are(number)} in both {names} "
+            f"({percent_text(number / smaller)} of the smaller part).",
         )
 
 
@@ -74,7 +74,8 @@ def _repeated(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
             yield SplitFinding(
                 "repeated pairs",
                 "wrong",
-                f"{number:,} rows of the {name} part repeat a (user, item) pair of the same part; decide which counts.",
+                f"{count_text(number, 'row')} of the {name} part {'repeats' if number == 1 else 'repeat'} a "
+                "(user, item) pair of that part; decide which row counts.",
             )
 
 
@@ -82,71 +83,100 @@ def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[SplitFindin
     leakage, test = facts["leakage"], facts["parts"]["test"]
     if leakage is None:
         level: Level = "attention" if promise == "any" else "wrong"
-        yield SplitFinding("leakage", level, "The parts have no times, so nothing can be said about leakage in time.")
+        yield SplitFinding("leakage", level, "The parts have no times, so leakage in time cannot be checked.")
         return
-    if leakage["own"]:
-        yield SplitFinding(
-            "leakage",
-            "attention" if promise == "any" else "wrong",
-            f"{leakage['own']:,} test ratings ({percent_text(leakage['own'] / test['ratings'])}) of "
-            f"{leakage['own_users']:,} users precede a training rating of the same user.",
-        )
+    yield from _own(leakage, "test", test["ratings"], promise)
     if leakage["before_training_ends"]:
-        train = facts["parts"]["train"]
+        older, newer = leakage["before_training_ends"], leakage["training_after_test_begins"]
         yield SplitFinding(
             "leakage",
             "wrong" if promise == "global" else "attention",
-            f"{leakage['before_training_ends']:,} test ratings "
-            f"({percent_text(leakage['before_training_ends'] / test['ratings'])}) are older than the newest training "
-            f"rating, and {leakage['training_after_test_begins']:,} training ratings "
-            f"({percent_text(leakage['training_after_test_begins'] / train['ratings'])}) newer than the oldest test "
-            f"rating, of {day(test['oldest'])}: training knows the future of others.",
+            f"{_share(older, 'test rating', test['ratings'])} {_are(older)} older than the newest training rating, and "
+            f"{_share(newer, 'training rating', facts['parts']['train']['ratings'])} newer than the oldest test rating "
+            f"({day(test['oldest'])}): training contains the future of other users.",
         )
     else:
         yield SplitFinding(
-            "leakage", "fine", f"No test rating is older than any training rating; the cut is at {day(test['oldest'])}."
+            "leakage",
+            "fine",
+            f"No test rating is older than any training rating; the test part begins at {day(test['oldest'])}.",
         )
     if leakage["items_seen_later"]:
         yield SplitFinding(
             "leakage",
             "wrong" if promise == "global" else "attention",
-            f"{leakage['items_seen_later']:,} test ratings are of {leakage['items_seen_later_items']:,} items whose "
-            "first training rating is newer: at that time nobody could have known them from training.",
+            f"{count_text(leakage['items_seen_later'], 'test rating')} of "
+            f"{count_text(leakage['items_seen_later_items'], 'item')} came before the item's first training rating: at "
+            "that time, training held nothing about the item.",
+        )
+
+
+def _own(leakage: Mapping[str, Any], part: str, ratings: int, promise: Promise) -> Iterator[SplitFinding]:
+    """Say how many ratings of a part are older than training ratings of the same user."""
+    if leakage["own"]:
+        yield SplitFinding(
+            "leakage",
+            "attention" if promise == "any" else "wrong",
+            f"{_share(leakage['own'], f'{part} rating', ratings)} of {count_text(leakage['own_users'], 'user')} "
+            f"{_are(leakage['own'])} older than a training rating of the same user.",
         )
 
 
 def _validation_leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[SplitFinding]:
     leakage = facts["validation_leakage"]
-    if leakage is None or not leakage["own"]:
+    if leakage is None:
         return
-    yield SplitFinding(
-        "leakage",
-        "attention" if promise == "any" else "wrong",
-        f"{leakage['own']:,} validation ratings of {leakage['own_users']:,} users precede a training rating of the "
-        "same user.",
-    )
+    validation, test = facts["parts"]["validation"], facts["parts"]["test"]
+    yield from _own(leakage, "validation", validation["ratings"], promise)
+    # Only a split along the global timeline keeps the other two apart.
+    if promise != "global":
+        return
+    if leakage["before_training_ends"]:
+        number = leakage["before_training_ends"]
+        yield SplitFinding(
+            "leakage",
+            "wrong",
+            f"{_share(number, 'validation rating', validation['ratings'])} {_are(number)} older than the newest "
+            "training rating.",
+        )
+    if leakage["test_before_it_ends"]:
+        number = leakage["test_before_it_ends"]
+        yield SplitFinding(
+            "leakage",
+            "wrong",
+            f"{_share(number, 'test rating', test['ratings'])} {_are(number)} older than the newest validation rating: "
+            "hyper-parameters are chosen with knowledge of the future.",
+        )
+
+
+def _share(number: int, thing: str, of: int) -> str:
+    return f"{count_text(number, thing)} ({percent_text(number / of)})"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _cold(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     cold, test = facts["cold"], facts["parts"]["test"]
     if not cold["users"] and not cold["items"]:
-        yield SplitFinding("cold start", "fine", "All users and items of the test part are known from training.")
+        yield SplitFinding("cold start", "fine", "All users and items of the test part have training ratings.")
         return
     nobody = cold["users"] == test["users"]
     yield SplitFinding(
         "cold start",
         "wrong" if nobody else "attention",
-        f"{cold['users']:,} of {test['users']:,} users and {cold['items']:,} of {test['items']:,} items of the test "
-        f"part have no training rating ({cold['ratings']:,} test ratings, "
-        f"{percent_text(cold['ratings'] / test['ratings'])})"
-        + ("; no user is known, so the ids may not be the same in both parts." if nobody else "."),
+        f"{cold['users']:,} of {count_text(test['users'], 'user')} and {cold['items']:,} of "
+        f"{count_text(test['items'], 'item')} of the test part have no training rating "
+        f"({count_text(cold['ratings'], 'test rating')}, {percent_text(cold['ratings'] / test['ratings'])})"
+        + ("; no test user is known, so the parts may write the ids differently." if nobody else "."),
     )
 
 
 _WORDS = {
     "ratings": ("ratings", "the mean rating"),
-    "popularity": ("popularity of items", "the mean number of training ratings of the item"),
-    "activity": ("activity of users", "the mean number of training ratings of the user"),
+    "popularity": ("item popularity", "the mean number of training ratings of the rated item"),
+    "activity": ("user activity", "the mean number of training ratings of the user"),
 }
 
 
@@ -157,7 +187,7 @@ def _shift(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
         yield SplitFinding(
             f"shift of {what}",
             "fine" if size == "small" else "attention",
-            f"The shift of {what} between training and test is {size} (Kolmogorov's D = {change['D']:.3f}, "
+            f"The shift of {what} from training to test is {size} (Kolmogorov's D = {change['D']:.3f}, "
             f"p = {change['p']:.3g}): {of_what} goes from {change['train']:,.4g} to {change['test']:,.4g} "
             f"(d = {change['d']:+.2f}).",
         )
@@ -167,46 +197,59 @@ def _gaps(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     gaps = facts["gaps"]
     if gaps is None:
         return
-    days = gaps["days"]
+    days = {name: decimals_text(value) for name, value in gaps["days"].items()}
     yield SplitFinding(
         "gaps",
         "fine",
-        f"From a user's last training rating to the first test rating there are {days['median']:,.1f} days in the "
-        f"median, {days['q1']:,.1f} to {days['q3']:,.1f} for the middle half and {days['max']:,.1f} at the most; for "
-        f"{gaps['negative']:,} of {gaps['users']:,} users the test begins earlier.",
+        f"From a user's last training rating to the first test rating: {days['median']} days (median), {days['q1']} to "
+        f"{days['q3']} for the middle half, at most {days['max']}; for {gaps['negative']:,} of "
+        f"{count_text(gaps['users'], 'user')} the test part begins before training ends.",
     )
 
 
+def decimals_text(days: float) -> str:
+    """Return days with one decimal, and never minus nothing.
+
+    Examples
+    --------
+    >>> decimals_text(-0.01), decimals_text(1234.56)
+    ('0.0', '1,234.6')
+    """
+    return f"{round(days, 1) + 0.0:,.1f}"
+
+
 def _profiles(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
-    for name in facts["parts"]:
-        part = facts["parts"][name]
+    for name, part in facts["parts"].items():
         sizes = part["profiles"]
         if sizes is not None:
             yield SplitFinding(
                 "profiles",
                 "fine",
-                f"The {name} part has {part['ratings']:,} ratings of {part['users']:,} users and {part['items']:,} "
-                f"items: {sizes['median']:,.0f} of a user in the median, {sizes['min']:,.0f} to {sizes['max']:,.0f}.",
+                f"The {name} part has {count_text(part['ratings'], 'rating')} of {count_text(part['users'], 'user')} "
+                f"and {count_text(part['items'], 'item')}: {sizes['median']:,.0f} per user (median), from "
+                f"{sizes['min']:,.0f} to {sizes['max']:,.0f}.",
             )
 
 
 def _answers(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
-    """Say what the split can and cannot answer."""
+    """Say what the split can and cannot show."""
     parts, leakage, cold = facts["parts"], facts["leakage"], facts["cold"]
-    can: list[str] = []
-    cannot: list[str] = []
+    test = parts["test"]
+    questions: list[tuple[str, bool]] = []
     if leakage is not None:
-        clean = not leakage["before_training_ends"]
-        (can if clean else cannot).append("how systems would have done at a moment in time, knowing only the past")
-    (can if cold["users"] < parts["test"]["users"] else cannot).append("how well users with known ratings are served")
-    (can if cold["users"] else cannot).append("what new users are recommended")
-    (can if cold["items"] else cannot).append("whether new items are found")
-    if parts["test"]["profiles"] is not None:
-        several = parts["test"]["profiles"]["median"] > 1
-        (can if several else cannot).append("how several liked items of a user are ranked among each other")
-    choosing = "how to choose hyper-parameters without looking at the test part"
-    (can if "validation" in parts else cannot).append(choosing)
-    if can:
-        yield SplitFinding("answers", "fine", f"It can answer {'; '.join(can)}.")
-    if cannot:
-        yield SplitFinding("answers", "fine", f"It cannot answer {'; '.join(cannot)}.")
+        past = "how systems would have done at a moment in time, knowing only the past"
+        questions.append((past, not leakage["before_training_ends"]))
+    if "profiles" in parts:
+        questions.append(("how well users who are not in training are served from a part of their profile", True))
+    else:
+        known = test["users"] - cold["users"]
+        questions.append((f"how well users with training ratings are served ({known:,} in the test part)", known > 0))
+        questions.append((f"what new users are recommended ({cold['users']:,} in the test part)", cold["users"] > 0))
+    questions.append((f"whether new items are found ({cold['items']:,} in the test part)", cold["items"] > 0))
+    if test["profiles"] is not None:
+        questions.append(("how several test items of a user are ranked", test["profiles"]["median"] > 1))
+    questions.append(("how to choose hyper-parameters without looking at the test part", "validation" in parts))
+    for verb, answered in (("can", True), ("cannot", False)):
+        about = [question for question, is_answered in questions if is_answered == answered]
+        if about:
+            yield SplitFinding("answers", "fine", f"It {verb} show {'; '.join(about)}.")

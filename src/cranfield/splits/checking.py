@@ -1,4 +1,4 @@
-"""A split that somebody made, examined, whatever tool made it."""
+"""Checking a split, whatever tool made it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import polars as pl
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._numbers import percent_text
+from cranfield._numbers import count_text, percent_text
+from cranfield._record import Step
 from cranfield._shown import shown
 from cranfield._table import Table
 from cranfield.data import Ratings, read
@@ -21,7 +22,7 @@ from cranfield.data.moment import day
 from cranfield.data.together import over_one_vocabulary
 from cranfield.data.writing import FORMATS
 from cranfield.splits.check_facts import facts_of
-from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, findings_of
+from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of
 from cranfield.splits.files import RECORD
 from cranfield.splits.split import Split
 
@@ -33,7 +34,7 @@ _BY_USER = ("per_user", "leave_out", "strong_generalisation")
 
 @dataclass(frozen=True, eq=False)
 class SplitCheck:
-    """What was found out about a split; made by `check_split`.
+    """The result of checking a split; made by `check_split`.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class SplitCheck:
     promise
         What the split promises about time: ``any`` (nothing), ``user`` or ``global``.
     facts
-        All that was counted.
+        All counts.
     findings
-        What it means, the most serious first.
+        What they mean, the most serious first.
     """
 
     name: str
@@ -57,16 +58,17 @@ class SplitCheck:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """The sentences about what is wrong; empty if nothing is."""
+        """The sentences about what is wrong; empty if nothing is wrong."""
         return tuple(finding.sentence for finding in self.findings if finding.level == "wrong")
 
     def sentences(self) -> list[str]:
-        """Return the verdict, and then what was found, the most serious first."""
+        """Return the verdict and then the findings, the most serious first."""
         wrong, attention = (
             sum(finding.level == level for finding in self.findings) for level in ("wrong", "attention")
         )
-        verdict = f"{wrong} thing{'' if wrong == 1 else 's'} wrong" if wrong else "nothing wrong"
-        return [f"{self.name}: {verdict}, {attention} to know of.", *(finding.sentence for finding in self.findings)]
+        verdict = f"{count_text(wrong, 'thing')} wrong" if wrong else "nothing wrong"
+        first = f"{self.name}: {verdict}, {count_text(attention, 'thing')} to note."
+        return [first, *(finding.sentence for finding in self.findings)]
 
     def frame(self) -> pl.DataFrame:
         """Return the findings: one row each, with columns split, about, level and sentence."""
@@ -109,12 +111,12 @@ def check_split(
     name: str | None = None,
     **reading: Any,
 ) -> SplitCheck:
-    """Examine a split, whatever tool made it.
+    """Check a split, whatever tool made it.
 
-    It looks at overlap between the parts and repeated pairs in them; leakage in time, for each user and globally, and
-    items first seen later; users and items without training ratings; shifts of ratings, popularity and activity
-    between training and test, with their sizes; the time from a user's last training rating to the first test rating;
-    the sizes of the profiles; and says what the split can and cannot answer.
+    The check covers overlap between the parts and repeated pairs in them; leakage in time, per user and globally, and
+    items first seen later; users and items without training ratings; shifts of ratings, popularity and activity from
+    training to test, with their sizes; the time from a user's last training rating to the first test rating; and the
+    sizes of the profiles. It says what the split can and cannot show.
 
     Parameters
     ----------
@@ -124,9 +126,10 @@ def check_split(
     test, validation
         The other parts, where ``train`` is the training part.
     promise
-        What the split promises about time: nothing (``"any"``), that no test rating precedes a training rating of the
-        same user (``"user"``), or of anybody (``"global"``). What breaks the promise is wrong; other leakage is to know
-        of. By default as the record of the split says, and ``"user"`` where there is none and the parts have times.
+        What the split promises about time: nothing (``"any"``), that no test rating is older than a training rating of
+        the same user (``"user"``), or of anybody (``"global"``). What breaks the promise is wrong; other leakage is
+        reported as a thing to note. The default is what the record of the split says; without a record it is
+        ``"user"``, or ``"any"`` if the parts have no times.
     name
         What to call the split.
     reading
@@ -138,8 +141,8 @@ def check_split(
     >>> test = Ratings.of(["ann", "bob"], ["z", "x"], times=[3, 4])
     >>> for sentence in check_split(train, test).wrong:
     ...     print(sentence)
-    1 (user, item) pairs are in train and test alike, 50.0% of the smaller part: what is tested was learned.
-    1 test ratings (50.0%) of 1 users precede a training rating of the same user.
+    1 (user, item) pair is in both train and test (50.0% of the smaller part).
+    1 test rating (50.0%) of 1 user is older than a training rating of the same user.
     """
     if promise is not None:
         check.one_of("promise", promise, PROMISES)
@@ -163,7 +166,7 @@ def split_folders(folder: str | Path) -> list[Path]:
 
 
 def side_by_side(checks: Sequence[SplitCheck]) -> Table:
-    """Return what was counted about splits as one table, one column per split."""
+    """Return the counts of several splits as one table, one column per split."""
     rows = [[label, *(_cell(check, place) for check in checks)] for place, label in enumerate(_rows(checks[0]))]
     return Table(["", *(check.name for check in checks)], rows)
 
@@ -175,23 +178,39 @@ def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading:
         folds = [path.name for path in split_folders(folder) if path != folder]
         remedy = f"give one of its folds, such as {folds[0]}" if folds else "give another folder, or the files"
         raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
-    return _of_parts(files, promise or _recorded(folder), name or folder.name, reading)
+    return _of_parts(files, promise or _recorded_promise(folder), name or folder.name, reading)
 
 
 def _file_of(folder: Path, part: str) -> Path | None:
-    files = [folder / f"{part}.{ending}" for ending in (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")]
-    return next((file for file in files if file.is_file()), None)
+    """Return the file of a part; another tool may call the validation part otherwise."""
+    names = ("validation", "valid", "val", "dev") if part == "validation" else (part,)
+    endings = (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")
+    files = [file for name in names for ending in endings if (file := folder / f"{name}.{ending}").is_file()]
+    if len(files) > 1:
+        raise InputError(
+            f"{files[0].name} and {files[1].name} are both there, and only one can be the {part} part",
+            source=str(folder),
+            remedy="give the files themselves",
+        )
+    return files[0] if files else None
 
 
-def _recorded(folder: Path) -> Promise | None:
-    """Return what the record of a split promises about time; None without a record."""
+def recorded_steps(folder: Path) -> tuple[Step, ...]:
+    """Return how a split was made that `write` wrote to a folder: the steps before it, and its own; none if unknown."""
     for home in (folder, folder.parent):
         try:
-            step = json.loads((home / RECORD).read_text(encoding="utf-8"))["splits"][0]["split"]
-            return _promise(step["action"].removeprefix("split."), step["settings"])
-        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+            record = json.loads((home / RECORD).read_text(encoding="utf-8"))
+            steps = [*record["data"]["history"], record["splits"][0]["split"]]
+            return tuple(Step(step["action"], step["settings"], step["effect"]) for step in steps)
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
             continue
-    return None
+    return ()
+
+
+def _recorded_promise(folder: Path) -> Promise | None:
+    """Return what the record of a split promises about time; None without a record."""
+    steps = recorded_steps(folder)
+    return _promise(str(steps[-1].action).removeprefix("split."), steps[-1].settings) if steps else None
 
 
 def _promise(method: str, settings: Mapping[str, Any]) -> Promise:
@@ -247,7 +266,7 @@ def _cell(check: SplitCheck, place: int) -> str:
 
 
 def _counted(check: SplitCheck) -> list[tuple[str, str]]:
-    """Return the counts that people compare splits by, each with its label."""
+    """Return the counts of the table, each with its label."""
     facts, none = check.facts, "–"
     parts, leakage, cold, gaps = facts["parts"], facts["leakage"], facts["cold"], facts["gaps"]
     test = parts["test"]
@@ -267,7 +286,7 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     rows.append(("users without training", f"{cold['users']:,}"))
     rows.append(("items without training", f"{cold['items']:,}"))
     rows += [(f"shift of {name}, D", f"{facts['shift'][name]['D']:.3f}") for name in facts["shift"]]
-    rows.append(("median gap in days", none if gaps is None else f"{gaps['days']['median']:,.1f}"))
+    rows.append(("median gap in days", none if gaps is None else decimals_text(gaps["days"]["median"])))
     rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
     rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
     return rows

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
+from cranfield._numbers import count_text
 from cranfield._random import stream
 from cranfield._rounding import nearest_count
 from cranfield.data import Ratings
@@ -175,7 +176,8 @@ def strong_generalisation(
 
 def _given(given: Any) -> tuple[bool, Any]:
     """Return whether the input is a share of a profile, and the share or the number of ratings."""
-    for is_share, checked in ((True, check.share), (False, check.whole)):
+    # 1.0 would be all of a profile, and not one rating.
+    for is_share, checked in ((True, check.share), (False, check.whole))[: 1 if isinstance(given, float) else 2]:
         try:
             return is_share, checked("given", given)
         except SettingError:
@@ -233,9 +235,9 @@ class _Drawing:
         others = int(nearest_count(validation, rated - wanted))
         if wanted + others > len(enough):
             raise ImpossibleSplitError(
-                f"{self.method} is to hold out {wanted + others:,} of {rated:,} {self.kind}, and "
-                f"{rated - len(enough):,} of them have only {self.left:,} ratings or fewer, which leaves none to test; "
-                "filter with min_ratings, hold out a smaller share, or keep fewer of their ratings"
+                f"{self.method} cannot hold out {wanted + others:,} of {rated:,} {self.kind}: {rated - len(enough):,} "
+                f"of them have {count_text(self.left, 'rating')} or fewer, which leaves none for the test part; filter "
+                "with min_ratings, hold out a smaller share, or keep fewer of their ratings"
             )
         keys = self.stream("drawn").random(len(counts))[enough]
         order = enough[np.argsort(keys, kind="stable")]

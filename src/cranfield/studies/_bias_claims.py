@@ -13,8 +13,6 @@ from cranfield.studies._bias_work import (
     AR,
     BOUNDED,
     BPREF,
-    FIGURE_2,
-    FIGURE_8,
     HEAD,
     INFAP,
     KNN,
@@ -29,7 +27,6 @@ from cranfield.studies._bias_work import (
     RECALL,
     SVD,
     SYSTEMS,
-    TI,
     U1R,
     UAR,
     WRMF,
@@ -44,8 +41,6 @@ LEFT = 0.25
 """Popularity is at random if it keeps less than this share of its lead over random in 1R."""
 ALIKE = 0.6
 """Two orders of the systems are alike if tau is at least this."""
-_T_OF_4 = 2.776
-"""Student's t with four degrees of freedom leaves 5 % beyond this on both sides."""
 _LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
 
 
@@ -55,7 +50,8 @@ def claims_of(panel: BiasNumbers) -> list[Finding]:
     groups += [_of_positive_ratings] if panel.of.positive else [_of_skewness, _of_incomplete_judgments]
     groups += [_of_bounds]
     groups += [_of_thresholds] if panel.of.work.other is not None else []
-    return [finding_over_splits(saying) for group in groups for saying in group(panel)]
+    with np.errstate(invalid="ignore", divide="ignore"):  # what has no value cannot be told
+        return [finding_over_splits(saying) for group in groups for saying in group(panel)]
 
 
 def _of_density(panel: BiasNumbers) -> list[Saying]:
@@ -87,6 +83,8 @@ def _of_density(panel: BiasNumbers) -> list[Saying]:
 
 
 def _of_size(panel: BiasNumbers) -> list[Saying]:
+    if panel.rows("size").is_empty():  # there are fewer test items than targets
+        return []
     products = {}
     for system in SYSTEMS:
         sizes, precision = panel.curve("size", "1R", PRECISION, system)
@@ -141,14 +139,15 @@ def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
     """Say what the paper says of data in which every rating is positive."""
     lead = _lead(panel, U1R)
     error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
-    others = np.max([panel.design(TI, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
+    plain = panel.of.work.plain
+    others = np.max([panel.design(plain, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
     return [
         Saying("Where all ratings are positive, popularity drops to random in U1R within sampling error", "6.2",
-               np.array([_T_OF_4 * error - abs(lead.mean())]),
+               np.array([_t_of_95(len(lead) - 1) * error - abs(lead.mean())]),
                f"popularity less random {lead.mean():+.5f}, standard error over splits {error:.5f}; "
                + _scores(panel, U1R)),
         Saying("bpref of random is high where nothing is negative: above kNN and MF", "Figure 9",
-               panel.design(TI, BPREF, RANDOM) - others, _scores(panel, TI, BPREF)),
+               panel.design(plain, BPREF, RANDOM) - others, _scores(panel, plain, BPREF)),
     ]  # fmt: skip
 
 
@@ -182,33 +181,35 @@ def _of_skewness(panel: BiasNumbers) -> list[Saying]:
 
 
 def _of_incomplete_judgments(panel: BiasNumbers) -> list[Saying]:
+    plain = panel.of.work.plain
     return [
         Saying(f"{metric} drags pLSA down with popularity: both are below another system", "Figure 9",
-               np.minimum(-_first(panel, TI, metric, PLSA), -_first(panel, TI, metric, POPULARITY)),
-               f"{_scores(panel, TI, metric)}; {_scores(panel, TI)}")
+               np.minimum(-_first(panel, plain, metric, PLSA), -_first(panel, plain, metric, POPULARITY)),
+               f"{_scores(panel, plain, metric)}; {_scores(panel, plain)}")
         for metric in (BPREF, INFAP)
     ]  # fmt: skip
 
 
 def _of_bounds(panel: BiasNumbers) -> list[Saying]:
     widths = {}
-    for part in ("size", "density"):
+    parts = [part for part in ("size", "density") if not panel.rows(f"bounds-{part}").is_empty()]
+    for part in parts:
         for system in BOUNDED:
             places, lower = panel.curve(f"bounds-{part}", "lower", PRECISION, system)
             _, upper = panel.curve(f"bounds-{part}", "upper", PRECISION, system)
             widths[part, system] = (places, upper - lower)
+    first, last = {"size": 0, "density": -1}, {"size": -1, "density": 0}
     closer = {
-        "size": np.min([widths["size", system][1][:, 0] - widths["size", system][1][:, -1] for system in BOUNDED],
-                       axis=0),
-        "density": np.min([widths["density", system][1][:, -1] - widths["density", system][1][:, 0]
-                           for system in BOUNDED], axis=0),
+        part: np.min([widths[part, system][1][:, first[part]] - widths[part, system][1][:, last[part]]
+                      for system in BOUNDED], axis=0)
+        for part in parts
     }  # fmt: skip
     names = {"size": "as |T_u| grows", "density": "as test ratings are removed"}
     return [
         Saying(f"The bounds of 1R precision close {names[part]}", "Figure 3", closer[part],
                "upper less lower: " + "; ".join(
                    f"{system} {_points(widths[part, system][0], widths[part, system][1])}" for system in BOUNDED))
-        for part in ("size", "density")
+        for part in parts
     ]  # fmt: skip
 
 
@@ -216,7 +217,7 @@ def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
     work = panel.of.work
     assert work.other is not None
     taus = {}
-    for design in dict.fromkeys((*FIGURE_2, *FIGURE_8)):
+    for design in work.designs:
         here, other = (
             np.array([panel.design(design, PRECISION, system, at) for system in SYSTEMS])
             for at in (work.threshold, work.other)
@@ -249,6 +250,13 @@ def _explained(x: Floats, values: Floats) -> Floats:
 def _fall(values: Floats) -> Floats:
     """Return which share of its value at the last place a curve has lost at the first."""
     return np.asarray(1 - values[:, 0] / values[:, -1])
+
+
+def _t_of_95(freedom: int) -> float:
+    """Return what Student's t exceeds in 5 % of cases, on both sides together."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975)) if freedom > 0 else np.nan
 
 
 def _each(values: dict[str, Floats]) -> str:

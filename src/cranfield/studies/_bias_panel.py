@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,13 +12,16 @@ from cranfield import _checks
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield.data import Ratings, celma, describe
 from cranfield.data.filters import min_ratings, positives
-from cranfield.splits import uniform_test
+from cranfield.splits import Split, predefined, uniform_test
 from cranfield.studies._bias_work import EPSILON, GROUPS, SIGMA, BiasWork
 
 MOVIELENS, HETREC, LASTFM = "MovieLens 1M", "HetRec 2011 Last.fm", "Last.fm (lastfm-1k)"
 ABSENT = "Last.fm (lastfm-1k), the paper's own extract of nearly 1,000 listeners"
 THRESHOLD = 5.0
 TARGETS = 100
+
+
+Given = TypeVar("Given", bound=Ratings | Split)
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,15 @@ class KnownRatings:
     size: tuple[int, int, int]
     threshold: float
     play_counts: bool
+    drawn: int | None = None
 
 
 KNOWN = {
     MOVIELENS: KnownRatings((6040, 3706, 1_000_209), 5.0, False),
     HETREC: KnownRatings((1892, 17_632, 92_834), 3.0, True),
 }
+DIVIDED = {"lastfm-1k-temporal": (LASTFM, KnownRatings((0, 0, 0), 3.0, True, drawn=2_500))}
+"""What comes divided is recognised by its name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +50,6 @@ class Prepared:
     ----------
     name
         Its name.
-    given
-        The ratings as they came.
     known
         Which of the known datasets it is; None if none.
     work
@@ -58,7 +63,6 @@ class Prepared:
     """
 
     name: str
-    given: Ratings
     known: str | None
     work: BiasWork
     dropped: int
@@ -68,7 +72,7 @@ class Prepared:
 
 def prepared(
     name: str,
-    data: Ratings,
+    data: Ratings | Split,
     *,
     threshold: float | None,
     play_counts: bool | None,
@@ -79,19 +83,18 @@ def prepared(
     """Return a set of ratings as the study uses it.
 
     Play counts of at least the threshold are positive and kept, the others are dropped; what remains is graded from 1
-    to 5 as Celma and Herrera (2008) do, so that every rating is positive.
+    to 5 as Celma and Herrera (2008) do, so that every rating is positive. A split stays as it is divided.
     """
-    size = describe(data)
-    known = next(
-        (title for title, entry in KNOWN.items() if entry.size == (size.users, size.items, size.ratings)), None
-    )
-    usual = KNOWN[known] if known is not None else KnownRatings((0, 0, 0), THRESHOLD, False)
+    known, usual = _recognised(data)
+    parts = list(data) if isinstance(data, Split) else [data]
     at = usual.threshold if threshold is None else threshold
-    if data.values.max() < at:
-        raise SettingError(f"no rating reaches threshold={at:g}, the highest is {data.values.max():g}; lower it")
-    ratings = data
+    highest = min(float(part.values.max()) for part in parts)
+    if highest < at:
+        raise SettingError(f"no rating reaches threshold={at:g}, the highest is {highest:g}; lower it")
     if usual.play_counts if play_counts is None else play_counts:
-        ratings, at = celma(positives(data, threshold=at)), 1.0
+        parts, at = [celma(positives(part, threshold=at)) for part in parts], 1.0
+    divided = predefined(*parts, overlap="train") if len(parts) == 2 else None
+    ratings = parts[0] if divided is None else together(divided)
     uniform, dropped = _with_solution(ratings)
     effect = uniform_test(uniform, sigma=SIGMA, epsilon=EPSILON, seed=seed).step.effect
     chosen = int(effect["zeta"])
@@ -106,9 +109,32 @@ def prepared(
         targets=wanted,
         nonrelevant=chosen // 100 * 100 if chosen >= 100 else chosen,
         seed=seed,
+        divided=divided,
+        drawn=None if divided is None else usual.drawn,
     )
     uniform_sizes = {key: int(effect[key]) for key in ("zeta", "eta")}
-    return Prepared(name, data, known, work, dropped, bool(ratings.values.min() >= at), uniform_sizes)
+    return Prepared(name, known, work, dropped, bool(ratings.values.min() >= at), uniform_sizes)
+
+
+def _recognised(data: Ratings | Split) -> tuple[str | None, KnownRatings]:
+    """Return which dataset it is and what the paper does with it; None and the usual for others."""
+    usual = KnownRatings((0, 0, 0), THRESHOLD, False)
+    if isinstance(data, Split):
+        return DIVIDED.get(name_of(data), (None, usual))
+    size = describe(data)
+    sizes = {entry.size: title for title, entry in KNOWN.items()}
+    title = sizes.get((size.users, size.items, size.ratings))
+    return title, usual if title is None else KNOWN[title]
+
+
+def together(split: Split) -> Ratings:
+    """Return the ratings of both parts of a split, over its vocabularies."""
+    return Ratings.from_codes(
+        split.train.user_ids,
+        split.train.item_ids,
+        *(np.concatenate([getattr(part, column) for part in split]) for column in ("users", "items", "values")),
+        name=split.train.name,
+    )
 
 
 def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
@@ -144,10 +170,17 @@ def _other(ratings: Ratings, threshold: float) -> float | None:
     return float(lower[-1]) if len(lower) > 1 else None
 
 
-def numbered(data: Sequence[Ratings]) -> dict[str, Ratings]:
+def name_of(data: Ratings | Split) -> str:
+    """Return the name of a set of ratings, that of the training part without saying so where they come divided."""
+    if isinstance(data, Split):
+        return (data.train.name or "the ratings").removesuffix(" (train)")
+    return data.name or "the ratings"
+
+
+def numbered(data: Sequence[Given]) -> dict[str, Given]:
     """Return the ratings by name, numbered where names are missing or the same."""
-    names: dict[str, Ratings] = {}
+    names: dict[str, Given] = {}
     for place, ratings in enumerate(data, start=1):
-        name = ratings.name or "the ratings"
+        name = name_of(ratings)
         names[f"{name} ({place})" if name in names else name] = ratings
     return names

@@ -31,6 +31,8 @@ from cranfield.studies._options_work import Rows, SplitMeasurement
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+WHOLE = (POPULARITY, RANDOM)
+"""The systems that rank every item, also one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)
 """The systems of Figure 3."""
 
@@ -40,10 +42,10 @@ BPREF, INFAP, STRATIFIED = "bpref", "infAP", "StratRecall(gamma=1)@10"
 METRICS = (PRECISION, NDCG, BPREF, INFAP, STRATIFIED)
 DENSITY_METRICS = (PRECISION, MRR, NDCG, RECALL)
 
-TI, AI, ONE = "AR TI-AN", "AR AI-AN", "1R"
+TI, AI, DRAWN, ONE = "AR TI-AN", "AR AI-AN", "AR TI-NN", "1R"
 PERCENTILE, HEAD, AR = "P1R", "1R -10% head", "AR"
 U1R, UAR, AI_UAR = "U1R", "UAR", "AI-UAR"
-FIGURE_2 = (TI, AI, ONE)
+FIGURE_2 = (TI, AI, DRAWN, ONE)
 FIGURE_8 = (ONE, U1R, PERCENTILE, HEAD, AR, UAR, AI_UAR)
 
 GROUPS, HEAD_SHARE, SIGMA, EPSILON = 10, 0.1, 0.2, 0.2
@@ -106,6 +108,10 @@ class BiasWork:
         How many non-relevant items there are in the target sets of AR in Figure 8.
     seed
         Fixes every random choice.
+    divided
+        The split, where the ratings come divided; there is one fold then.
+    drawn
+        How many non-relevant items there are in the target sets of AR in Figure 2, where not all of them are.
     """
 
     data: Ratings
@@ -116,10 +122,23 @@ class BiasWork:
     targets: int
     nonrelevant: int
     seed: int
+    divided: Split | None = None
+    drawn: int | None = None
 
     @cached_property
-    def _folds(self) -> Folds:
-        return coin_folds(self.data, self.folds, self.seed)
+    def _folds(self) -> Sequence[Split]:
+        return coin_folds(self.data, self.folds, self.seed) if self.divided is None else [self.divided]
+
+    @property
+    def plain(self) -> str:
+        """The AR design of Figure 2 among test items."""
+        return TI if self.drawn is None else DRAWN
+
+    @property
+    def designs(self) -> tuple[str, ...]:
+        """The designs of Figures 2 and 8 that are measured."""
+        others = (DRAWN,) if self.drawn is None else (TI, AI)
+        return tuple(name for name in dict.fromkeys((*FIGURE_2, *FIGURE_8)) if name not in others)
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -165,6 +184,12 @@ class BiasWork:
             ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
         ]
 
+    @property
+    def _all_relevant(self) -> Ranking:
+        """The targets of AR among test items, in Figures 2 to 4."""
+        whole = Ranking(length="all", candidates="test")
+        return whole if self.drawn is None else whole.with_(nonrelevant=self.drawn, threshold=self.threshold)
+
     def _one_relevant(self, threshold: float) -> Ranking:
         return Ranking(
             relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
@@ -173,7 +198,9 @@ class BiasWork:
     def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
         """Return the designs of Figures 2 and 8 that a random split has, under each threshold."""
         whole, seed = Ranking(length="all"), self.seed
-        same = {TI: _rated(split, whole.with_(candidates="test"), seed), AI: _rated(split, whole, seed)}
+        same = {self.plain: _rated(split, self._all_relevant, seed)}
+        if self.drawn is None:
+            same[AI] = _rated(split, whole, seed)
         grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
         tail = ~head_items(self.data, HEAD_SHARE)
         headless = replace(split, test=split.test.keep(tail[split.test.items]))
@@ -195,9 +222,11 @@ class BiasWork:
         spelled = systems_of(self.seed)
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
+        whole = [_filled(ranker) for ranker in different]
         runs: dict[int, list[Run]] = {}
         for done in fit_each(split.train, spelled):
-            runs[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
+            name = list(spelled)[done.place]
+            runs[done.place] = rank_with(done.result, whole if name in WHOLE else different, name=name)
         return {
             key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
             for key, ranker in rankers.items()
@@ -223,8 +252,7 @@ class BiasWork:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[order[: int(nearest_count(share, len(order)))]] = True
             smaller = replace(split, test=split.test.keep(kept))
-            whole = Ranking(length="all", candidates="test")
-            rankers["AR", share] = RatedRanker.of(smaller, EVERYONE, whole, self.seed)
+            rankers["AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
             rankers["1R", share] = Ranker.of(smaller, EVERYONE, self._one_relevant(self.threshold), self.seed)
         return rankers
 
@@ -256,6 +284,12 @@ class BiasWork:
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
         rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+
+
+def _filled(ranker: Ranker) -> Ranker:
+    """Return a ranker of the same targets whose lists hold all of them: what has no score follows at random."""
+    ranking = ranker.ranking.with_(fill="random")
+    return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
 
 def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
@@ -318,6 +352,8 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         "nonrelevant": work.nonrelevant,
         "folds": work.folds,
         "systems": systems_of(work.seed),
+        "ranking every item": WHOLE,
+        **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
     }
     measurements = []
     of_study = {"study seed": work.seed}  # what is drawn depends on it as well as on the number of the split
@@ -326,7 +362,7 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         of = {**common, **more, "seed": work.seed + seed}
         measurements.append(SplitMeasurement(f"{panel}/{name}", of, make, len(SYSTEMS)))
 
-    for fold in range(work.folds):
+    for fold in range(work.folds if work.divided is None else 1):
         curves = fold < curve_folds
         add(f"fold-{fold + 1}", fold, partial(work.fold, fold, curves), part="fold", curves=curves, **of_study)
     for draw in range(work.folds):

@@ -136,6 +136,8 @@ class PanelStudy:
         What gives the paper's lowest rating of a relevant item for a set of ratings; None: 4.
     by_ratings
         Whether the work itself chooses a threshold for each set of ratings unless one is given.
+    divided
+        Whether it takes a split in place of ratings, for data that come divided.
     """
 
     name: str
@@ -146,3 +148,4 @@ class PanelStudy:
     work: Callable[..., PanelResults]
     threshold: Callable[[Ratings], float] | None = None
     by_ratings: bool = False
+    divided: bool = False

@@ -17,7 +17,15 @@ from cranfield._record import Step
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
 from cranfield.data import Vocabulary
 from cranfield.data.writing import write_table
-from cranfield.experiments.codes import Vocabularies, read_run, read_scores, save_run, save_scores, scores_table
+from cranfield.experiments.codes import (
+    Vocabularies,
+    read_run,
+    read_scores,
+    run_facts,
+    save_run,
+    save_scores,
+    scores_table,
+)
 from cranfield.experiments.exports import Exports, Write
 from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import Measuring, Metric, Scores
@@ -127,7 +135,7 @@ class _FoldWork:
 
     def _read_run(self, system: str, artifact: Artifact) -> Run:
         ids = Vocabularies(self._split.train.user_ids, self._split.train.item_ids)
-        return read_run(artifact.path(), system, ids, artifact.facts["counts"])
+        return read_run(artifact.path(), system, ids, artifact.facts)
 
     @property
     def _measured_of(self) -> dict[str, Any]:
@@ -211,7 +219,7 @@ class Kept:
 
 
 def _save_run(run: Run, place: Path) -> Made:
-    return [save_run(run, place / "run.parquet")], {"name": run.name, "counts": dict(run.counts)}
+    return [save_run(run, place / "run.parquet")], {"name": run.name, **run_facts(run)}
 
 
 def _copied(artifact: Artifact, home: str, folder: Path) -> list[Path]:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from cranfield import _checks
 from cranfield.data import Ratings
 from cranfield.experiments.store import Store
+from cranfield.splits import Split
 from cranfield.studies import _bias_figures as figures
 from cranfield.studies._bias_claims import claims_of
 from cranfield.studies._bias_numbers import BiasNumbers
-from cranfield.studies._bias_panel import ABSENT, Prepared, numbered, prepared
-from cranfield.studies._bias_tables import design_table, printed_numbers, significance
+from cranfield.studies._bias_panel import Prepared, numbered, prepared
+from cranfield.studies._bias_tables import absent, design_table, printed_numbers, significance
 from cranfield.studies._bias_toy import toy_example
 from cranfield.studies._bias_work import ALPHAS, FIGURE_2, FIGURE_8, METRICS, systems_of, units
 from cranfield.studies._claims import OF_SPLITS, Finding
@@ -28,7 +29,7 @@ CURVE_FOLDS = 2
 
 def _work(
     store: Store,
-    data: Sequence[Ratings],
+    data: Sequence[Ratings | Split],
     *,
     threshold: float | None,
     seed: int,
@@ -52,7 +53,8 @@ def _work(
         },
     )
     results = [BiasNumbers(panel, numbers[name]) for name, panel in panels.items()]
-    return PanelResults(_exhibits(results), _claims(results), _settings(panels, count, seed))
+    settings = {**_settings(panels, count, seed), "not run": "; ".join(absent(results)) or "nothing"}
+    return PanelResults(_exhibits(results), _claims(results), settings)
 
 
 def _settings(panels: dict[str, Prepared], folds: int, seed: int) -> dict[str, object]:
@@ -68,12 +70,11 @@ def _settings(panels: dict[str, Prepared], folds: int, seed: int) -> dict[str, o
         "skewness": list(ALPHAS),
         "metrics": list(METRICS),
         "seed": seed,
-        "not run": ABSENT,
     }
 
 
 def _exhibits(panels: Sequence[BiasNumbers]) -> list[Exhibit]:
-    missing = f" (not run: {ABSENT})"
+    missing = "".join(f" ({said})" for said in absent(panels))
     designs = tuple(dict.fromkeys((*FIGURE_2, *FIGURE_8)))
     return [
         toy_example(),
@@ -109,4 +110,5 @@ BELLOGIN_2017 = PanelStudy(
     rule=OF_SPLITS,
     work=_work,
     by_ratings=True,
+    divided=True,
 )

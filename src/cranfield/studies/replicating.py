@@ -23,6 +23,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.aftab2022 import AFTAB_2022
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
@@ -40,6 +41,7 @@ STUDIES: dict[str, Study | PanelStudy] = {
         CANAMARES_CASTELLS_2018,
         CANAMARES_CASTELLS_2020,
         BELLOGIN_2017,
+        AFTAB_2022,
     )
 }
 """The papers that can be run again, by name."""
@@ -54,7 +56,7 @@ _OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "job
 
 def replicate(
     study: str,
-    data: Ratings | Sequence[Ratings],
+    data: Ratings | Split | Sequence[Ratings | Split],
     *,
     out: str | Path,
     split: Ratings | Split | None = None,
@@ -65,6 +67,7 @@ def replicate(
     seeds: int | None = None,
     curve_seeds: int | None = None,
     targets: int | None = None,
+    all_systems: bool | None = None,
     play_counts: bool | None = None,
     threshold: float | None = None,
     decimals: int | None = None,
@@ -79,10 +82,11 @@ def replicate(
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020`` or
-        ``bellogin2017``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020``,
+        ``bellogin2017`` or ``aftab2022``.
     data
-        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each.
+        The ratings; several sets of them for ``canamares2020``, ``bellogin2017`` and ``aftab2022``, which make a panel
+        of each. For ``bellogin2017`` one may be a split: it stays as it is divided.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -92,24 +96,30 @@ def replicate(
         How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
-        held against the truth beside the paper's own.
+        held against the truth beside the paper's own; for ``aftab2022`` those that are run in place of its models.
     samples
-        How many samples a size has where ratings, items or users are missing at random: 50 unless given.
+        How many samples a size has where ratings, items or users are missing at random: 50 unless given, 20 for
+        ``aftab2022``.
     sizes
         What remains of the test set, as for `assess`; the paper's unless given.
     seeds, curve_seeds
         Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
         of these the curves over split ratios, neighbours and overlaps are measured on (3). For
-        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5).
+        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5), for
+        ``aftab2022`` how many random splits there are (3).
     targets
         Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
+    all_systems
+        Of ``canamares-castells2020``: whether to train the 78 systems too whose p-values its Figure 4 sums. They take
+        about ten times as long as the eight of the other figures.
     play_counts
         Of ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and the
         others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
         known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
         The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4;
-        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm.
+        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm; for ``aftab2022`` what ``auto`` gives for each set
+        of ratings: 4 of 5, 8 of 10.
     decimals
         Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
         tool printed.
@@ -129,8 +139,8 @@ def replicate(
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these and to
-    ``canamares-castells2018``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
+    ``canamares-castells2018`` and to ``aftab2022``; ``samples`` to these and to ``aftab2022``.
 
     Examples
     --------
@@ -145,9 +155,9 @@ def replicate(
     options = {
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
-        "targets": targets, "play_counts": play_counts,
+        "targets": targets, "play_counts": play_counts, "all_systems": all_systems,
     }  # fmt: skip
-    paper, several = _study(study), [data] if isinstance(data, Ratings) else list(data)
+    paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
@@ -155,13 +165,14 @@ def replicate(
     if threshold is not None or not (isinstance(paper, PanelStudy) and paper.by_ratings):
         lowest = max(
             _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold)
-            for ratings in several
+            for ratings in map(_training, several)
         )
     seed = _checks.whole("seed", seed, at_least=0)
     if isinstance(paper, PanelStudy):
         own = {name: options[name] for name in paper.options}
         return _replicate_panels(paper, several, out, own, lowest, figures, seed)
     assert lowest is not None
+    ratings = _training(several[0])
     request = Asked(
         systems=_systems(SYSTEMS if systems is None else systems),
         metrics=paper.metrics,
@@ -176,7 +187,7 @@ def replicate(
     if jobs is not None:
         _checks.whole("jobs", jobs)
     return _replicate_metrics(
-        paper, several[0], out, request, split, _splits(paper, several[0], split, folds, seed), figures, jobs
+        paper, ratings, out, request, split, _splits(paper, ratings, split, folds, seed), figures, jobs
     )
 
 
@@ -211,7 +222,7 @@ def _replicate_metrics(
 
 def _replicate_panels(
     paper: PanelStudy,
-    data: Sequence[Ratings],
+    data: Sequence[Ratings | Split],
     out: str | Path,
     options: Mapping[str, Any],
     threshold: float | None,
@@ -222,9 +233,10 @@ def _replicate_panels(
     with open_store(out) as store:
         store.begin(paper.name, f"{paper.name}: {options}, threshold={threshold}, seed={seed}")
         results = paper.work(store, data, threshold=threshold, seed=seed, **options)
-        names = ", ".join(ratings.name or "the ratings" for ratings in data)
+        names = ", ".join(_training(ratings).name or "the ratings" for ratings in data)
         settings = {"study": paper.name, "data": names, **results.settings}
-        fingerprints = {"fingerprint": ", ".join(ratings.fingerprint for ratings in data)}
+        parts = [part for ratings in data for part in (ratings if isinstance(ratings, Split) else [ratings])]
+        fingerprints = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
         replication = Replication(
             paper.name,
             paper.reference,
@@ -240,13 +252,19 @@ def _replicate_panels(
     return replication
 
 
-def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings], given: Mapping[str, Any]) -> None:
+def _training(data: Ratings | Split) -> Ratings:
+    """Return ratings, or the training part of a split."""
+    return data.train if isinstance(data, Split) else data
+
+
+def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], given: Mapping[str, Any]) -> None:
     """Refuse options that a study does not take, and ratings where there are none or too many."""
     taken, several = (paper.options, paper.several) if isinstance(paper, PanelStudy) else (_OF_METRICS, False)
     for name in given:
         if name not in taken:
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
-    if not data or not all(isinstance(ratings, Ratings) for ratings in data):
+    kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
+    if not data or not all(isinstance(ratings, kinds) for ratings in data):
         raise SettingError("a study needs ratings; make them of files and frames with cf.read")
     if len(data) > 1 and not several:
         raise SettingError(f"{paper.name} is run on one set of ratings, and {len(data)} are given; run it on each")

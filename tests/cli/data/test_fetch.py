@@ -35,7 +35,12 @@ def test_list_prints_a_row_for_each_dataset(cranfield):
 
 def test_list_can_be_narrowed(cranfield):
     found = cranfield("data", "list", "lastfm")
-    assert [line.split()[0] for line in found.out.splitlines()] == ["name", "lastfm-1k", "lastfm-360k"]
+    assert [line.split()[0] for line in found.out.splitlines()] == [
+        "name",
+        "lastfm-1k",
+        "lastfm-1k-temporal",
+        "lastfm-360k",
+    ]
 
 
 def test_list_as_csv_and_json_holds_the_same(cranfield):

@@ -170,6 +170,13 @@ def test_lastfm_1k_counts_plays_by_artist_and_keeps_the_last_time(tmp_path):
     assert _rows(frame) == [("user_000001", "mb-1", 2.0, 1241478537), ("user_000002", "No Id", 1.0, 10)]
 
 
+def test_lastfm_1k_temporal_counts_plays_before_and_after_most_of_them(tmp_path):
+    times = [f"2009-05-0{day}T00:00:00Z" for day in (5, 1, 2, 3, 4)]
+    lines = "".join(f"u{k % 2}\t{time}\tmb-1\tDeep Dish\t\ttrack\n" for k, time in enumerate(times))
+    frame = _parse("lastfm-1k-temporal", tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv", lines)
+    assert sorted(frame.rows()) == [("u0", "mb-1", 1.0, True), ("u0", "mb-1", 2.0, False), ("u1", "mb-1", 2.0, False)]
+
+
 def test_amazon_2018_has_the_item_first_and_amazon_2014_the_user(tmp_path):
     newer = _parse("amazon-gift-cards", tmp_path / "Gift_Cards.csv", "B001GXRQW0,APV13CM0919JD,1.0,1229644800\n")
     older = _parse("amazon-2014-baby", tmp_path / "ratings_Baby.csv", "A28O3NP6WR5517,0188399313,5.0,1369612800\n")

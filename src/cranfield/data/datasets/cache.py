@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from cranfield._files import write_text
 from cranfield.data.datasets.entry import Counts, Dataset
 
 # Raise it when the parsers or the columns of the cached files change, so that old caches are made anew.
-_FORMAT = 1
+_FORMAT = 2
 
 
 def cache_folder() -> Path:
@@ -47,7 +47,7 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class CachedPart:
-    """A part in the cache: its Parquet file, the hash of that file, and what it holds."""
+    """A part in the cache, or a table of features: its Parquet file, the hash of that file, and what it holds."""
 
     file: str
     sha256: str
@@ -61,17 +61,19 @@ class Cached:
     folder: Path
     source: str
     parts: Mapping[str, CachedPart]
+    features: Mapping[str, CachedPart] = field(default_factory=dict)
+    """The tables that describe users and items: ``user_features``, ``item_features``."""
 
     def path(self, part: str) -> Path:
-        """Return the Parquet file of a part."""
-        return self.folder / self.parts[part].file
+        """Return the Parquet file of a part, or of a table of features."""
+        return self.folder / {**self.parts, **self.features}[part].file
 
     @property
     def whole(self) -> bool:
         """Whether every file is there, byte for byte as it was written."""
         return all(
             self.path(name).is_file() and file_hash(self.path(name), "sha256") == part.sha256
-            for name, part in self.parts.items()
+            for name, part in {**self.parts, **self.features}.items()
         )
 
 
@@ -87,16 +89,21 @@ def cached(dataset: Dataset) -> Cached | None:
         record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         if record["made_by"] != _made_by(dataset):
             return None
-        parts = {
-            name: CachedPart(part["file"], part["sha256"], Counts(**part["counts"]))
-            for name, part in record["parts"].items()
-        }
-        return Cached(folder, record["source"], parts) if set(parts) == set(dataset.parts) else None
+        parts, features = (
+            {
+                name: CachedPart(part["file"], part["sha256"], Counts(**part["counts"]))
+                for name, part in record[kind].items()
+            }
+            for kind in ("parts", "features")
+        )
+        return Cached(folder, record["source"], parts, features) if set(parts) == set(dataset.parts) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def write_record(dataset: Dataset, source: str, parts: Mapping[str, CachedPart]) -> Cached:
+def write_record(
+    dataset: Dataset, source: str, parts: Mapping[str, CachedPart], features: Mapping[str, CachedPart]
+) -> Cached:
     """Write ``record.json``; with it the dataset is in the cache."""
     folder = folder_of(dataset)
     record = {
@@ -104,9 +111,10 @@ def write_record(dataset: Dataset, source: str, parts: Mapping[str, CachedPart])
         "made_by": _made_by(dataset),
         "source": source,
         "parts": {name: asdict(part) for name, part in parts.items()},
+        "features": {name: asdict(table) for name, table in features.items()},
     }
     write_text(folder / "record.json", json.dumps(record, indent=2) + "\n")
-    return Cached(folder, source, parts)
+    return Cached(folder, source, parts, features)
 
 
 def _made_by(dataset: Dataset) -> dict[str, Any]:

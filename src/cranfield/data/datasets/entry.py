@@ -10,7 +10,11 @@ from types import MappingProxyType
 import polars as pl
 
 from cranfield._errors import DownloadError
+from cranfield.data.features import About
 from cranfield.data.repeated import Repeated
+
+FeaturesParser = Callable[[Path], pl.DataFrame]
+"""Turns a file that describes users or items into a frame: the ids, and columns of numbers or text."""
 
 Parser = Callable[[list[Path]], pl.DataFrame]
 """Turns the files of a dataset into a frame with the columns user, item, rating and, where known, time."""
@@ -82,6 +86,9 @@ class Dataset:
         Archives inside the archive, by name, that hold the files.
     limit
         The most bytes that the download, and its files once unpacked, may have.
+    features
+        The files that describe users (``"user"``) and items (``"item"``), by patterns of their names, and how each is
+        read. A copy without them has no features.
     note
         What else a user should know.
     """
@@ -104,6 +111,7 @@ class Dataset:
     rows: Mapping[str, pl.Expr] = field(default_factory=dict)
     nested: tuple[str, ...] = ()
     limit: int = field(default=8 * _GIB)
+    features: Mapping[About, tuple[str, FeaturesParser]] = field(default_factory=dict)
     note: str = ""
 
     def __post_init__(self) -> None:

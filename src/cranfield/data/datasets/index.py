@@ -10,9 +10,10 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._spelling import suggestion
-from cranfield.data.datasets import parsers
+from cranfield.data.datasets import feature_parsers, parsers
 from cranfield.data.datasets.amazon import amazon
-from cranfield.data.datasets.entry import Counts, Dataset
+from cranfield.data.datasets.entry import Counts, Dataset, FeaturesParser
+from cranfield.data.features import About
 
 _GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
 _MOVIELENS_LICENCE = "GroupLens: research, no redistribution, no commercial use"
@@ -37,6 +38,19 @@ def _movielens() -> list[Dataset]:
         ("32m", (200_948, 84_432, 32_000_204), commas, "ratings.csv", half, "d472be332d4daa821edc399621853b57"),
         ("latest-small", (610, 9724, 100_836), commas, "ratings.csv", half, None),
     )
+    users_100k = {"user": (0, pl.Int64), "age": (1, pl.Float64), "gender": (2, pl.String), "occupation": (3, pl.String)}
+    users_1m = {"user": (0, pl.Int64), "gender": (1, pl.String), "age": (2, pl.Float64), "occupation": (3, pl.String)}
+    features: dict[str, dict[About, tuple[str, FeaturesParser]]] = {
+        "100k": {
+            "user": ("u.user", feature_parsers.fields("|", users_100k)),
+            "item": ("u.item", feature_parsers.films_100k),
+        },
+        "1m": {
+            "user": ("users.dat", feature_parsers.fields("::", users_1m)),
+            "item": ("movies.dat", feature_parsers.films),
+        },
+        "10m": {"item": ("movies.dat", feature_parsers.films)},
+    }
     return [
         Dataset(
             name=f"ml-{size}",
@@ -53,6 +67,7 @@ def _movielens() -> list[Dataset]:
             times=True,
             # GroupLens makes "latest" anew from time to time: its counts are those of September 2018.
             tolerance=None if md5 is None else 0.0,
+            features=features.get(size, {"item": ("movies.csv", feature_parsers.films)}),
         )
         for size, counts, parse, file, scale, md5 in rows
     ]
@@ -112,6 +127,7 @@ def _books() -> list[Dataset]:
             counts=Counts(77_805, 185_973, 433_671),
             parse=parsers.book_crossing,
             scale="1 to 10",
+            features={"user": ("*Users.csv", feature_parsers.book_crossing_users)},
             # Published counts differ by a handful, by how an ISBN with stray characters is read.
             tolerance=0.0001,
             **book_crossing,  # type: ignore[arg-type]
@@ -173,6 +189,7 @@ def _music() -> list[Dataset]:
     zenodo = "https://zenodo.org/records/6090214"
     licence = "non-commercial use, by permission of Last.fm"
     citation = "Celma (2010), Music recommendation and discovery in the long tail, Springer"
+    listeners = {"user": (0, pl.String), "gender": (1, pl.String), "age": (2, pl.Float64), "country": (3, pl.String)}
     return [
         Dataset(
             name="lastfm-1k",
@@ -189,7 +206,26 @@ def _music() -> list[Dataset]:
             times=True,
             # Counted by its authors as artists with and without an id; a few names are both.
             tolerance=0.001,
+            features={"user": ("userid-profile.tsv", feature_parsers.fields("\t", listeners, skip=1))},
             note="19,150,868 plays; the time of a count is that of the last play.",
+        ),
+        Dataset(
+            name="lastfm-1k-temporal",
+            title="Last.fm 1K: plays counted by artist, the first 80 % of all plays and the others",
+            home=zenodo,
+            licence=licence,
+            citation=citation,
+            counts=Counts(992),
+            test_counts=Counts(992),
+            parse=parsers.lastfm_1k_temporal,
+            files=dict.fromkeys(("train", "test"), ("userid-timestamp-artid-artname-traid-traname.tsv",)),
+            rows={"train": ~pl.col("late"), "test": pl.col("late")},
+            address=f"{zenodo}/files/lastfm-dataset-1K.tar.gz",
+            repeated="sum",
+            scale="play counts",
+            # Not everybody listened before the moment of the split.
+            tolerance=0.2,
+            note="The temporal split of Bellogín et al. (2017); an artist can be in both parts.",
         ),
         Dataset(
             name="lastfm-360k",
@@ -205,6 +241,7 @@ def _music() -> list[Dataset]:
             scale="play counts",
             # A few rows have no artist or no plays.
             tolerance=0.01,
+            features={"user": ("usersha1-profile.tsv", feature_parsers.fields("\t", listeners))},
         ),
         Dataset(
             name="yahoo-r3",
@@ -258,6 +295,10 @@ def _shopping() -> list[Dataset]:
             parse=parsers.ascii_matrix,
             files={"train": ("train.ascii",), "test": ("test.ascii",)},
             address="https://www.cs.cornell.edu/~schnabts/mnar/coat.zip",
+            features={
+                "user": ("user_features.ascii", feature_parsers.ascii_features),
+                "item": ("item_features.ascii", feature_parsers.ascii_features),
+            },
         ),
         Dataset(
             name="renttherunway",
@@ -273,6 +314,10 @@ def _shopping() -> list[Dataset]:
             repeated="last",
             scale="2 to 10",
             times=True,
+            features={
+                "user": ("renttherunway_final_data.json", feature_parsers.renttherunway_users),
+                "item": ("renttherunway_final_data.json", feature_parsers.renttherunway_items),
+            },
         ),
         Dataset(
             name="beeradvocate",

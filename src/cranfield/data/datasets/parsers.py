@@ -17,6 +17,8 @@ from cranfield.data.datasets.entry import Parser
 
 _BLOCK = 1 << 26
 _DAY = 86_400
+# The share of the plays before the moment of a temporal split.
+_BEFORE = 0.8
 
 
 def delimited(separator: str, columns: Sequence[str], *, header: bool = False, text_ids: bool = False) -> Parser:
@@ -243,18 +245,37 @@ def lastfm_360k(files: list[Path]) -> pl.DataFrame:
     )
 
 
-def lastfm_1k(files: list[Path]) -> pl.DataFrame:
-    """Parse the plays, one a line, and count them by artist; the time is that of the last play."""
+def _plays(file: Path) -> pl.LazyFrame:
+    """Return one row per play: the user, the artist and the time in seconds."""
     schema = dict.fromkeys(("user", "time", "mbid", "name", "track_id", "track"), pl.String)
     moment = pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="ms", strict=False)
+    return _tabs(file, schema).select("user", _artist(), (moment.cast(pl.Int64) // 1000).alias("time")).drop_nulls()
+
+
+def lastfm_1k(files: list[Path]) -> pl.DataFrame:
+    """Parse the plays, one a line, and count them by artist; the time is that of the last play."""
     return (
-        _tabs(files[0], schema)
-        .select("user", _artist(), (moment.cast(pl.Int64) // 1000).alias("time"))
-        .drop_nulls()
+        _plays(files[0])
         .group_by("user", "item")
         .agg(pl.len().cast(pl.Float64).alias("rating"), pl.col("time").max())
         .select("user", "item", "rating", "time")
         .collect(engine="streaming")
+    )
+
+
+def lastfm_1k_temporal(files: list[Path]) -> pl.DataFrame:
+    """Parse the plays and count them by artist before and after a moment, at which 80 % of all plays are over.
+
+    The column ``late`` says which counts are of the plays from that moment on, the test part.
+    """
+    plays = _plays(files[0]).collect(engine="streaming")
+    if plays.is_empty():
+        raise unreadable(files[0], ValueError("it holds no plays"))
+    moment = plays["time"].sort()[int(_BEFORE * len(plays))]
+    return (
+        plays.group_by("user", "item", (pl.col("time") >= moment).alias("late"))
+        .agg(pl.len().cast(pl.Float64).alias("rating"))
+        .select("user", "item", "rating", "late")
     )
 
 

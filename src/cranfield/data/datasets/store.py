@@ -31,7 +31,7 @@ from cranfield.data.datasets.index import find
 from cranfield.data.datasets.parsers import unreadable
 from cranfield.data.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 from cranfield.data.ratings import Ratings
-from cranfield.data.reading import read
+from cranfield.data.reading import read, with_features
 from cranfield.data.repeated import Repeated
 from cranfield.data.together import over_one_vocabulary
 
@@ -125,7 +125,8 @@ def _load(dataset: Dataset, from_path: str | Path | None, force: bool, verify: b
     step = Step("dataset", {"name": dataset.name, "source": there.source, "citation": dataset.citation})
     parts = [_read(read_parquet(there.path(part)), dataset, part, "error") for part in dataset.parts]
     shared = parts if len(parts) == 1 else over_one_vocabulary(parts)
-    return [replace(ratings, history=(step, *ratings.history)) for ratings in shared]
+    features = {name: read_parquet(there.path(name)) for name in there.features}
+    return [with_features(replace(ratings, history=(step, *ratings.history)), **features) for ratings in shared]
 
 
 def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
@@ -166,11 +167,14 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
     folder = folder_of(dataset)
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".unpacked-") as scratch:
-            parts = {
-                part: _parse(dataset, part, files, verify, source)
-                for part, files in _files(dataset, source, Path(scratch)).items()
-            }
-        written = {part: _write(folder, part, ratings) for part, ratings in parts.items()}
+            files = _files(dataset, source, Path(scratch))
+            parts = {part: _parse(dataset, part, files[part], verify, source) for part in files}
+            features = _features(dataset, files, [Path(scratch), *([source] if source.is_dir() else [])])
+        written = {
+            part: _write(folder, "ratings" if part == "all" else part, ratings.frame(), _counts(ratings))
+            for part, ratings in parts.items()
+        }
+        tables = {name: _write(folder, name, table, Counts()) for name, table in features.items()}
     except OSError as error:
         if Path(error.filename or "").is_relative_to(source):
             raise InputError(
@@ -178,7 +182,20 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
             ) from error
         raise _no_room(dataset, error) from error
     name = source.name if source.parent == folder else str(source.resolve())
-    return write_record(dataset, name, written)
+    return write_record(dataset, name, written, tables)
+
+
+def _features(dataset: Dataset, files: dict[str, list[Path]], folders: list[Path]) -> dict[str, pl.DataFrame]:
+    """Return the tables that describe users and items, as far as the copy holds their files."""
+    tables = {}
+    for about, (pattern, parse) in dataset.features.items():
+        # Some are in the file of the ratings, which may have another name.
+        beside = [file for part, file in files.items() if pattern in dataset.files[part]]
+        beside += [found for folder in folders if (found := _find(folder, (pattern,)))]
+        if beside:
+            check_plain(beside[0][0])
+            tables[f"{about}_features"] = parse(beside[0][0])
+    return tables
 
 
 def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path]]:
@@ -200,6 +217,7 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
             raise _nothing_found(dataset, source)
         source = archives[0]
     patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
+    patterns += tuple(pattern for pattern, _ in dataset.features.values())
     alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
     if alone is not None and dataset.is_one_file:
         # A single compressed file is what it is, whatever it is called.
@@ -300,11 +318,11 @@ def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
             )
 
 
-def _write(folder: Path, part: str, ratings: Ratings) -> CachedPart:
-    path = folder / ("ratings.parquet" if part == "all" else f"{part}.parquet")
+def _write(folder: Path, name: str, table: pl.DataFrame, counts: Counts) -> CachedPart:
+    path = folder / f"{name}.parquet"
     with whole_file(path) as temporary:
-        write_parquet(ratings.frame(), temporary)
-    return CachedPart(path.name, file_hash(path, "sha256"), _counts(ratings))
+        write_parquet(table, temporary)
+    return CachedPart(path.name, file_hash(path, "sha256"), counts)
 
 
 def _downloaded(dataset: Dataset) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages.assess import ASSESS
+from cranfield.experiments.stages.calibrations import CALIBRATED
 from cranfield.experiments.stages.card import CARD
 from cranfield.experiments.stages.data import DATA
 from cranfield.experiments.stages.experiment import EXPERIMENT
@@ -27,6 +28,7 @@ STAGES: tuple[Stage[Any], ...] = (
     SPLITS,
     SEARCHES,
     MODELS,
+    CALIBRATED,
     RUNS,
     JUDGED,
     SCORES,
@@ -42,6 +44,7 @@ ORDER = (*(stage.name for stage in STAGES), "audit", Report.name)
 
 __all__ = [
     "ASSESS",
+    "CALIBRATED",
     "CARD",
     "DATA",
     "EXPERIMENT",

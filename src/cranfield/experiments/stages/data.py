@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cranfield._own_code import names_code
 from cranfield._spelling import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.experiments.codes import (
@@ -21,8 +22,10 @@ from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
+from cranfield.recommenders import recommender
 
 VOCABULARIES = ("users.parquet", "items.parquet")
+FEATURE_FILES = ("users-features.parquet", "items-features.parquet")
 
 
 class _Data(Stage[dict[str, Ratings]]):
@@ -95,6 +98,14 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
 def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
     """Return the users and items of a set of ratings."""
     return read_vocabularies(line.artifact(DATA, unit).path("users.parquet").parent)
+
+
+def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
+    """Return the checksums of what is known of users and items, for a system that may use it; else nothing."""
+    files = line.artifact(DATA, unit).files
+    features = [files[file] for file in FEATURE_FILES if file in files]
+    uses = features and (names_code(spelling) or recommender(spelling).uses_features)
+    return {"features": features} if uses else {}
 
 
 def draws(registry: Any, spelling: str) -> bool:

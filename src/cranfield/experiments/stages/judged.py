@@ -6,6 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided
@@ -13,6 +16,8 @@ from cranfield.experiments.stages.runs import RUNS, run_digest
 from cranfield.experiments.stages.splits import SPLITS, measured_judgments, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.measures import Judged, judge, read_judged, save_judged
+from cranfield.measures.draws import Draw
+from cranfield.rankings import Ranking, Targets
 
 # To meet an item of a list with the test part, in seconds, and about how long a list is.
 _MET, _LONG = 2e-8, 100
@@ -29,11 +34,14 @@ class _Judged(Stage[Judged]):
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
             "served": serving_of(line, unit),
+            **_drawn(line, unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Meet the lists of a system with the test ratings of the users who are served."""
         judged = judge(line.read(RUNS, unit), measured_judgments(line, unit))
+        if line.decisions.averages_draws:
+            judged = judged.fresh(draw=_draw(line, unit, judged))
         return [save_judged(judged, place / "judged.npz")], {}
 
     def read(self, line: Pipeline, unit: Unit) -> Judged:
@@ -48,6 +56,28 @@ class _Judged(Stage[Judged]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(size.users * _LONG * _MET, LEAST)
+
+
+def _drawn(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return what the expectation over draws depends on, where there is one."""
+    decisions = decided(line, unit)
+    return {"draws": decisions.group(Ranking).as_dict()} if decisions.averages_draws else {}
+
+
+def _draw(line: Pipeline, unit: Unit, judged: Judged) -> Draw:
+    """Return how many of how many candidates a sampled list would hold: the same for every system."""
+    decisions = decided(line, unit)
+    stated, split = decisions.group(Ranking), split_of(line, unit)
+    assert stated.drawn is not None
+
+    def sizes() -> NDArray[np.int64]:
+        targets = Targets(split.inputs, split.test, stated, item_groups=split.item_groups)
+        judgments = judged.judgments
+        return targets.sizes(judgments.users, judgments.items if stated.one_relevant else None)
+
+    of_lists = line.remember("candidates", f"{unit.at('part').place} {serving_of(line, unit)}", sizes)
+    longest = None if isinstance(stated.length, str) else stated.length
+    return Draw(stated.drawn, of_lists, stated.unrated != "all", longest)
 
 
 def judged_of(line: Pipeline, part: Unit) -> list[Judged]:

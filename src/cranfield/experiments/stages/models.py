@@ -12,15 +12,17 @@ from cranfield._own_code import names_code
 from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Size, Stage
-from cranfield.experiments.stages.data import DATA, VOCABULARIES
+from cranfield.experiments.stages.data import DATA, VOCABULARIES, features_of
 from cranfield.experiments.stages.searches import parameters_of, spelling_of
-from cranfield.experiments.stages.splits import SPLITS, split_of
+from cranfield.experiments.stages.splits import SPLITS, split_of, training_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_system
 from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.recommenders import recommender
+from cranfield.recommenders.epochs import EpochModel
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
-from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders.model import Model
+from cranfield.recommenders.protocol import Recommender, fit_takes
 from cranfield.recommenders.state import CannotKeepError
 
 _FILE = "model.npz"
@@ -37,8 +39,13 @@ class _Models(Stage[Recommender]):
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
         splits = line.artifact(SPLITS, unit).facts.get("splits")
+        parts = {} if splits is None else splits[unit.fold]["fingerprints"]
+        # Where the split has no validation part, one is held out of the training part for calibrations.
+        held_out = line.decisions.calibration != "none" and "validation" not in parts
         return {
-            "train": None if splits is None else splits[unit.fold]["fingerprints"]["train"],
+            "train": parts.get("train"),
+            **({"validation": parts["validation"]} if "validation" in parts and _looks_at_validation(spelling) else {}),
+            **features_of(line, unit, spelling),
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
             # A model of cranfield's own knows these alone; one that was kept before may have seen the test part's too.
             "known": "users and items with training ratings",
@@ -46,6 +53,7 @@ class _Models(Stage[Recommender]):
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),
             "seed": line.seed(unit),
+            **({"held out": True} if held_out else {}),
         }
 
     def make_each(
@@ -57,7 +65,15 @@ class _Models(Stage[Recommender]):
             if not wanted:
                 continue
             spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
-            for done in fit_each(split_of(line, part).train, spelled, seed=line.seed(part), jobs=line.jobs):
+            checkpoints = {missing[name].system.name: line.store.checkpoint(name, made_of[name]) for name in wanted}
+            for done in fit_each(
+                training_of(line, part),
+                spelled,
+                validation=split_of(line, part).validation,
+                checkpoints=checkpoints,
+                seed=line.seed(part),
+                jobs=line.jobs,
+            ):
                 name = wanted[done.place]
                 yield name, partial(_save, line, missing[name], done.result), done.seconds
 
@@ -70,11 +86,12 @@ class _Models(Stage[Recommender]):
         artifact = line.artifact(self, unit)
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
-        train = split_of(line, unit).train
+        train = training_of(line, unit)
         return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
 
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
-        return fitted(recommender(spelling_of(line, unit), line.seed(unit)), split_of(line, unit).train)
+        system = recommender(spelling_of(line, unit), line.seed(unit))
+        return fitted(system, training_of(line, unit), split_of(line, unit).validation)
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         if names_code(unit.system.spelling):
@@ -85,11 +102,22 @@ class _Models(Stage[Recommender]):
 def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
     with suppress(CannotKeepError):
         if can_be_kept(system):
-            return [save_model(system, place / _FILE)], {}
+            return [save_model(system, place / _FILE)], _training_of(system)
     # Its lists are made in this run, if there are none.
     line.remember(_unkept(unit), place.name, lambda: system)
     # What is made of it depends on what it is made of.
     return [], {"instead": place.name}
+
+
+def _training_of(system: Recommender) -> dict[str, Any]:
+    """Return how a system was trained: by epochs, for how long; and what it chose by the data."""
+    training = {"training": system.training} if isinstance(system, EpochModel) else {}
+    return {**training, "adapted": system.adapted} if isinstance(system, Model) and system.adapted else training
+
+
+def _looks_at_validation(spelling: str) -> bool:
+    """Whether a system looks at the validation part; one of the user's own may."""
+    return names_code(spelling) or fit_takes(recommender(spelling), "validation")
 
 
 def _unkept(unit: Unit) -> str:

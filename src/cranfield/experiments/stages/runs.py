@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cranfield.experiments.codes import read_run, save_run
+from cranfield.experiments.codes import read_run, run_facts, save_run
 from cranfield.experiments.given_runs import given_checksum, given_run
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
+from cranfield.experiments.stages.calibrations import CALIBRATED, ranker_of
 from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.models import MODELS
-from cranfield.experiments.stages.splits import SPLITS, serving_of, split_of
+from cranfield.experiments.stages.splits import SPLITS, serving_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own
 from cranfield.rankings import Run, write_run
 from cranfield.rankings.fill import fill_system
-from cranfield.rankings.ranker import Ranker
 
 # To rank an item for a user.
 _RANKED = 2e-8
 
 
 class _Runs(Stage[Run]):
-    name, title, level, inputs = "runs", "Ranking", "cell", ("splits", "models")
+    name, title, level, inputs = "runs", "Ranking", "cell", ("splits", "models", "calibrations")
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
@@ -34,8 +34,10 @@ class _Runs(Stage[Run]):
         ranking, fill = decided(line, unit).ranking, fill_system(line.decisions.fill, line.seed(unit))
         # Only where a list depends on the test part is it made of it.
         test = None if ranking.needs_test is None else [line.artifact(SPLITS, unit).digest, unit.fold]
+        calibrated = CALIBRATED.wants(line, unit)
         return {
             "model": line.artifact(MODELS, unit).digest,
+            **({"calibration": line.artifact(CALIBRATED, unit).digest} if calibrated else {}),
             "serving": serving_of(line, unit),
             "ranking": ranking.as_dict(),
             "fill": None if fill is None else [dict(vars(fill)), own(type(fill))],
@@ -46,11 +48,12 @@ class _Runs(Stage[Run]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Rank what a fitted system scores."""
-        ranker, name = _ranker(line, unit), unit.system.name
-        run = ranker.run(name, ranker.ranked(name, line.read(MODELS, unit)))
+        ranker, name = ranker_of(line, unit), unit.system.name
+        calibration = line.read(CALIBRATED, unit) if CALIBRATED.wants(line, unit) else None
+        run = ranker.run(name, ranker.ranked(name, line.read(MODELS, unit), calibration))
         # Who was served and what was ranked; the name of the system is not a fact of its lists.
         done = [step.as_dict() for step in run.history if step.action in ("serve", "targets")]
-        facts = {"lists": len(run), "counts": dict(run.counts), "groups": list(run.group_names), "history": done}
+        facts = {"lists": len(run), **run_facts(run), "groups": list(run.group_names), "history": done}
         return [save_run(run, place / "run.parquet")], facts
 
     def read(self, line: Pipeline, unit: Unit) -> Run:
@@ -59,8 +62,9 @@ class _Runs(Stage[Run]):
         if system.run is not None:
             return given_run(line, unit.source.name, system.name)
         artifact = line.artifact(self, unit)
-        counts, groups = artifact.facts["counts"], artifact.facts["groups"]
-        return read_run(artifact.path(), system.name, vocabularies(line, unit), counts, groups)
+        return read_run(
+            artifact.path(), system.name, vocabularies(line, unit), artifact.facts, artifact.facts["groups"]
+        )
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         """Write the lists with their ids."""
@@ -75,16 +79,6 @@ def _profiles(line: Pipeline, unit: Unit) -> dict[str, Any]:
     splits = line.artifact(SPLITS, unit).facts.get("splits")
     fingerprint = None if splits is None else splits[unit.fold]["fingerprints"].get("profiles")
     return {} if fingerprint is None else {"profiles": fingerprint}
-
-
-def _ranker(line: Pipeline, unit: Unit) -> Ranker:
-    """Return who is served with what on a part: decided, and drawn, once for all systems."""
-    decisions = decided(line, unit)
-    return line.remember(
-        "ranker",
-        unit.at("part").place,
-        lambda: Ranker.of(split_of(line, unit), decisions.serving, decisions.ranking, line.seed(unit)),
-    )
 
 
 def run_digest(line: Pipeline, unit: Unit) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_scores, save_scores, scores_table
+from cranfield.experiments.inputs import catalogue_of, input_checksum
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
@@ -32,6 +33,7 @@ class _Scores(Stage[Scores]):
             "measuring": decided(line, unit).measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
+            "catalogue": _catalogue_digest(line),
             **({"windows": True} if line.decisions.has_windows else {}),
         }
 
@@ -42,7 +44,12 @@ class _Scores(Stage[Scores]):
             lists if cell.system.run is None else lists.fresh(source=lists.run)
             for cell, lists in zip(line.units("cell", unit), judged_of(line, unit))
         ]
-        scores = measure(judged, **decided(line, unit).measuring.as_dict(), train=split.train)
+        scores = measure(
+            judged,
+            **decided(line, unit).measuring.as_dict(),
+            train=split.train,
+            catalogue=catalogue_of(line.experiment),
+        )
         if line.decisions.has_windows:
             scores = in_window(scores, split.step.effect["cut"])
         path, facts = save_scores(scores, place / "scores.npz")
@@ -60,6 +67,12 @@ class _Scores(Stage[Scores]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(len(line.experiment.systems) * len(line.decisions.metrics) * size.users * 5e-6, LEAST)
+
+
+def _catalogue_digest(line: Pipeline) -> str:
+    """Return a hash of the file of the items that exist; without a file, the word that stands there."""
+    catalogue = catalogue_of(line.experiment)
+    return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
 
 
 SCORES = _Scores()

@@ -13,7 +13,7 @@ from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.searching import search
 from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.data import decided
+from cranfield.experiments.stages.data import decided, features_of
 from cranfield.experiments.stages.splits import SPLITS, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.tuning import Tuning
@@ -31,17 +31,20 @@ class _Searches(Stage[None]):
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         tuning, decisions = _tuning(unit), decided(line, unit)
+        # A search measures lists that are drawn, also where the experiment takes the expectation over draws.
+        ranking = decisions.with_(draws="sampled").ranking
         metric = tuning.metric or decisions.metrics[0]
         return {
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
             "system": unit.system.spelling,
+            **features_of(line, unit, str(unit.system.spelling)),
             **tuning.as_dict(),
             "metric": metric,
             "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],
             "asked": {
                 **decisions.serving.as_dict(),
-                **decisions.ranking.as_dict(),
+                **ranking.as_dict(),
                 "threshold": decisions.measuring.threshold,
             },
             "seed": line.seed(unit),

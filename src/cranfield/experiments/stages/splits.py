@@ -19,6 +19,7 @@ from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.measuring import check_relevance
+from cranfield.rankings.calibrating import HeldOut, hold_out
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
@@ -130,6 +131,20 @@ def split_of(line: Pipeline, unit: Unit) -> Split:
     """Return the split of a part."""
     split: Split = line.read(SPLITS, unit)[unit.fold]
     return split
+
+
+def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
+    """Return the split of a part as systems learn it where scores are calibrated; None where they are not."""
+    if line.decisions.calibration == "none":
+        return None
+    place = unit.at("part").place
+    return line.remember("held out", place, lambda: hold_out(split_of(line, unit), line.seed(unit)))
+
+
+def training_of(line: Pipeline, unit: Unit) -> Ratings:
+    """Return what the systems of a part learn from."""
+    held = held_out(line, unit)
+    return split_of(line, unit).train if held is None else held.train
 
 
 def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:

@@ -3,25 +3,29 @@
 All of these look at condensed lists, ordered by the predicted rating (descending; equal ones as the system has them),
 so that a cut-off counts items with a test rating. SE_k = (y_k − p_k)², y_k and p_k being the true and the predicted
 rating of the k-th. An item whose prediction is missing plays no part; a list without any is undefined (NaN).
+
+With ``condensed=false`` a cut-off counts all items of a list. One without a test rating keeps its place and adds no
+error; with ``unrated=0`` it counts as rated 0, as no click is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Annotated, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
-from cranfield.measures._scale import power_for, power_of_two
+from cranfield.measures._scale import power_for
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
-from cranfield.measures.metrics.graded import logarithmic
-from cranfield.rankings.lists import stable_argsort
+from cranfield.measures.pooled import Pooled
+from cranfield.measures.predicted import Predicted, calibration_curve, predicted_of, scale_of
 
 _of_predictions = partial(
     metric,
@@ -33,87 +37,8 @@ _of_predictions = partial(
     condensed=True,
 )
 
-# An error beyond the margin by less than this is within it.
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    """The judged items of all lists by descending prediction."""
-
-    lists: NDArray[np.intp]
-    n_lists: int
-    errors: Values
-    """y − p of each."""
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        return np.bincount(self.lists, minlength=self.n_lists)
-
-    @cached_property
-    def squares(self) -> Values:
-        """SE of each."""
-        return self.errors**2
-
-    @cached_property
-    def powers(self) -> NDArray[np.int32]:
-        """The power of two of each list that its errors are divided by in ``in_reach``."""
-        largest = np.zeros(self.n_lists)
-        np.maximum.at(largest, self.lists, np.abs(self.errors))
-        return power_of_two(largest)
-
-    def in_reach(self) -> _Predicted:
-        """Return the same with huge or tiny errors of a list divided by a power of two, so that they can be squared."""
-        return self if not self.powers.any() else replace(self, errors=np.ldexp(self.errors, -self.powers[self.lists]))
-
-    @cached_property
-    def worst(self) -> Values:
-        """The squared errors of each list in descending order."""
-        by_error = np.argsort(-self.squares)
-        return self.squares[by_error[stable_argsort(self.lists[by_error])]]
-
-    @cached_property
-    def _discount(self) -> Values:
-        places = np.arange(len(self.lists)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        return logarithmic(int(places.max(initial=0)) + 1)[places]
-
-    def total(self, values: NDArray[Any]) -> Values:
-        """Return the sum over each list; NaN for a list without items."""
-        sums = np.bincount(self.lists, weights=values, minlength=self.n_lists)
-        return np.where(self.counts > 0, sums, np.nan)
-
-    def mean(self, values: NDArray[Any]) -> Values:
-        """Return the mean over each list; NaN for a list without items."""
-        return self.total(values) / np.maximum(self.counts, 1)
-
-    def discounted(self, values: Values) -> Values:
-        """Return Σ_k value_k / log2(k + 1) over each list, in the order in which the values stand."""
-        return self.total(values * self._discount)
-
-
-def _predicted(judged: Judged, metric_name: str) -> _Predicted:
-    run = judged.run
-    predictions = None if run is None else run.predictions
-    if run is not None and predictions is None and not run.made_scores:
-        predictions = run.scores
-    if predictions is None or judged.places is None:
-        name = "the run" if run is None else f"the run {run.name}"
-        raise SettingError(
-            f"{metric_name} needs predicted ratings, and {name} has neither predictions nor scores; "
-            "give it a column of either"
-        )
-    given, places = predictions, judged.places
-    return judged.once("predicted", lambda: _by_prediction(judged, given[places]))
-
-
-def _by_prediction(judged: Judged, predicted: Values) -> _Predicted:
-    known = ~np.isnan(predicted)
-    lists, predicted, ratings = judged.lists[known].astype(np.intp), predicted[known], judged.grades[known]
-    errors = ratings - predicted
-    # Lists are mostly ordered by their predictions already.
-    if not ((predicted[1:] <= predicted[:-1]) | (lists[1:] != lists[:-1])).all():
-        errors = errors[np.lexsort((-predicted, lists))]
-    return _Predicted(lists, judged.n_lists, errors)
+ROUNDING = 1e-6
+"""An error beyond the margin by less than this is within it."""
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
@@ -121,34 +46,34 @@ def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callab
 
 
 @_error("CSE")
-def cumulative_squared_error(judged: Judged) -> Values:
+def cumulative_squared_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Cumulative squared error: Σ_{k≤n} SE_k. Aftab and Ramampiaro (2022), equation (10)."""
-    predicted = _predicted(judged, "CSE")
+    predicted = predicted_of(judged, "CSE", unrated)
     return predicted.total(predicted.squares)
 
 
 @_error("DCSE")
-def discounted_error(judged: Judged) -> Values:
+def discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Discounted cumulative squared error: Σ_{k≤n} SE_k / log2(k + 1). Equation (11)."""
-    predicted = _predicted(judged, "DCSE")
+    predicted = predicted_of(judged, "DCSE", unrated)
     return predicted.discounted(predicted.squares)
 
 
 @_error("WDCSE")
-def worst_discounted_error(judged: Judged) -> Values:
+def worst_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """The worst DCSE: the same with the errors in descending order. Equations (12) and (13)."""
-    predicted = _predicted(judged, "WDCSE")
+    predicted = predicted_of(judged, "WDCSE", unrated)
     return predicted.discounted(predicted.worst)
 
 
-@_error("SDCSE")
-def standard_discounted_error(judged: Judged) -> Values:
-    """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14).
+@_error("SDCSE", "MSDCSE")
+def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
+    """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14); its mean over users is MSDCSE, (15).
 
     It tells whether the larger errors stand higher, not how large they are: it does not change if all errors are
     scaled, and is 1 wherever they stand in descending order, as in any list of one wrong item.
     """
-    predicted = _predicted(judged, "SDCSE").in_reach()
+    predicted = predicted_of(judged, "SDCSE", unrated).in_reach()
     worst = predicted.discounted(predicted.worst)
     ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
     # Beside rounding the ratio cannot exceed 1.
@@ -156,80 +81,197 @@ def standard_discounted_error(judged: Judged) -> Values:
 
 
 @_of_predictions("SDCSEacc", aliases=("SDCSEaccuracy",))
-def standard_discounted_accuracy(judged: Judged) -> Values:
+def standard_discounted_accuracy(judged: Judged, *, unrated: float | None = None) -> Values:
     """The accuracy form of SDCSE, 1 − SDCSE: higher is better. The form of the paper's tables and examples."""
-    return 1.0 - standard_discounted_error(judged)
+    return 1.0 - standard_discounted_error(judged, unrated=unrated)
 
 
-Margin = Annotated[float, Limits(low=0)]
+Margin = Annotated[float | Literal["half", "spread"], Limits(choices=("half", "spread"), low=0)]
+"""λ: a number, half a step of the rating scale, or the spread of the residuals on a validation part."""
 
 
-def _margin(value: float) -> float:
+def margin_of(judged: Judged, margin: float | str) -> float:
+    """Return λ as a number: ``half`` a step of the rating scale, or the ``spread`` that a calibration measured."""
+    if margin == "half":
+        return scale_of(judged).step / 2
+    if margin != "spread":
+        return float(margin)
+    calibration = None if judged.run is None else judged.run.calibration
+    if calibration is None:
+        name = "the run" if judged.run is None else judged.run.name
+        raise SettingError(
+            f"margin=spread is the spread of residuals on a validation part, and {name} has none; train it with "
+            "calibration='isotonic' or 'linear', or give a number"
+        )
+    return calibration.spread
+
+
+def _beyond(judged: Judged, metric_name: str, margin: float | str, unrated: float | None) -> tuple[Values, float]:
+    """Return the errors, and the margin with room for rounding."""
     # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
-    return float(value) + _ROUNDING
+    return predicted_of(judged, metric_name, unrated).errors, margin_of(judged, margin) + ROUNDING
 
 
 @_error("UpSell")
-def up_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
+def up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
     """Up-sell: the share of the items predicted too high, p_k > y_k + λ, λ being ``margin``.
 
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
     """
-    predicted, margin = _predicted(judged, "UpSell"), _margin(margin)
-    return predicted.mean(predicted.errors < -margin)
+    errors, limit = _beyond(judged, "UpSell", margin, unrated)
+    return predicted_of(judged, "UpSell", unrated).mean(errors < -limit)
 
 
 @_error("DownSell")
-def down_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
+def down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
     """Down-sell: the share of the items predicted too low, p_k < y_k − λ, λ being ``margin``.
 
     Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
     documentation.
     """
-    predicted, margin = _predicted(judged, "DownSell"), _margin(margin)
-    return predicted.mean(predicted.errors > margin)
+    errors, limit = _beyond(judged, "DownSell", margin, unrated)
+    return predicted_of(judged, "DownSell", unrated).mean(errors > limit)
 
 
 @_of_predictions("PerfectSell")
-def perfect_sell(judged: Judged, *, margin: Margin = 0.5) -> Values:
+def perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
-    predicted, margin = _predicted(judged, "PerfectSell"), _margin(margin)
-    return predicted.mean(np.abs(predicted.errors) <= margin)
+    errors, limit = _beyond(judged, "PerfectSell", margin, unrated)
+    return predicted_of(judged, "PerfectSell", unrated).mean(np.abs(errors) <= limit)
 
 
 @_error("RMSE")
-def root_mean_squared_error(judged: Judged) -> Values:
+def root_mean_squared_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Root mean squared error of a list's predictions, √((1/n) Σ SE_k); their mean weighs users equally.
 
     For one figure over all ratings see ``PooledRMSE``.
     """
-    predicted = _predicted(judged, "RMSE")
+    predicted = predicted_of(judged, "RMSE", unrated)
     squares = predicted.in_reach().squares
     return np.ldexp(np.sqrt(predicted.mean(squares)), predicted.powers)
 
 
 @_error("MAE")
-def mean_absolute_error(judged: Judged) -> Values:
+def mean_absolute_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Mean absolute error of a list's predictions, (1/n) Σ |y_k − p_k|; their mean weighs users equally."""
-    predicted = _predicted(judged, "MAE")
+    predicted = predicted_of(judged, "MAE", unrated)
     return np.ldexp(predicted.mean(np.abs(predicted.in_reach().errors)), predicted.powers)
 
 
-def _pooled(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    return _of_predictions(name, lower_is_better=True, whole_system=True)
+@dataclass(frozen=True)
+class PooledMean:
+    """The mean over the rated items of all lists of values x, as Σ (x / 2^power)^degree and their count."""
+
+    count: int
+    total: float
+    power: int = 0
+    degree: int = 1
+
+    @classmethod
+    def of(cls, predicted: Predicted, values: NDArray[Any], degree: int = 1) -> PooledMean:
+        """Add up one value per item."""
+        rated = values[predicted.rated]
+        power = power_for(rated) if rated.dtype.kind == "f" else 0
+        scaled = np.ldexp(rated, -power) if power else rated
+        return cls(len(rated), float((scaled**degree if degree > 1 else scaled).sum()), power, degree)
+
+    def __add__(self, other: PooledMean) -> PooledMean:
+        power = max((part.power for part in (self, other) if part.count), default=0)
+        total = sum(float(np.ldexp(part.total, part.degree * (part.power - power))) for part in (self, other))
+        return PooledMean(self.count + other.count, total, power, self.degree)
+
+    def mean(self) -> float:
+        """Return the mean of their powers, and of that the root; NaN of nothing."""
+        if not self.count:
+            return float("nan")
+        mean = self.total / self.count
+        return float(np.ldexp(np.sqrt(mean) if self.degree == 2 else mean, self.power))
+
+
+def _pooled(name: str, *, lower_is_better: bool = True) -> Callable[[Callable[..., Pooled]], Callable[..., Pooled]]:
+    return _of_predictions(name, lower_is_better=lower_is_better, whole_system=True)
+
+
+def _mean_of(predicted: Predicted, values: NDArray[Any], degree: int = 1) -> Pooled:
+    return Pooled(PooledMean.of(predicted, values, degree), PooledMean.mean)
 
 
 @_pooled("PooledRMSE")
-def pooled_rmse(judged: Judged) -> float:
+def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Root mean squared error over the predictions of all lists together."""
-    errors = _predicted(judged, "PooledRMSE").errors
-    power = power_for(errors)
-    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(errors, -power) ** 2)), power)) if len(errors) else float("nan")
+    predicted = predicted_of(judged, "PooledRMSE", unrated)
+    return _mean_of(predicted, predicted.errors, degree=2)
 
 
 @_pooled("PooledMAE")
-def pooled_mae(judged: Judged) -> float:
+def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Mean absolute error over the predictions of all lists together."""
-    errors = _predicted(judged, "PooledMAE").errors
-    power = power_for(errors)
-    return float(np.ldexp(np.mean(np.abs(np.ldexp(errors, -power))), power)) if len(errors) else float("nan")
+    predicted = predicted_of(judged, "PooledMAE", unrated)
+    return _mean_of(predicted, np.abs(predicted.errors))
+
+
+@_pooled("PooledUpSell")
+def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+    """Up-sell over the items of all lists together, so that users weigh by their items."""
+    errors, limit = _beyond(judged, "PooledUpSell", margin, unrated)
+    return _mean_of(predicted_of(judged, "PooledUpSell", unrated), errors < -limit)
+
+
+@_pooled("PooledDownSell")
+def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+    """Down-sell over the items of all lists together, so that users weigh by their items."""
+    errors, limit = _beyond(judged, "PooledDownSell", margin, unrated)
+    return _mean_of(predicted_of(judged, "PooledDownSell", unrated), errors > limit)
+
+
+@_pooled("PooledPerfectSell", lower_is_better=False)
+def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+    """Perfect-sell over the items of all lists together, so that users weigh by their items."""
+    errors, limit = _beyond(judged, "PooledPerfectSell", margin, unrated)
+    return _mean_of(predicted_of(judged, "PooledPerfectSell", unrated), np.abs(errors) <= limit)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupGaps:
+    """How many items each group has, and Σ (y − p) over them: the groups are the places in the arrays."""
+
+    count: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, curve: pl.DataFrame) -> GroupGaps:
+        """Take the groups of a calibration curve."""
+        count, group = curve["count"].to_numpy(), curve["group"].to_numpy()
+        gap = count * (curve["rating"].to_numpy() - curve["predicted"].to_numpy())
+        return cls(np.bincount(group, count).astype(np.float64), np.bincount(group, gap).astype(np.float64))
+
+    def __add__(self, other: GroupGaps) -> GroupGaps:
+        groups = max(len(self.count), len(other.count))
+        count, gap = np.zeros(groups), np.zeros(groups)
+        for part in (self, other):
+            count[: len(part.count)] += part.count
+            gap[: len(part.gap)] += part.gap
+        return GroupGaps(count, gap)
+
+    def mean(self) -> float:
+        """Return the mean over items of the size of their group's mean gap; NaN of nothing."""
+        return float(np.abs(self.gap).sum() / self.count.sum()) if self.count.any() else float("nan")
+
+
+@_pooled("ECE")
+def expected_calibration_error(
+    judged: Judged,
+    *,
+    by: Literal["rating", "rank"] = "rating",
+    bins: Annotated[int, Limits(low=1)] = 10,
+    unrated: float | None = None,
+) -> Pooled:
+    """Expected calibration error of predicted ratings: Σ_b (n_b / n) |mean of y − mean of p in group b|.
+
+    Over the items of all lists together. The groups are ``bins`` equal parts of the rating scale by predicted rating
+    (``by=rating``; Naeini, Cooper and Hauskrecht 2015), or the places of the list (``by=rank``): by how much the k-th
+    item of the lists is oversold or undersold on average. It is 0 where predictions are right on average in every
+    group, whatever single errors are.
+    """
+    curve = calibration_curve(predicted_of(judged, "ECE", unrated), scale_of(judged), by=by, bins=bins)
+    return Pooled(GroupGaps.of(curve), GroupGaps.mean)

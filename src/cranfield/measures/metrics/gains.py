@@ -176,7 +176,7 @@ def _over_the_highest(exponents: Values) -> Values:
 def gain_of(name: str) -> Gain:
     """Return a gain by its name, one of the user's own included."""
     entry: GainEntry = GAINS.find(name)
-    return (lambda judgments: _own_gains(entry, judgments.grades)) if entry.of_ratings else entry.thing
+    return (lambda judgments: _own_gains(entry, judgments)) if entry.of_ratings else entry.thing
 
 
 def relative_gain_of(name: str) -> Gain:
@@ -191,7 +191,8 @@ def within_reach(judgments: Judgments, gains: Values) -> Values:
     return gains if (scale == 0).all() else np.ldexp(gains, -scale[judgments.lists])
 
 
-def _own_gains(entry: GainEntry, ratings: Values) -> Values:
+def _own_gains(entry: GainEntry, judgments: Judgments) -> Values:
+    ratings = judgments.grades
     with np.errstate(all="warn"):
         gains = np.asarray(entry.thing(ratings), dtype=np.float64)
     if gains.shape != ratings.shape:
@@ -204,7 +205,7 @@ def _own_gains(entry: GainEntry, ratings: Values) -> Values:
             f"gain={entry.name} returned {gains[place]} for the rating {ratings[place]:g}; return a finite number for "
             "each"
         )
-    return gains
+    return gains if judgments.level is None else np.where(judgments.relevant, gains, 0.0)
 
 
 def kept_name(name: str) -> str | None:

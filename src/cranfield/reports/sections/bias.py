@@ -13,6 +13,8 @@ from cranfield.reports.markup import Column, Value, downloads, figure, notes, pa
 from cranfield.reports.section import Section
 from cranfield.reports.sections.times_random import beside_random
 
+TITLE = "How much of it is popularity?"
+_UNKNOWN = "What cannot be known"
 _TITLES = {
     "popularity": "What popularity explains",
     "orders": "The order under each protocol",
@@ -44,7 +46,26 @@ def bias_sections(answer: Bias) -> list[Section]:
         sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
     sections.append(beside_random(answer.times))
     unknown = paragraphs(answer.caveats) + notes(answer.notes)
-    return [*sections, Section("unknown", "What cannot be known", unknown)]
+    return [*sections, Section("unknown", _UNKNOWN, unknown)]
+
+
+def bias_section(answer: Bias, where: str = "") -> Section:
+    """Return the answer as one section: the verdict, the orders, what changes, what popularity explains, and caveats.
+
+    ``where`` says which part of the results it is of, where there are several.
+    """
+    frames = {
+        "popularity": answer.shares,
+        "orders": answer.orders,
+        "conclusions": answer.conclusions,
+        "predicted": answer.predicted,
+    }
+    shown = {name: table for name, table in answer.tables().items() if name in frames}
+    html = paragraphs([*([where] if where else []), *answer.verdict])
+    html += "".join(f"<h3>{_TITLES[name]}</h3>{_html(table)}" for name, table in shown.items())
+    html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(answer.caveats) + notes(answer.notes)
+    tables = {f"bias-{name}": frames[name] for name in shown}
+    return Section("bias", TITLE, html + downloads(*tables), tables=tables)
 
 
 def orders_figure(answer: Bias) -> Any:

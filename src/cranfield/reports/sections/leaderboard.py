@@ -105,13 +105,19 @@ def _columns(scores: Scores) -> list[Column]:
         Column("users served", hint="share of the users who get a list"),
         Column(f"items in {scores.catalogue}", hint="share of these items that is recommended to anyone"),
         Column(f"unjudged{deepest(scores.metrics)[1]}", hint="share of recommended items without a test rating"),
+        *(
+            []
+            if scores.nonexistent is None
+            else [Column(f"nonexistent{deepest(scores.metrics)[1]}", hint="share of items outside the catalogue")]
+        ),
     ]
 
 
 def _shares(row: dict[str, Any]) -> list[Value]:
-    """Return a system's users served, items recommended, and unjudged items, from the row of the deepest metric."""
-    unjudged = None if row["unjudged"] is None or np.isnan(row["unjudged"]) else row["unjudged"]
-    return [Value(percent(share), share) for share in (row["coverage"], row["item_coverage"], unjudged)]
+    """Return the shares beside a system's averages, from the row of the deepest metric."""
+    names = ("coverage", "item_coverage", "unjudged", *(["nonexistent"] if "nonexistent" in row else []))
+    shares = [None if row[name] is None or np.isnan(row[name]) else row[name] for name in names]
+    return [Value(percent(share), share) for share in shares]
 
 
 def _place(row: dict[str, Any]) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from cranfield._figures import altair, data_of, look, series, themed, tips
+from cranfield._numbers import number_text
 from cranfield.comparisons.windows import leads_frame, window_leads
 from cranfield.measures.windows import window_frame, windows_of
 from cranfield.reports import figures
@@ -16,8 +17,8 @@ from cranfield.reports.section import Reported, Section, on_page
 _FIGURES = 3
 
 _SAID = (
-    "Every system was trained anew at the start of each window, on what was known by then, and judged by what users "
-    "rated in the window. Each window counts the same in the averages above, whatever its number of users."
+    "Every system was retrained at the start of each window on the ratings known by then, and tested on what users "
+    "rated in the window. In the averages above each window counts the same, whatever its number of users."
 )
 
 
@@ -27,7 +28,7 @@ def windows(reported: Reported) -> Section | None:
     starts = windows_of(reported.scores)
     if not starts:
         return None
-    scores = reported.scores if reported.comparison is None else reported.scores.over_common_lists()
+    scores = reported.scores
     leads = window_leads(scores, reported.averaging)
     frame = window_frame(scores, reported.averaging, level=reported.level)
     drawn = frame.filter(pl.col("mean").is_not_null() & pl.col("mean").is_not_nan())
@@ -48,8 +49,11 @@ def over_time(frame: pl.DataFrame, metric: str, *, style: figures.Style = "scree
     names = rows["system"].unique(maintain_order=True).to_list()
     order = rows["window"].unique(maintain_order=True).to_list()
     x = alt.X("window:O", sort=order, title="start of the window", axis=alt.Axis(labelAngle=-30))
+    # Side by side, so that the intervals of a window do not cover each other.
+    beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(paddingOuter=1, domain=["", *names, " "]))
     base = alt.Chart(data_of(rows)).encode(
         x=x,
+        xOffset=beside,
         tooltip=tips(
             system="system", window="window", mean=(metric, ".4f"), lower=("from", ".4f"), upper=("to", ".4f")
         ),
@@ -74,6 +78,6 @@ def _table(frame: pl.DataFrame, metric: str, windows: tuple[str, ...]) -> str:
     for start in windows:
         means = dict(rows.filter(pl.col("window") == start).select("system", "mean").iter_rows())
         lists = int(rows.filter(pl.col("window") == start)["lists"].max() or 0)  # type: ignore[arg-type]
-        cells = [Value(f"{means[name]:.4f}", means[name]) for name in systems]
+        cells = [Value(number_text(means[name]), means[name]) for name in systems]
         lines.append([Value(text(start)), Value(f"{lists:,}", lists), *cells])
     return table(f"{metric} by window", columns, lines)

@@ -1,0 +1,67 @@
+"""``cranfield calibrate``: make predicted ratings of the scores of ranked lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cranfield._checksums import record
+from cranfield._errors import SettingError
+from cranfield._settings import settings
+from cranfield.cli._group import process_options
+from cranfield.cli._output import say_line
+from cranfield.cli._reading import for_file, reading_options, run_reading_options
+from cranfield.data import read
+from cranfield.rankings import calibrate, read_run, write_run
+from cranfield.rankings.calibration import CALIBRATIONS
+
+_EXAMPLES = """\b
+Examples:
+  cranfield calibrate mine.csv --by mine-on-validation.csv --validation validation.csv --out calibrated.parquet
+  cranfield evaluate --test test.csv calibrated.parquet -m SDCSE@10 -m RMSE@10 -m ECE@10
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--by",
+    required=True,
+    metavar="RUN",
+    help="Lists of the same system, trained without the validation ratings, that hold the items of these ratings.",
+)
+@click.option(
+    "--validation", required=True, metavar="FILE", help="Ratings that were not learned from; not the test ratings."
+)
+@click.option(
+    "--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", show_default=True, help="The kind of map."
+)
+@click.option("--out", required=True, metavar="FILE", help="The lists with a column prediction (Parquet, CSV or TSV).")
+@reading_options
+@run_reading_options
+@process_options
+def command(
+    run: str, by: str, validation: str, method: str, out: str, reading: dict[str, Any], run_reading: dict[str, Any]
+) -> None:
+    """Make predicted ratings of the scores of ranked lists, by a map that was fitted on held-out ratings.
+
+    The map never falls, so that the order of the lists stays.
+    """
+    if Path(out).suffix.lower() not in (".parquet", ".csv", ".tsv"):
+        raise SettingError(f"--out {out} has no place for a column of predictions; name it .parquet, .csv or .tsv")
+    if Path(out).resolve() in (Path(path).resolve() for path in (run, by, validation)):
+        raise SettingError(f"--out {out} would replace a file that is read; choose another")
+    ratings = read(validation, **for_file(validation, reading, [validation]))
+    layout = {name: value for name, value in run_reading.items() if name != "system"}
+    lists, held_out = (read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
+    calibrated = calibrate(lists, held_out, ratings, method)
+    assert calibrated.calibration is not None
+    path = write_run(calibrated, out)
+    record(path, {"calibrated": calibrated.calibration.as_dict()})
+    if not settings.quiet:
+        fitted = calibrated.calibration
+        say_line(
+            f"{path}: {method} calibration on {fitted.pairs:,} ratings, spread of the residuals {fitted.spread:.3g}"
+        )

@@ -1,0 +1,136 @@
+"""What is known of users and items beside ratings: age, occupation, genre."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import InputError
+from cranfield.data.columns import place_by_name
+from cranfield.data.frames import FrameTable
+from cranfield.data.text import TextTable
+from cranfield.data.values import Fault, encoded
+from cranfield.data.vocabulary import UNKNOWN, Vocabulary
+
+About = Literal["user", "item"]
+"""Whom a table of features describes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Columns that describe users or items, one row per id.
+
+    It has a vocabulary of its own, and rows are looked up by id (`rows`). So it stays as it is when a filter or a
+    split changes the vocabularies of the ratings that carry it.
+
+    Parameters
+    ----------
+    ids
+        Who is described.
+    columns
+        One row per id, in their order: numbers (Float64) or categories (String); null where a value is missing.
+
+    Examples
+    --------
+    >>> ages = Features.of(["bob", "ann"], {"age": [40, 30], "town": ["Oslo", None]})
+    >>> ages.rows(Vocabulary.of(["ann", "eve"])).rows()
+    [(30.0, None), (None, None)]
+    """
+
+    ids: Vocabulary
+    columns: pl.DataFrame
+
+    @classmethod
+    def of(cls, ids: Any, columns: Any) -> Features:
+        """Make features by hand, of ids in any order and a frame or a dictionary of columns."""
+        frame = pl.DataFrame(columns)
+        return features_of(FrameTable(frame.insert_column(0, pl.Series(_ID, ids)).lazy(), "the features"), "user")
+
+    def __repr__(self) -> str:
+        return f"Features({len(self.ids):,} ids: {', '.join(self.columns.columns)})"
+
+    def rows(self, ids: Vocabulary) -> pl.DataFrame:
+        """Return one row per id of another vocabulary, in the order of its codes; empty where nothing is known."""
+        codes = self.ids.codes(ids.all)
+        places = pl.Series(np.where(codes == UNKNOWN, 0, codes)).set(pl.Series(codes == UNKNOWN), None)
+        return self.columns.select(pl.all().gather(places))
+
+    def only(self, ids: Vocabulary) -> Features:
+        """Return the features of the ids that another vocabulary holds as well."""
+        known = ids.codes(self.ids.all) != UNKNOWN
+        return Features(Vocabulary(self.ids.all.filter(pl.Series(known))), self.columns.filter(pl.Series(known)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the ids and all values."""
+        digest = hashlib.sha256("\x1f".join(self.ids.text.to_list()).encode())
+        for column in self.columns:
+            values = ("" if value is None else repr(value) for value in column)
+            digest.update("\x1e".join((column.name, str(column.dtype), *values)).encode())
+        return digest.hexdigest()[:16]
+
+
+_ID = "id"
+
+
+def features_of(table: TextTable | FrameTable, about: About) -> Features:
+    """Return the features that a table holds.
+
+    The ids are in the column that is usually called so (``user_id``, ``movieId``, ``id``), else in the first one. All
+    other columns are features: numbers and true or false are numeric, text is a category, and so are codes with
+    leading zeros.
+    """
+    names = table.names or tuple(f"column {place + 1}" for place in range(table.width))
+    place = place_by_name(names, about)
+    if place is None:
+        place = next((at for at, name in enumerate(names) if name.strip().lower() == _ID), 0)
+    others = [other for other in range(table.width) if other != place]
+    if not others:
+        raise InputError(
+            f"there is no column beside that of the {about}s",
+            source=table.label,
+            remedy=f"give a table with a column of {about}s and others that describe them",
+        )
+    columns = []
+    for other in others:
+        # A table gives the columns of roles; here the second one is a feature.
+        table.load({"user": place, "item": other})
+        try:
+            ids, codes = encoded(table.column("user"), "user")
+            repeated = np.flatnonzero(np.bincount(codes, minlength=len(ids))[codes] > 1)
+            if len(repeated):
+                described = ids.ids(codes[repeated[-1:]])[0]
+                raise Fault(int(repeated[-1]), f"{about} {described} is described twice", "leave one of the rows out")
+        except Fault as fault:
+            raise table.error(fault, "user") from fault
+        try:
+            values = _values(table.column("item"))
+        except Fault as fault:
+            raise table.error(fault, "item") from fault
+        columns.append(values.gather(np.argsort(codes, kind="stable")).alias(names[other]))
+    return Features(ids, pl.DataFrame(columns))
+
+
+def _values(column: pl.Series) -> pl.Series:
+    """Return a column as numbers or as categories, null where a value is missing."""
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        return column.cast(pl.String)
+    if column.dtype == pl.String:
+        text = column.str.strip_chars().replace("", None)
+        numbers = text.cast(pl.Float64, strict=False)
+        # 0123 is the code of a place.
+        if numbers.null_count() > text.null_count() or text.str.contains(r"^-?0\d").any():
+            return text
+        column = numbers
+    if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        raise Fault(0, f"a column of type {column.dtype} is neither numbers nor text", "make it one of them")
+    numbers = column.cast(pl.Float64).fill_nan(None)
+    infinite = numbers.is_infinite().fill_null(False)
+    if infinite.any():
+        raise Fault(int(infinite.arg_max() or 0), "an infinite number describes nothing", "leave the value empty")
+    return numbers

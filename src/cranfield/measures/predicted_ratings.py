@@ -1,0 +1,232 @@
+"""The verb `examine_predictions`: where ratings migrate to, and whether predictions mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._figures import Style
+from cranfield._own_code import may_be_called
+from cranfield._table import Cell, Table
+from cranfield.data import Ratings
+from cranfield.data.scale import RatingScale
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.measuring import as_judged
+from cranfield.measures.metrics.error import ROUNDING, margin_of
+from cranfield.measures.predicted import Predicted, calibration_curve, check_predictions, predicted_of, scale_of
+from cranfield.rankings.lists import Ties
+
+MOST_GRADES = 20
+"""Ratings of more grades than this are shown in ten equal parts of the scale."""
+
+By = Literal["rating", "rank"]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedRatings:
+    """The predicted ratings of some systems beside the true ones: the result of `examine_predictions`.
+
+    Parameters
+    ----------
+    systems
+        Their names.
+    items
+        The items of each system's lists, with true and predicted ratings.
+    scale
+        The rating scale.
+    grades
+        The grades of the migration matrix, ascending: those of the ratings, or the middles of ten equal parts.
+    margins
+        λ of each system, within which a prediction is right.
+    cutoff
+        How many items of a list count; None for all.
+    """
+
+    systems: tuple[str, ...]
+    items: tuple[Predicted, ...]
+    scale: RatingScale
+    grades: tuple[float, ...]
+    margins: tuple[float, ...]
+    cutoff: int | None = None
+
+    def migration(self) -> pl.DataFrame:
+        """Return the migration matrices: ``system, rating, predicted, count, share``, the share of the true grade.
+
+        A rating and a prediction belong to the nearest grade, and to the higher one of two that are as near.
+        """
+        n, frames = len(self.grades), []
+        for system, items in zip(self.systems, self.items):
+            true, predicted = (self._nearest(values[items.rated]) for values in (items.ratings, items.predictions))
+            counts = np.bincount(true * n + predicted, minlength=n * n).reshape(n, n)
+            share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+            columns = {"rating": np.repeat(self.grades, n), "predicted": np.tile(self.grades, n)}
+            columns |= {"count": counts.ravel(), "share": share.ravel()}
+            frames.append(pl.DataFrame({"system": [system] * (n * n), **columns}))
+        return pl.concat(frames)
+
+    def _nearest(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
+        grades = np.array(self.grades)
+        return np.searchsorted((grades[1:] + grades[:-1]) / 2, values, side="right")
+
+    def curve(self, by: By = "rating", bins: int = 10) -> pl.DataFrame:
+        """Return the calibration curves: ``system, group, count, predicted, rating``.
+
+        ``predicted`` and ``rating`` are means over the items of a group: a part of the rating scale by prediction, or a
+        place of the lists (``by="rank"``).
+        """
+        check.one_of("by", by, ("rating", "rank"))
+        curves = [
+            calibration_curve(items, self.scale, by=by, bins=check.whole("bins", bins)).select(
+                pl.lit(system).alias("system"), pl.all()
+            )
+            for system, items in zip(self.systems, self.items)
+        ]
+        return pl.concat(curves)
+
+    def sells(self) -> pl.DataFrame:
+        """Return the shares of up-sell, down-sell and perfect-sell, as a mean over users and over all items together.
+
+        Columns ``system, margin, up_sell, down_sell, perfect_sell`` and the latter three with ``_pooled``.
+        """
+        rows = []
+        for system, items, margin in zip(self.systems, self.items, self.margins):
+            kinds = _kinds(items, margin)
+            means = {name: float(np.nanmean(items.mean(which))) for name, which in kinds.items()}
+            pooled = {f"{name}_pooled": items.overall(which) for name, which in kinds.items()}
+            rows.append({"system": system, "margin": margin, **means, **pooled})
+        return pl.DataFrame(rows)
+
+    def table(self) -> Table:
+        """Return the shares of up-sell, down-sell and perfect-sell as a table for people."""
+        frame = self.sells()
+        best = {name: frame[name].max() if "perfect" in name else frame[name].min() for name in frame.columns[2:]}
+        rows: list[list[str | Cell]] = [
+            [
+                row["system"], f"{row['margin']:.3g}",
+                *(Cell(f"{row[name]:.3f}", best=row[name] == best[name]) for name in frame.columns[2:]),
+            ]
+            for row in frame.iter_rows(named=True)
+        ]  # fmt: skip
+        header = ["system", "margin", "up", "down", "right", "up, all items", "down, all items", "right, all items"]
+        top = "" if self.cutoff is None else f" of the first {self.cutoff} rated items"
+        caption = f"Predicted ratings{top}: share too high, too low and right within the margin"
+        return Table(
+            header, rows, caption, ["the first shares are means over users, the others over all items together"]
+        )
+
+    def plot(self, kind: str = "migration", *, style: Style = "screen") -> Any:
+        """Return ``migration``, ``rating`` (calibration curves) or ``rank`` (curves by place) as an Altair chart."""
+        from cranfield.measures.predicted_figures import FIGURES
+
+        return FIGURES[check.one_of("kind", kind, tuple(FIGURES))](self, style=style)
+
+    def __repr__(self) -> str:
+        return f"PredictedRatings({', '.join(self.systems)})"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def over_folds(parts: Sequence[PredictedRatings]) -> PredictedRatings:
+    """Return the predictions of the same systems on several folds together; margins are means over the folds.
+
+    Users of two folds count as two.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        items=tuple(_joined(items) for items in zip(*(part.items for part in parts), strict=True)),
+        grades=tuple(sorted({grade for part in parts for grade in part.grades})),
+        margins=tuple(np.mean([part.margins for part in parts], axis=0).tolist()),
+    )
+
+
+def _joined(folds: Sequence[Predicted]) -> Predicted:
+    before = np.cumsum([0, *(fold.n_lists for fold in folds)])
+    values = ([getattr(fold, name) for fold in folds] for name in ("ratings", "predictions", "errors"))
+    lists = np.concatenate([fold.lists + offset for fold, offset in zip(folds, before)])
+    return Predicted(lists, int(before[-1]), *(np.concatenate(column) for column in values))
+
+
+def _kinds(items: Predicted, margin: float) -> dict[str, NDArray[np.bool_]]:
+    limit = margin + ROUNDING
+    return {
+        "up_sell": items.errors < -limit,
+        "down_sell": items.errors > limit,
+        "perfect_sell": np.abs(items.errors) <= limit,
+    }
+
+
+def examine_predictions(
+    runs: Any,
+    test: Any = None,
+    *,
+    n: int | None = None,
+    margin: float | Literal["half", "spread"] = "half",
+    ties: Ties = "trec_eval",
+    train: Ratings | None = None,
+) -> PredictedRatings:
+    """Hold predicted ratings against the true ones: migration matrices, shares of up-sell, calibration curves.
+
+    Parameters
+    ----------
+    runs, test, ties, train
+        As for `measure`; the runs have predictions, or scores that are ratings.
+    n
+        Only the first ``n`` rated items of each list; None for all.
+    margin
+        λ, within which a prediction is right: a number, ``half`` a step of the scale, or the ``spread`` of residuals.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 3, 1])
+    >>> found = examine_predictions({"mine": {"ann": {"x": 4.8, "y": 3.9}, "bob": {"x": 1.2}}}, test)
+    >>> found.migration().filter(pl.col("count") > 0).select("rating", "predicted", "count").rows()
+    [(1.0, 1.0, 1), (3.0, 3.0, 1), (5.0, 5.0, 1)]
+    >>> found.sells().select("up_sell", "down_sell", "perfect_sell").row(0)
+    (0.0, 0.0, 1.0)
+    """
+    judged = as_judged(runs, test, None, Context(train), ties=ties)
+    check_predictions(judged, ["examine_predictions"])
+    cutoff = None if n is None else check.whole("n", n)
+    scale, margin = scale_of(judged[0]), margin if isinstance(margin, str) else check.number("margin", margin)
+    condensed = [lists.condensed().with_ties_broken() for lists in judged]
+    cut = condensed if cutoff is None else [lists.cut(cutoff) for lists in condensed]
+    names = [lists.ranked.name if lists.ranked is not None else "the run" for lists in judged]
+    known = np.unique(np.concatenate([judged[0].judgments.distinct, *([] if train is None else [train.grades])]))
+    if len(known) > MOST_GRADES:
+        edges = np.linspace(scale.low, scale.high, 11)
+        known = (edges[1:] + edges[:-1]) / 2
+    return PredictedRatings(
+        systems=tuple(names),
+        items=tuple(predicted_of(lists, "examine_predictions") for lists in cut),
+        scale=scale,
+        grades=tuple(known.tolist()),
+        margins=tuple(margin_of(lists, margin) for lists in judged),
+        cutoff=cutoff,
+    )
+
+
+def examine_for(
+    metrics: Sequence[str], runs: Any, test: Any = None, *, train: Ratings | None = None
+) -> PredictedRatings | None:
+    """Examine predictions down to the cut-off of the first metric that looks at them; None where none does.
+
+    The margin is the first that a metric gives.
+    """
+    wanting = [Metric.of(name) for name in metrics if may_be_called(name)]
+    wanting = [metric for metric in wanting if "predictions" in metric.definition.needs]
+    if not wanting:
+        return None
+    margins = [dict(metric.parameters).get("margin") for metric in wanting]
+    margin: Any = next((margin for margin in margins if margin is not None), "half")
+    return examine_predictions(runs, test, n=wanting[0].cutoff, margin=margin, train=train)

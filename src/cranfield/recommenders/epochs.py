@@ -1,0 +1,204 @@
+"""Systems that learn by epochs: they show how they do, stop early, and go on where they were stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._progress import progress
+from cranfield.data import Ratings
+from cranfield.recommenders.kept import about_model, read_arrays, write_arrays
+from cranfield.recommenders.model import Model
+from cranfield.recommenders.validation import ValidationPart
+
+Numbers = Mapping[str, NDArray[Any]]
+"""All that the next epoch depends on, as arrays by name."""
+
+Epoch = Callable[[Numbers, int], tuple[Numbers, float]]
+"""Passes once over the ratings: from the numbers and the number of the epoch to new numbers and the mean loss."""
+
+
+class CheckpointError(InputError):
+    """A checkpoint that is damaged, or of another training."""
+
+
+# What may differ between a training and the one that goes on with it.
+_FREE = ("epochs", "patience")
+
+
+class EpochModel(Model):
+    """A `Model` that passes over the ratings several times.
+
+    A child has the settings ``epochs``, ``patience`` and ``seed``, and gives ``_start``, which returns the numbers to
+    start from and a function that is one epoch, and ``_take``, which takes over what was learned. Every epoch draws
+    from a random stream of its own, so that a training that was stopped goes on as if it had not been.
+    """
+
+    steps_by: ClassVar[tuple[str, ...]] = ("rate",)
+    """The settings to lower where the training does not settle."""
+    epochs: int
+    patience: int
+    seed: int
+
+    def fit(self, train: Ratings, validation: Ratings | None = None, *, checkpoint: str | Path | None = None) -> Self:
+        """Learn from the training ratings.
+
+        Parameters
+        ----------
+        train
+            What to learn from.
+        validation
+            Ratings to measure every epoch by: nDCG@10, or RMSE for a predictor of ratings. With a ``patience`` the
+            training ends when so many epochs in a row were not better than the best one, which is the one that is
+            kept.
+        checkpoint
+            A file that keeps the state after every epoch. If it is there, the training goes on from it; the
+            checkpoint of another system, other settings, other ratings or another version is refused.
+        """
+        known = self._learnable(train)
+        self._trained_by = self._machinery()
+        numbers, epoch = self._start(known)
+        about, held_out = {**about_model(self, train), "validation": None}, None
+        if validation is not None:
+            held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
+            about["validation"] = validation.fingerprint
+        log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
+        with progress(f"Fitting {self.name}", total=self.epochs, unit="epochs") as bar:
+            bar.done = len(log.losses)
+            while len(log.losses) < self.epochs and not self._is_over(log):
+                numbers, loss = epoch(log.numbers, len(log.losses))
+                self._check_settled(numbers, loss)
+                value = None
+                if held_out is not None:
+                    self._take(numbers)
+                    value = held_out.value(self._score)
+                log.add(numbers, loss, value, held_out)
+                measured = "" if held_out is None else f", validation {held_out.metric} {value:.4f}"
+                bar.advance(note=f"loss {loss:.4f}{measured}")
+        self._take(log.best if self.patience and log.best is not None else log.numbers)
+        self._losses, self._validations = np.array(log.losses), np.array(log.values, dtype=np.float64)
+        return self.fitted_on(train)
+
+    @property
+    def history(self) -> list[dict[str, float | int | None]]:
+        """The loss of each epoch, and its value on the validation part, if there was one."""
+        return [
+            {"epoch": number + 1, "loss": float(loss), "validation": None if np.isnan(value) else float(value)}
+            for number, (loss, value) in enumerate(zip(self._losses, self._validations))
+        ]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """How it was trained, for the record."""
+        return {"epochs": len(self._losses), "by": self._trained_by}
+
+    def _is_over(self, log: _Log) -> bool:
+        return bool(self.patience) and log.best_epoch is not None and len(log.losses) - log.best_epoch > self.patience
+
+    def _check_settled(self, numbers: Numbers, loss: float) -> None:
+        """Refuse numbers beyond all bounds, which too large a setting, such as the rate, leads to."""
+        if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
+            return
+        spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
+        raise SettingError(
+            f"{self.name} does not settle with {spelled}: the loss is {loss:g}; change {' or '.join(self.steps_by)}"
+        )
+
+    def _machinery(self) -> str:
+        """Return what trains it, and on how many threads, for the record."""
+        return "numpy, on any number of threads"
+
+    def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
+        """Return the numbers that training starts from, and a function that is one epoch."""
+        raise NotImplementedError
+
+    def _take(self, numbers: Numbers) -> None:
+        """Take over what was learned, so that `_score` uses it."""
+        raise NotImplementedError
+
+
+class _Log:
+    """What a training has done so far, kept as a checkpoint after every epoch.
+
+    Parameters
+    ----------
+    about
+        What is trained, on what.
+    path
+        Where the checkpoint is, or will be.
+    numbers
+        What the training starts from if there is no checkpoint.
+    """
+
+    def __init__(self, about: dict[str, Any], path: Path | None, numbers: Numbers) -> None:
+        self._about, self._path = about, path
+        self.numbers: Numbers = numbers
+        self.losses: list[float] = []
+        self.values: list[float] = []
+        self.best: Numbers | None = None
+        self.best_epoch: int | None = None
+        self._best_value: float | None = None
+        if path is not None and path.exists():
+            self._read(path, numbers)
+
+    def add(self, numbers: Numbers, loss: float, value: float | None, held_out: ValidationPart | None) -> None:
+        """Take in what an epoch has come to."""
+        self.numbers = numbers
+        self.losses.append(loss)
+        self.values.append(np.nan if value is None else value)
+        if held_out is not None and value is not None and held_out.better(value, self._best_value):
+            self.best, self.best_epoch, self._best_value = numbers, len(self.losses) - 1, value
+        if self._path is not None:
+            self._write(self._path)
+
+    def _write(self, path: Path) -> None:
+        arrays = {f"now.{name}": values for name, values in self.numbers.items()}
+        if self.best is not None:
+            arrays |= {f"best.{name}": values for name, values in self.best.items()}
+        about = {**self._about, "best_epoch": self.best_epoch}
+        arrays |= {"checkpoint": np.array(json.dumps(about)), "losses": np.array(self.losses)}
+        write_arrays(path, {**arrays, "values": np.array(self.values)})
+
+    def _read(self, path: Path, start: Numbers) -> None:
+        try:
+            arrays = read_arrays(path, _DAMAGED, _REMEDY)
+            about = json.loads(str(arrays["checkpoint"]))
+            self._check(path, about)
+            self.losses, self.values = arrays["losses"].tolist(), arrays["values"].tolist()
+            self.best_epoch = about["best_epoch"]
+            self.numbers = {name: arrays[f"now.{name}"] for name in start}
+            if self.best_epoch is not None:
+                self.best = {name: arrays[f"best.{name}"] for name in start}
+                self._best_value = self.values[self.best_epoch]
+            shapes = {name: (self.numbers[name].shape, self.numbers[name].dtype) for name in start}
+            if shapes != {name: (np.shape(values), np.asarray(values).dtype) for name, values in start.items()}:
+                raise ValueError(shapes)
+        except CheckpointError:
+            raise
+        except (InputError, KeyError, ValueError, TypeError, IndexError) as error:
+            raise CheckpointError(_DAMAGED, source=path, remedy=_REMEDY) from error
+
+    def _check(self, path: Path, about: dict[str, Any]) -> None:
+        """Refuse the checkpoint of another training."""
+        kept, wanted = _plain(about), _plain(self._about)
+        differs = [name for name in wanted if kept.get(name) != wanted[name]]
+        if differs:
+            named = ", ".join(f"{name} {kept.get(name)}, not {wanted[name]}" for name in differs)
+            raise CheckpointError(f"this checkpoint is of another training ({named})", source=path, remedy=_REMEDY)
+
+
+_DAMAGED = "this is not a checkpoint, or it is damaged"
+_REMEDY = "name another file, or remove this one to train from the start"
+
+
+def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what two trainings must have in common."""
+    settings = {name: value for name, value in about["settings"].items() if name not in _FREE}
+    others = {name: about.get(name) for name in ("cranfield", "system", "train", "validation")}
+    return {**others, **settings}

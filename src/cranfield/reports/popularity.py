@@ -1,0 +1,58 @@
+"""The popularity of an experiment's results: times random, and the order without popularity's advantage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cranfield._errors import CranfieldError
+from cranfield._own_code import may_be_called
+from cranfield.biases import bias, times_random
+from cranfield.experiments import Decisions
+from cranfield.experiments.results import Measured
+from cranfield.measures import Metric
+from cranfield.measures.averaging import PLAIN
+from cranfield.reports.section import Section
+from cranfield.reports.sections.bias import bias_section
+from cranfield.reports.sections.times_random import beside_random
+
+_MOST = 10_000_000
+"""Lists with more items in all are left to `cranfield bias`, which takes as long as it takes."""
+
+
+def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: int) -> list[Section]:
+    """Return the sections for the first part of an experiment; none where its lists are of another design.
+
+    The lists are measured under neutral protocols as they are, so that nothing is trained again.
+    """
+    part = parts[0]
+    metrics = _metrics(decisions)
+    if not metrics or not _is_plain(decisions) or _items(part) > _MOST:
+        return []
+    runs = [judged.run for judged in part.judged]
+    options = {"test": part.test, "train": part.train, "threshold": decisions.threshold, "seed": seed}
+    where = [] if len(parts) == 1 else [f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."]
+    if decisions.averaging != PLAIN:
+        where.append("Averages are plain means over all users here, those without a list counting 0.")
+    try:
+        times = times_random(runs, metrics=metrics, **options)
+        answer = bias(runs=runs, metric=metrics[0], alpha=decisions.alpha, **options)
+    except CranfieldError:  # such as lists of others than the test users: there is nothing to say of them
+        return []
+    return [bias_section(answer, " ".join(where)), beside_random(times)]
+
+
+def _is_plain(decisions: Decisions) -> bool:
+    """Whether lists hold all relevant items and all others that the user has not rated in training (AR, AI)."""
+    ranking = decisions.ranking
+    plain = (ranking.lists, ranking.candidates, ranking.relevant, ranking.keep_seen) == ("full", "all", "all", False)
+    return plain and ranking.drawn is None and not decisions.averages_draws
+
+
+def _metrics(decisions: Decisions) -> list[str]:
+    """Return the metrics with a closed form for a random ranking and with a cut-off; the first one leads."""
+    wanted = [Metric.of(metric) for metric in decisions.metrics if may_be_called(metric)]
+    return [str(metric) for metric in wanted if metric.definition.averages_ties and metric.cutoff is not None]
+
+
+def _items(part: Measured) -> int:
+    return sum(judged.ranked.n_entries for judged in part.judged if judged.ranked is not None)

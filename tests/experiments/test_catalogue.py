@@ -1,0 +1,83 @@
+"""Items that do not exist, counted in an experiment whose file names a catalogue."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from cranfield import InputError, SettingError
+from cranfield.experiments import Decisions, Experiment, Results, Source, System, plan, run
+
+TRAIN = [("ann", "w"), ("bob", "x"), ("cid", "y"), ("cid", "z")]
+TEST = [("ann", "x"), ("bob", "y"), ("cid", "x")]
+LISTS = [("ann", "x", 3), ("ann", "ghost", 2), ("bob", "ghost", 2), ("bob", "phantom", 1), ("cid", "x", 1)]
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    for name, rows in {"train": TRAIN, "test": TEST}.items():
+        pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv(tmp_path / f"{name}.csv")
+    pl.DataFrame(LISTS, schema=["user", "item", "score"], orient="row").write_csv(tmp_path / "written.csv")
+    (tmp_path / "items.txt").write_text("w\nx\ny\nz\n")
+
+    def make(**decisions):
+        usual = {"split": "predefined", "metrics": ("P@2",), "significance": "student", "catalogue": "items.txt"}
+        return Experiment(
+            data=(Source("tiny", train="train.csv", test="test.csv"),),
+            systems=(System("popular", "popularity"), System("written", run="written.csv")),
+            decisions=Decisions(**{**usual, **decisions}),
+            base=tmp_path,
+        )
+
+    return make
+
+
+SENTENCE = (
+    "written recommends 2 items that are not in the catalogue, such as ghost, phantom: 3 of its 5 recommendations "
+    "(60.0%), counted apart from unjudged ones"
+)
+
+
+@pytest.mark.parametrize("catalogue", ["items.txt", "train"])
+def test_the_results_the_verdict_and_the_card_count_them(experiment, tmp_path, catalogue):
+    run(experiment(catalogue=catalogue), tmp_path / "out")
+    results = Results(tmp_path / "out")
+    averages = results.averages()
+    assert dict(averages.select("system", "nonexistent").rows()) == {"popular": 0, "written": pytest.approx(0.6)}
+    assert any(SENTENCE in sentence for sentence in results.sentences("tiny"))
+    card = (tmp_path / "out" / "card.md").read_text()
+    assert "nonexistent@2" in card
+    assert "60.0%" in card
+
+
+def test_another_catalogue_measures_anew_and_trains_nothing(experiment, tmp_path):
+    run(experiment(), tmp_path / "out")
+    (tmp_path / "items.txt").write_text("w\nx\ny\nz\nghost\n")
+    states = {task.name: task.state for task in plan(experiment(), tmp_path / "out").tasks}
+    assert states["models/tiny/popular"] == states["judged/tiny/written"] == "kept"
+    assert states["scores/tiny"] != "kept"
+
+
+def test_the_folds_of_an_experiment_share_one_sentence(tiny, tmp_path):
+    (tmp_path / "items.txt").write_text("an item of another world\n")
+    data = (Source("tiny", simulate="world(users=20, items=60, ratings=150)"),)
+    decisions = Decisions(split="k_fold(k=2)", significance="student", metrics=("P@5",), catalogue="items.txt")
+    results = run(tiny(data=data, decisions=decisions, base=tmp_path), tmp_path / "out")
+    said = [sentence for sentence in results.sentences("tiny") if "near recommends items that are not in" in sentence]
+    assert len(said) == 1
+
+
+def test_a_catalogue_that_cannot_be_read_is_refused_before_anything_is_trained(experiment, tmp_path):
+    with pytest.raises(InputError, match=r"decisions: catalogue: .*nowhere\.csv"):
+        run(experiment(catalogue="nowhere.csv"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_catalogue_stands_in_the_phrase():
+    assert "items outside training counted apart" in str(Decisions(catalogue="train"))
+    assert "items outside items.csv counted apart" in str(Decisions(catalogue="items.csv"))
+
+
+def test_lists_of_one_relevant_item_have_no_catalogue():
+    with pytest.raises(SettingError, match="needs whole lists"):
+        Decisions(relevant="one", catalogue="train")
